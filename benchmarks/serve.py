@@ -37,7 +37,11 @@ from write import experiences
 HARDWON = [sys.executable, "-m", "hardwon.surfaces.cli.main"]
 LATE_MAX_MS = 1_000.0
 GROWTH_MAX = 1.10
-OUTCOME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+OUTCOME: dict[str, Any] = {
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+}
 
 
 @contextmanager

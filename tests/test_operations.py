@@ -137,15 +137,15 @@ NO_TOOL = {
 """Every tool takes room in an agent's prompt. These are not among them, and why."""
 
 COMMANDS_OF_THEIR_OWN = {
-    **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
-    "report": "a file of this machine",
+    **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
+    "care report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
-    "recent": "fixes of the last days, which pages have too",
+    "fixes recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(
-        ("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
+        ("run", "care check-stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
         "of the caller's checkout",
     ),
-    **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
+    **dict.fromkeys(("care restore", "merge", "adopt"), "files of this machine"),
     **dict.fromkeys(
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
         "for scripts written for memory.sh",

@@ -28,7 +28,7 @@ EVERYTHING = Filters()
 @pytest.fixture(params=ENGINES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with a_location(request.param, tmp_path) as location:
-        opened = open_store(place.find_place(location, tmp_path), None)
+        opened = open_store(place.find_place(location, tmp_path), busy_timeout_ms=None)
         yield opened
         opened.close()
 

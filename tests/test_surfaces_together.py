@@ -27,7 +27,7 @@ from serving import Process
 
 EACH = 30 if TORTURE else 12
 KILLS = 3
-KEPT = {"outcome": "learning", "insight_type": "fact"}
+KEPT: dict[str, Any] = {"outcome": "learning", "insight_type": "fact"}
 
 
 def over_rest(url: str, token: str, name: str, acknowledged: list[str]) -> None:

@@ -63,8 +63,8 @@ from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import files as tree_files
-from hardwon.tree.datasets import check as data_set_file
 from hardwon.tree.datasets import generate, validate
+from hardwon.tree.datasets import read as data_set_file
 from hardwon.tree.routing import Coherence, values_in
 from hardwon.trust.redact import names_secret, redact, redact_json
 
@@ -173,7 +173,7 @@ def _record(data: bytes) -> None:
 
 
 def _literal(text: str) -> None:
-    data_set_file._python(text)
+    data_set_file.read_python(text)
 
 
 @contextmanager
@@ -502,7 +502,7 @@ TARGETS: Final = (
     Target(
         "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
     ),
-    Target("Python data set", ("hardwon.tree.datasets.check",), "text", data_sets, by(_literal)),
+    Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
         "data set",
         ("hardwon.tree.datasets.check",),

@@ -62,7 +62,7 @@ VARIABLES: Final = {
     "([learning.md](../learning.md))",
     "API_BASE_URL": "its endpoint; Groq's where nobody says",
     "LLM_MODEL": "its name",
-    "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon reembed` names",
+    "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon care reembed` names",
     "NO_COLOR": "anything: no colours",
     "PGPASSWORD": "and libpq's other variables, for a memory in PostgreSQL",
 }

@@ -10,6 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VALUE_CHARS_SHOWN = 80
+NOT_GIVEN = "(absent)"  # the value of a problem where none was given
 _short = reprlib.Repr()  # looks at a few items of a few levels: a whole value may be endless
 _short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN
 _short.maxlevel = 3
@@ -38,6 +39,8 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
+        if isinstance(self.value, str) and self.value == NOT_GIVEN:
+            return f"{self.field} is missing; allowed: {self.allowed}"
         shown = ask_foreign(lambda: _short.repr(self.value), f"<{type(self.value).__name__}>")
         if len(shown) > VALUE_CHARS_SHOWN:
             shown = shown[:VALUE_CHARS_SHOWN] + "…"

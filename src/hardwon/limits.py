@@ -630,6 +630,10 @@ DATASET_BYTES_MAX: Final = 512 * MIB
 # 70,000 memories.
 DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
 
+# Values that are worked out of a data set's Python source: some 100,000 memories made by loops, in a
+# few seconds.
+DATASET_STEPS_MAX: Final = 2_000_000
+
 # Memories that are made up at once. Beyond this the words run out, and contents would begin to
 # resemble one another.
 DATASET_GENERATED_MAX: Final = 100_000
@@ -731,7 +735,7 @@ CURVE_SCORES_MAX: Final = 1_000
 
 # --- the command line ---
 
-# Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
+# Attempts that `hardwon fixes recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
 
 # --- training memory ---
@@ -743,11 +747,9 @@ TRAINING_EPISODES_STORED: Final = 100
 # saved, and whoever never saves must not fill the machine.
 TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
 
-# Rules of one task in a training memory, the newest, as it always kept them.
+# Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
+# all tasks.
 TRAINING_RULES_PER_TASK: Final = 10
-
-# Rules of a training memory that hold for all tasks, the newest, as it always kept them.
-TRAINING_GLOBAL_RULES: Final = 20
 
 # Mistake cards of a training memory, those seen most often, as it always kept them.
 TRAINING_CARDS: Final = 30

@@ -23,6 +23,7 @@ from hardwon.memory import places
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
+from hardwon.memory.later import tokens, transfer
 from hardwon.memory.places import current_folder, memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
@@ -165,10 +166,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     @property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
-        from hardwon.memory.tokens import Tokens
-
         if self._tokens is None:
-            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
+            self._tokens = tokens.Tokens(self._project.store.tokens(), self._project.now)
         return self._tokens
 
     def __repr__(self) -> str:
@@ -219,8 +218,6 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         merging twice, or the other way round, gives the same memory. Where both keep an id with
         different content, each keeps its own.
         """
-        from hardwon.memory import transfer
-
         if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)

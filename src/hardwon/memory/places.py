@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
@@ -149,13 +149,15 @@ def current_folder() -> Path:
         return Path("/")
 
 
-def open_store(
-    found: Place,
-    busy_timeout_ms: int | None = None,
-    *,
-    may_upgrade: bool = True,
-    progress: Progress | None = None,
-) -> Store:
+class Opening(TypedDict, total=False):
+    """How a store is opened, of whatever sort."""
+
+    busy_timeout_ms: int | None
+    may_upgrade: bool
+    progress: Progress | None
+
+
+def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
     """Opens what is there; a file that is not there yet is made. One of an older version is brought
     to this one's format, after a backup whose `progress` is told, or refused: OlderFileError. One
     that was found, and is a stranger's, is refused: UntrustedMemoryError.
@@ -165,12 +167,7 @@ def open_store(
             known.refuse_unknown(found.path)
         # only such a one is ever found
         is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
-        store = SqliteStore(
-            found.path,
-            busy_timeout_ms=busy_timeout_ms,
-            may_upgrade=may_upgrade,
-            progress=progress,
-        )
+        store = SqliteStore(found.path, **opening)
         if is_new:
             with suppress(PlaceError, FullError):  # it is used all the same, by its name
                 known.note(found.path)
@@ -178,7 +175,7 @@ def open_store(
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
-    return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
+    return PostgresStore(found.url, **opening)
 
 
 # --- settings ---

@@ -28,8 +28,9 @@ from hardwon.errors import (
     RepeatedError,
     UnknownRecordError,
 )
-from hardwon.first_use import lazy, making
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
+from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -182,9 +183,11 @@ class Project:
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
-        self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
+        self.store = open_store(
+            where, busy_timeout_ms=busy_timeout_ms, may_upgrade=upgrade, progress=progress
+        )
         # After the store: what is done here before a fork, and at the end, comes before what it does.
-        self._embedding = None if embedder is None else _embedding(embedder)
+        self._embedding = None if embedder is None else embedding.Embedding(embedder)
         try:
             self.find_listeners()
         except BaseException:
@@ -242,10 +245,7 @@ class Project:
     def staleness(self) -> Watch | None:
         if not self._looks_at_files or not self.checkout:
             return None
-        with making:
-            from hardwon.memory.staleness import Watch
-
-        return Watch(self.checkout)
+        return staleness.Watch(self.checkout)
 
     @property
     def head(self) -> Head:
@@ -253,17 +253,12 @@ class Project:
 
     @property
     def knowledge(self) -> Knowledge:
-        with making:
-            from hardwon.memory.knowledge import Knowledge
-
-        return Knowledge(self)
+        return knowledge.Knowledge(self)
 
     @property
     def llm(self) -> Llm | None:
         """The one that the memory was opened with, else the one that the environment names."""
-        from hardwon.outside.llm import ChatModel
-
-        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
+        return llm.ChatModel.from_environment(os.environ) if self._llm is None else self._llm
 
     def prepare(self, record: R, head: Head | None = None) -> R:
         """The record as it will be kept: of this project, with its defaults, without secrets.
@@ -406,8 +401,6 @@ class Project:
     # --- vectors ---
 
     def embed_query(self, query: str) -> Sequence[float]:
-        from hardwon.outside import embedders
-
         self.check_embedder()
         self.embed()
         return list(embedders.as_vectors(self.embedder, [query])[0]) if self.embedder else []
@@ -637,13 +630,6 @@ def checkout_of(
     return Checkout(
         repository, folder, memory_file, memory_file.parent if memory_file and in_folder else None
     )
-
-
-def _embedding(embedder: Embedder) -> Embedding:
-    with making:
-        from hardwon.memory.embedding import Embedding
-
-    return Embedding(embedder)
 
 
 def made_elsewhere(record: Record) -> InvalidInputError:

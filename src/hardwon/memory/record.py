@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError
-from hardwon.first_use import making
+from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem
+from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
     NO_LLM,
     Change,
@@ -51,6 +51,7 @@ from hardwon.records.kinds import (
     Kind,
     Metadata,
     MistakeCard,
+    Outcome,
     Record,
     RelatedFile,
     Source,
@@ -131,14 +132,16 @@ class Recording(Group):
         self,
         /,
         content: str,
-        outcome: str,
+        outcome: Outcome | None = None,
         tool: str | None = None,
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
         """Keeps an experience. `content` says what happened, `outcome` is success, failure,
-        learning or interaction, `tool` what was used; without a `summary` the content makes one.
-        `keys` are the key that the outcome and tool require, keys of your own, and the envelope's.
+        learning or interaction, `tool` what was used, by any name; without a `summary` the content
+        makes one. Without an outcome it is the one that the content tells, with the tool and the
+        sort of error where it names an exception. `keys` are what more there is to say of it
+        (`task_type`, `error_type`, …), keys of your own, and the envelope's.
         """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
@@ -148,6 +151,14 @@ class Recording(Group):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
+        if outcome is None and isinstance(content, str):
+            # what tells failures apart takes long to load, and most say how it turned out
+            from hardwon.text.outcomes import guess_error_type, guess_outcome
+
+            own["outcome"] = guess_outcome(content)
+            sort = guess_error_type(content) if own["outcome"] == "failure" else None
+            if sort and tool in (None, "code_interpreter"):
+                own = {"error_type": sort, **own, "tool": "code_interpreter"}
         return keep_all(self._project, [make(self._project, Experience, own, envelope)])[0]
 
     def record_fact(
@@ -438,25 +449,27 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     at, recalled = project.now(), envelope.get("recalled")
     if recalled is not None:  # a context knows the ids of what it showed
         recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
-    return kind.model_validate(
-        {
-            **own,
-            "id": new_id(at),
-            "metadata": metadata_of(envelope, at, project.root, project.place.path),
-            "recalled": recalled,
-        }
-    )
+    problems: list[Problem] = []
+    given = {**own, "id": new_id(at), "recalled": recalled}
+    try:
+        given["metadata"] = metadata_of(envelope, at, project.root, project.place.path)
+    except InvalidInputError as error:
+        problems = error.problems
+    try:
+        made = kind.model_validate(given)
+    except InvalidInputError as error:  # whatever is wrong is told at once
+        raise InvalidInputError([*error.problems, *problems]) from None
+    if problems:
+        raise InvalidInputError(problems)
+    return made
 
 
 def _consolidate_when_due(project: Project) -> None:
     """After the episodes are safely kept. What goes wrong here must not look as if they were
     not.
     """
-    with making:
-        from hardwon.memory.consolidate import consolidate_when_due
-
     try:
-        consolidate_when_due(project)
+        consolidate.consolidate_when_due(project)
     except HardwonError as error:
         _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
@@ -541,14 +554,11 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
     fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
-    with making:
-        from hardwon.memory.consolidate import restated
-
     try:
         llm = project.llm
         if llm is None:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        sentence = restated(llm, fact)
+        sentence = consolidate.restated(llm, fact)
     except LlmError as error:
         _log.warning("the fact is kept as it was said: %s", error)
         return fact

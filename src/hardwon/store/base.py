@@ -529,10 +529,9 @@ class Writer(Reader):
                 result.conflicting.append(row)
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        found = self.session.first(
-            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
-        )
-        return found[0] if found else None
+        sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
+        found: int | None = self.session.value(sql, (project, record_id))
+        return found
 
     def arrived(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""
@@ -543,17 +542,13 @@ class Writer(Reader):
         return [record_id for record_id, body in rows if event_of(body).reason == reason]
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
-        row = self.session.first(
-            f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
-            (project, record_id),
-        )
-        if row is None:
-            return None
-        seq, author, status, *stored = row
-        kept = Stored._make(stored)
-        record = original_of(kept)
-        taught = RecordCounts(project, author, kept.at_us, record.id, status, tallies_of(record))
-        return Kept(seq, taught, kept.body, record)
+        sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
+        for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
+            kept = Stored._make(columns)
+            record, at_us = original_of(kept), kept.at_us
+            taught = RecordCounts(project, author, at_us, record.id, status, tallies_of(record))
+            return Kept(seq, taught, kept.body, record)
+        return None
 
     def set_standing(
         self,

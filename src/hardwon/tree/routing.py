@@ -41,7 +41,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, now
-from hardwon.records.kinds import ROUTES, safe_summary
+from hardwon.records.kinds import ROUTES, UNTITLED, safe_summary
 from hardwon.text.words import spelled
 
 # where a packet goes that lacks a key which the schema asks for
@@ -61,6 +61,7 @@ _HASHED: Final = re.compile(
 )
 # on Windows, whatever the extension
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+_NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 
 
@@ -105,11 +106,14 @@ def values_in(folder: str) -> dict[str, str]:
     return found
 
 
-def file_name(at: datetime, summary: str, unique: str) -> str:
+def file_name(at: datetime, summary: str, unique: str, content: str = "") -> str:
     """What a memory's file is called: when in UTC, about what, and what tells it from others of the
-    same second.
+    same second. Where nothing of the summary is ASCII, it is how the content begins.
     """
     about = safe_summary(summary[: limits.SEGMENT_READ_CHARS])
+    if about == UNTITLED and not content.isascii():
+        begin = unicodedata.normalize("NFC", content[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        about = _NO_WORD.sub("_", begin).strip("_") or about
     return f"{_stamp(at)}_{about}_{safe_segment(unique)}.json"
 
 
@@ -131,9 +135,9 @@ _Test = Callable[[str, Decimal | None], bool]  # of a value's text and number
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-_PREDICATE_NAME: Final = re.compile(r"(gt|ge|lt|le)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-# as folders and the operator module name them
-_COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}
+_PREDICATE_NAME: Final = re.compile(r"([gl])(te?|e)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
+# as folders name them
+_COMPARISONS: Final = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def _require(holds: bool, where: str, value: object, allowed: str) -> None:
@@ -157,7 +161,7 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
                 where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
             )
         bound, comparison = Decimal(found[2]), _COMPARISONS[found[1]]
-        compare = getattr(operator, comparison)
+        compare = getattr(operator, comparison.replace("te", "e"))
         return (
             lambda _, number: number is not None and compare(number, bound),
             f"{comparison}_{_plainly(bound)}",
@@ -561,10 +565,10 @@ class Coherence:
         """The folder for a packet. Whatever the packet holds, it is one below the root."""
         return self._place(packet)[0]
 
-    def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
+    def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:
         """The path of a packet's file: below the intake where a key is missing or has a value that
-        no branch takes. Nothing is written, whatever `dry_run` says: `MemoryEngine.remember` does
-        that. The time is the packet's `timestamp`, else now.
+        no branch takes. The time is the packet's `timestamp`, else now. The file itself is not
+        written, `MemoryEngine.remember` does that; without `dry_run` its folder is made.
         """
         route, leaf = self._place(packet)
         about, content = packet.get("summary"), packet.get("content")
@@ -587,7 +591,10 @@ class Coherence:
                 name = _fill(leaf.stem, lambda key: own.get(key) or _given(packet, key))
             except _Unroutable as found:
                 route = Route(*found.args)
-        return "/".join([self._base, *filter(None, [route.folder]), f"{name}.json"])
+        folder = "/".join([self._base, *filter(None, [route.folder])])
+        if not dry_run:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # it is text here
+        return f"{folder}/{name}.json"
 
     def _place(self, packet: Mapping[str, Any]) -> tuple[Route, _Leaf | None]:
         if not isinstance(packet, Mapping):
@@ -782,8 +789,8 @@ def _branches_for(value: str) -> list[str]:
     is named so.
     """
     if found := _PREDICATE_NAME.fullmatch(value):
-        sign = next(sign for sign, name in _COMPARISONS.items() if name == found[1])
-        return [value, f"{sign}{found[2]}"]
+        sign = {"g": ">", "l": "<"}[found[1]] + ("=" if "e" in found[2] else "")  # once it was ge_
+        return [value, f"{sign}{found[3]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
     if found := _RANGE.fullmatch(value):
         return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]

@@ -96,8 +96,7 @@ def init(
     lines = [
         f"{state}: {place['location']}, project {place['project']}",
         *([f"its files: {root}"] if root else []),
-        f'to keep something:          hardwon{options} remember "what happened" --outcome failure '
-        "--tool code_interpreter --error-type runtime",
+        f'to keep something:          hardwon{options} remember "what happened"',
         f'to find it again:           hardwon{options} recall "what it is about"',
         f"to record what you run:     hardwon{options} run -- COMMAND",
         f'before the next attempt:    hardwon{options} context "what is to be done"',
@@ -915,8 +914,9 @@ TimeRange = Literal["7d", "30d", "90d", "all"]
 
 
 @command(
-    "hardwon report report.html",
-    "hardwon report report.html --range all --yes --json",
+    "hardwon care report report.html",
+    "hardwon care report report.html --range all --yes --json",
+    words="care report",
     answers="`file`, `size_bytes`, `parts` (the titles of the views in it).",
     more="""What `hardwon serve` shows, of one project and one time: overview, map, fixes, episodes, and the lists that wait for
     a decision. The file opens in a browser without a network and without a server, and can be sent to others: it holds

@@ -46,8 +46,9 @@ Author = Annotated[
 
 
 @command(
-    "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
-    "hardwon --memory agent_brain generate small --load",
+    "hardwon tree generate 200 --seed 7 --sessions --output memories.jsonl",
+    "hardwon --memory agent_brain tree generate small --load",
+    words="tree generate",
     answers="""the data set itself where it goes to standard output; otherwise `total`, `output` (the file or null),
     `loaded` (as load prints it, or null).""",
     more="""`--sessions` spreads it over working days, from `--start` on. It goes to standard output, to a new file
@@ -135,8 +136,9 @@ def _text_of(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> str:
 
 
 @command(
-    "hardwon validate memories.jsonl",
-    "hardwon validate memories.jsonl --json",
+    "hardwon tree validate memories.jsonl",
+    "hardwon tree validate memories.jsonl --json",
+    words="tree validate",
     answers="""`ok`, `total`, `errors` and `warnings` (lists of `index`, `field`, `value`, `wrong`, `remedy`, `severity`,
     `line`), `distributions` (a list of `field`, `name`, `count`, `share`, `least`, `most`, `within`).""",
     more="""Errors keep a memory from being stored, and give exit code 1; warnings (too generic, near-copies, unlikely
@@ -160,9 +162,9 @@ def validate(
 @command(
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
-    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
-    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
-    with other content), `forgotten`, `dry_run`.""",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `present` (loaded before), `ids`, `rejected` and
+    `warnings` (as the errors of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`,
+    `conflicting` (ids kept here with other content), `forgotten`, `dry_run`.""",
     more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
     have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
 
@@ -361,11 +363,11 @@ def _brings(done: Merged) -> bool:
     | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
     | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
     | `knowledge-base` | a `knowledge_base.json` |
-    | `data-set` | whatever `hardwon validate` takes ([tree.md](tree.md#data-sets)) |
+    | `data-set` | whatever `hardwon tree validate` takes ([tree.md](tree.md#data-sets)) |
 
     Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
     nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
-    `hardwon rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
+    `hardwon care rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
     kept twice. Exit code 1 when something was rejected. A Hardwon memory is merged, and what one exported is loaded: the
     error says so.""",
 )
@@ -466,8 +468,9 @@ def export(
 
 
 @command(
-    "hardwon backup copy.db",
-    "hardwon backup other.db --json",
+    "hardwon care backup copy.db",
+    "hardwon care backup other.db --json",
+    words="care backup",
     answers="`file`, `sha256`, `size_bytes`.",
     more="""With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`. An existing file
     is kept, and told. `examples/backup.sh` makes such copies from cron and keeps the newest.""",
@@ -488,8 +491,9 @@ def backup(
 
 
 @command(
-    "hardwon restore copy.db --yes",
-    "hardwon --memory other restore copy.db --yes --json",
+    "hardwon care restore copy.db --yes",
+    "hardwon --memory other care restore copy.db --yes --json",
+    words="care restore",
     answers="`file`, `kept` (where the memory that was there is now, or null).",
     more="""Also while others have the memory open. It asks, or takes `--yes`, where there is one already; you are told
     where that is kept.""",
