@@ -33,6 +33,7 @@ from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
+    ask_of_skills,
     call_every_tool,
     example_of,
     fill,
@@ -179,11 +180,22 @@ def test_the_usual_tools_over_http(served: Served) -> None:
             assert text_of(said).startswith("Done: trajectory ")
             known = text_of(await client.call_tool("before", {"task": TOLD["task"]}))
             assert TOLD["action"] in known
+            assert (await ask_of_skills(client, "skills/list"))["skills"] == []
+            (kept,) = said.structured_content["ids"]
+            await client.call_tool("verify", {"record_id": kept, "by": "test_runner"})
+            (skill,) = (await ask_of_skills(client, "skills/list"))["skills"]
+            (content,) = (await client.read_resource(skill["uri"])).contents
+            assert TOLD["action"] in content.text  # type: ignore[union-attr]
 
     run(work)
 
 
-TOLD = {"happened": "it went up", "task": "deploy the shop", "action": "AWS_REGION=eu make deploy"}
+TOLD = {
+    "happened": "it went up",
+    "task": "deploy the shop",
+    "action": "AWS_REGION=eu make deploy",
+    "error": "RuntimeError: missing AWS_REGION",
+}
 
 
 def test_who_listens_hears_of_what_others_change_in_its_project(served: Served) -> None:

@@ -113,6 +113,7 @@ NO_TOOL = {
         "for people who review",
     ),
     "tests.failing": "an agent runs them",
+    "skills.list": "skills/list of the protocol",
     **dict.fromkeys(
         ("publish", "supersede", "consolidate", "rollback", "undo"),
         "decided by people, or by tests",
@@ -151,6 +152,7 @@ COMMANDS_OF_THEIR_OWN = {
         "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    "skills export": "writes files of this machine",
     "trust": "says of a file of this machine that it is this user's own",
     **dict.fromkeys(
         ("postgres init", "postgres grant", "postgres revoke", "postgres status"),
@@ -257,9 +259,9 @@ def test_advice_is_asked_for_whoever_takes_the_action(tmp_path: Path) -> None:
 
 NOT_OF_A_CLIENT = {
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
-    *("tests.record", "tests.publish"),
+    *("tests.record", "tests.publish", "skills.export"),
     "care.wait_for_vectors",
-    *("care.once", "care.now", "care.take_in", "care.in_project", "care.record_many"),
+    *("care.once", "care.now", "care.ids", "care.take_in", "care.in_project", "care.record_many"),
     *("entries.put", "entries.append", "entries.list", "entries.names"),
 }
 

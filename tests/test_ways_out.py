@@ -247,6 +247,11 @@ def test_hostile_text_is_data_on_every_way_out(
         said |= {f"read {name}": text for name, text in read_by_a_model(memory, record_id)}
         for name, structured, words in tools(memory, record_id, bad):
             said |= {f"tool {name}": words, f"structured {name}": json.dumps(structured)}
+        for skill in memory.skills.list(unverified=True):
+            check_words(skill.text, quoted=True)
+            check_words(skill.description, quoted=True)
+            assert "\n" not in skill.description
+            said[f"skill {skill.name.rpartition('-')[2]}"] = skill.text
         said |= dict(hooks(location, memory.project, tmp_path))
     # they were asked about it, and told it
     told = {name for name in said if CANARY in said[name]}

@@ -5,8 +5,8 @@ them.
 from __future__ import annotations
 
 import asyncio
-import typing
 from collections.abc import Iterable, Iterator
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcp import Client
@@ -46,6 +46,10 @@ With `hardwon mcp --tools all`, or `hardwon serve --tools all`, the operations a
 they take, and what they give as JSON. So are those of the usual tools that are one: `search` then takes
 the filters, and gives whole hits.
 """
+SKILLS_TOLD: Final = """\
+[Skills](../coding-agents.md#skills) are at `skill://NAME/SKILL.md`; `skills/list` and `skills/get` (the extension
+`io.modelcontextprotocol/skills`) tell what each is for, and the digest of its text.
+"""
 SHARED_BY: Final = {
     "envelope": "Tools that record also take these.",
     "filters": "Tools that search also take these.",
@@ -63,10 +67,13 @@ def page() -> str:
 
 
 async def _page() -> str:
-    """Of a server that is asked everything and has no memory."""
-    ask = Ask(
-        Gate(lambda _: typing.cast("Memory", None), None), Caller("reader", "admin"), "default"
-    )
+    """Of a server that is asked everything and knows nothing."""
+    with TemporaryDirectory() as folder, Memory(folder, checkout=False) as memory:
+        ask = Ask(Gate(lambda _: memory, None), Caller("reader", "admin"), "default")
+        return await _told_by(ask)
+
+
+async def _told_by(ask: Ask) -> str:
     async with Client(make_server(lambda _: ask)) as client:
         usual = (await client.list_tools()).tools
     async with Client(make_server(lambda _: ask, every=True, btb=True)) as client:
@@ -85,7 +92,7 @@ async def _page() -> str:
         if tool.name in TOOLS and tool.name not in USUAL
         for line in _tool(tool, TOOLS[tool.name])
     ]
-    parts += ["## Resources\n", _addresses("hardwon", addresses)]
+    parts += ["## Resources\n", _addresses("hardwon", addresses), SKILLS_TOLD]
     parts += ["## Prompts\n", table(("prompt", "takes", ""), map(_prompt, prompts))]
     parts.append(
         "## The names of the BTB server\n\nWith `hardwon mcp --btb`, or `hardwon serve --btb`, "

@@ -1469,6 +1469,28 @@ WEB_POLL_S: Final = 4
 # checkout.
 SETTINGS_BYTES_MAX: Final = 16 * KIB
 
+# --- skills ---
+
+# Characters of a skill's name, which the specification of Agent Skills fixes, and of what others
+# named within its description.
+SKILL_NAME_CHARS: Final = 64
+
+# Lines of one skill, the best first; the specification asks for fewer than 500.
+SKILL_LINES_MAX: Final = 50
+
+# One skill. It is read whole where it is used; the specification asks for fewer than 5,000 tokens.
+SKILL_TOKENS_MAX: Final = 3_000
+
+# Tasks that have a skill of their own, those with the most episodes: the descriptions of all skills
+# stand in every conversation.
+SKILL_TASKS_MAX: Final = 20
+
+# Errors and issue types that the description of a skill names; it has at most 1,024 characters.
+SKILL_EXAMPLES_MAX: Final = 8
+
+# Of a file under a skill's name; what is longer is none of ours.
+SKILL_BYTES_READ: Final = 256 * KIB
+
 # --- what a model is told through MCP ---
 
 # The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut,
@@ -1494,6 +1516,10 @@ IDS_TOLD_MAX: Final = 5
 # How long a client may keep a list of tools, resources or prompts: they change with a new version
 # of the server. What records say is never kept.
 LISTS_FRESH_MS: Final = 3_600_000
+
+# A server that a client is told to start is started once before, as far as it takes to know that it
+# can: a second or two, more on a machine that is busy.
+START_CHECK_S_MAX: Final = 60.0
 
 # How often a memory is asked whether it changed, for those who listen: a glance at a file.
 LISTEN_EVERY_S: Final = 1.0

@@ -27,8 +27,13 @@ from hardwon.memory.later import tokens, transfer
 from hardwon.memory.places import current_folder, memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
-from hardwon.memory.record import Entries, Envelope, Recording
-from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
+from hardwon.memory.record import (
+    Entries,
+    Envelope,
+    EpisodeRecorder,
+    Recording,
+    TrajectoryRecorder,
+)
 from hardwon.records.fields import check_flag, check_text, check_whole_number
 
 if TYPE_CHECKING:
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
     from hardwon.fixes.reports import Fixes
     from hardwon.memory.knowledge import Episodes
     from hardwon.memory.results import Merged
+    from hardwon.memory.skills import Skills
     from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
     from hardwon.outside.llm import Llm
@@ -89,6 +95,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
+    skills: Noun[Skills] = Noun("hardwon.memory.skills:Skills")
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
+from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
 from hardwon.store.query import counted_from, dated, has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
@@ -95,7 +95,7 @@ _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 BY_MEMORY: Final = "hardwon"
 
 # The designs that are built on a memory are imported when they are first needed.
-DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
+DESIGNS.update(dict.fromkeys(("fix", "cleaned", "decision"), "hardwon.fixes.tables:FixTables"))
 
 # What an adapter calls its entries (`adapters.items`): tags that no other record has.
 ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
@@ -386,6 +386,10 @@ class Project:
         """After statuses changed, or records were erased."""
         for listener in self.listeners:
             listener.on_commit(erased=erased, restored=restored)
+        if erased:
+            from hardwon.memory.skills import refresh
+
+            refresh(self)
 
     # --- reading ---
 

@@ -442,6 +442,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "task": (Text, Field(description="What it is for.")),
     "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),
     "tool": (Name, Field(description="Experiences with this tool.")),
+    "unverified": (bool, Field(description="Also what nobody vouched for.")),
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
     # what means something else in one operation
@@ -557,6 +558,7 @@ def _types_by_name() -> dict[str, Any]:
             "hardwon.memory.context",
             "hardwon.memory.results",
             "hardwon.memory.ask",
+            "hardwon.memory.skills",
             "hardwon.records.kinds",
             "hardwon.search.rank",
         ),
@@ -836,6 +838,7 @@ _ALL: Final = (
     Operation("care.decisions", "read", "GET /care/decisions"),
     Operation("care.adopted", "read", "GET /care/adopted"),
     Operation("tests.failing", "read", "GET /tests/failing", command="care failing-tests"),
+    Operation("skills.list", "read", "GET /skills"),
     Operation("stats", "read", "GET /stats", run=_stats, tool="stats"),
     Operation("care.activity", "read", "GET /care/activity"),
     Operation("care.helpful", "read", "GET /care/helpful"),
@@ -949,6 +952,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
         "care.now": "the memory's own clock",
+        "care.ids": "for people who type an id: programs have whole ones",
         "care.wait_for_vectors": "vectors are made by the process that has the embedder",
         "care.once": "is what an idempotency key does",
         "care.projects": "is of no project: each surface lists those that the caller reaches",
@@ -964,6 +968,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "tokens": "whoever could make tokens from outside could make itself stronger ones",
         "fixes.history": "the tables of the file itself",
         "tree.mirror": "the files beside the memory",
+        "skills.export": "writes files of this machine",
         "location": "a path of this machine",
     }
 )

@@ -24,8 +24,8 @@ from hardwon.errors import (
     PlaceError,
     UnknownTokenError,
 )
-from hardwon.memory import Memory, known
-from hardwon.memory.places import find_place, memory_exists
+from hardwon.memory import Memory
+from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
@@ -155,7 +155,7 @@ def trust(
         raise PlaceError(f"there is no memory in a file at {find_place(named.memory).location}")
     # opened by its name first: what is no memory is not trusted
     with Memory(path, named.project) as memory:
-        known.note(path)
+        note(path)
         came = [each for each in memory.tokens.all() if each.state(memory.care.now()) == "active"]
         for each in () if tokens else came:
             memory.tokens.revoke(each.id)
@@ -784,6 +784,9 @@ def serve_mcp(
     btb: Annotated[
         bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether it could start: exit code 0 or 1.")
+    ] = False,
 ) -> None:
     if author is not None:
         author = author_name("--author", author)
@@ -801,6 +804,8 @@ def serve_mcp(
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
+    if check:
+        return
     with chosen(ctx).open(to_read=scope == "read") as memory:
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
@@ -815,7 +820,8 @@ add_group(
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
     stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
-    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    is left alone, and the file is replaced whole or not at all. Nothing is written
+    that could not start (`--check`). The file is the project's where the client has one there;
     `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
     with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
     epilog=epilog_of(
@@ -858,7 +864,7 @@ def install(
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
-    changed = save and mcp_clients.write(known, path, name, words)
+    changed = save and mcp_clients.write(known, path, name, words, check=True)
     config = mcp_clients.snippet(known, name, words)
     value = {"client": client, "file": str(path), "command": words, "written": changed}
     state = "now" if changed else "already"
@@ -893,6 +899,32 @@ def remove(
     if save:
         text = f"{name} is {'no longer' if changed else 'not'} in {path}"
     return Output({"client": client, "file": str(path), "removed": changed}, text)
+
+
+@command(
+    "hardwon skills export .claude/skills",
+    "hardwon skills export ~/.agents/skills --unverified --json",
+    words="skills export",
+    answers="`folder`, and the names of skills that were `written`, `unchanged` and `removed`.",
+    more="""What made errors go away, fixes that were verified, and rules, each with how often it worked and the records behind
+    it. Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. The names stay the same: files are
+    brought up to date, those of which nothing is left are taken away, and others are left alone. What is forgotten later goes
+    from the folder too.""",
+)
+def export_skills(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(help="The folder of skills, such as .claude/skills.")],
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Also what nobody vouched for.")
+    ] = False,
+) -> Output:
+    """Write what has proved itself as Agent Skills (SKILL.md)."""
+    with chosen(ctx).open(to_read=True) as memory:
+        done = memory.skills.export(folder, unverified=unverified)
+    counts = (
+        f"{len(done.written)} written, {len(done.unchanged)} unchanged, {len(done.removed)} removed"
+    )
+    return Output(done, f"{done.folder}: {counts}")
 
 
 def _program(*, shared: bool) -> list[str]:
@@ -934,13 +966,13 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
-    from hardwon.outside import files, own_files
+    from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web
 
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
-        replaced = own_files.target("file", path, memory.location, "report.html")
+        replaced = files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
 import anyio
@@ -36,6 +37,7 @@ from hardwon import limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
+from hardwon.memory.skills import FILE_NAME, Skill
 from hardwon.memory.tokens import author_name
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
 from hardwon.surfaces.gate import Ask, Gate
@@ -59,6 +61,8 @@ WhoAsks = Callable[[Context], Ask]
 T = TypeVar("T")
 SCHEME: Final = "hardwon://"
 BTB_SCHEME: Final = "btb://"
+SKILL_SCHEME: Final = "skill://"
+SKILLS: Final = "io.modelcontextprotocol/skills"
 # The name, in a request's `_meta`, of a key under which a write is carried out once, however often
 # it is sent.
 IDEMPOTENCY_KEY: Final = "idempotency-key"
@@ -76,7 +80,7 @@ def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Serv
     ones; `btb`: also under the names of the BTB server.
     """
     tools = {**(TOOLS if every else USUAL), **(BTB_TOOLS if btb else {})}
-    return Server(
+    server: Server[Any] = Server(
         "hardwon",
         version=hardwon.__version__,
         title="Hardwon",
@@ -84,7 +88,7 @@ def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Serv
         get_tool_input_schema=lambda name: input_schema(tools[name]) if name in tools else None,
         on_list_tools=partial(_list_tools, who, tools),
         on_call_tool=partial(_call_tool, who, tools),
-        on_list_resources=partial(_list_resources, btb),
+        on_list_resources=partial(_list_resources, who, btb),
         on_list_resource_templates=partial(_list_templates, btb),
         on_read_resource=partial(_read_resource, who, btb),
         on_list_prompts=_list_prompts,
@@ -92,6 +96,14 @@ def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Serv
         on_subscriptions_listen=_Listening(who),
         cache_hints=dict.fromkeys(_LISTS, CacheHint(limits.LISTS_FRESH_MS, "private")),
     )
+    server.extensions[SKILLS] = {}
+    server.add_request_handler(
+        "skills/list", types.PaginatedRequestParams, partial(_list_skills, who)
+    )
+    server.add_request_handler(
+        "skills/get", types.ReadResourceRequestParams, partial(_get_skill, who)
+    )
+    return server
 
 
 _LISTS: Final[tuple[CacheableMethod, ...]] = (
@@ -296,7 +308,9 @@ def address_of(name: str, scheme: str = SCHEME) -> str:
 
 
 def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
-    """The resource at this address, as JSON of bounded size."""
+    """The resource at this address, as JSON of bounded size; a skill as it is."""
+    if address.startswith(SKILL_SCHEME):
+        return _skill_at(ask, address).text
     schemes = (SCHEME, BTB_SCHEME) if btb else (SCHEME,)
     scheme = next((scheme for scheme in schemes if address.startswith(scheme)), None)
     name, _, given = address.removeprefix(scheme or "").partition("/")
@@ -336,10 +350,21 @@ def _list(btb: bool, templates: bool) -> Iterator[dict[str, Any]]:
             }
 
 
-async def _list_resources(btb: bool, _: Context, __: object) -> types.ListResourcesResult:
-    return types.ListResourcesResult(
-        resources=[types.Resource(**each) for each in _list(btb, templates=False)]
-    )
+async def _list_resources(
+    who: WhoAsks, btb: bool, ctx: Context, _: object
+) -> types.ListResourcesResult:
+    skills = await _read(lambda: who(ctx)("skills.list"))
+    served = [
+        types.Resource(
+            uri=_uri_of(each),
+            name=each.name,
+            description=each.description,
+            mime_type="text/markdown",
+        )
+        for each in skills
+    ]
+    ours = [types.Resource(**each) for each in _list(btb, templates=False)]
+    return types.ListResourcesResult(resources=[*ours, *served])
 
 
 async def _list_templates(btb: bool, _: Context, __: object) -> types.ListResourceTemplatesResult:
@@ -352,10 +377,50 @@ async def _read_resource(
     who: WhoAsks, btb: bool, ctx: Context, asked: types.ReadResourceRequestParams
 ) -> types.ReadResourceResult:
     uri = str(asked.uri)
+    sort = "text/markdown" if uri.startswith(SKILL_SCHEME) else "application/json"
     found = await _read(lambda: read_resource(who(ctx), uri, btb=btb))
     return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=found)]
+        contents=[types.TextResourceContents(uri=uri, mime_type=sort, text=found)]
     )
+
+
+# --- skills ---
+
+
+def _uri_of(skill: Skill) -> str:
+    return f"{SKILL_SCHEME}{skill.name}/{FILE_NAME}"
+
+
+def _skill_at(ask: Ask, uri: str) -> Skill:
+    skills: dict[str, Skill] = {_uri_of(each): each for each in ask("skills.list")}
+    if uri not in skills:
+        raise InvalidInputError.one("uri", uri, ", ".join(skills) or "none: no skill is there yet")
+    return skills[uri]
+
+
+def _entry(skill: Skill) -> dict[str, Any]:
+    """As the Skills extension has it: what it begins with, and the digest of its only file."""
+    text = skill.text.encode()
+    file = {"digest": f"sha256:{sha256(text).hexdigest()}", "size": len(text)}
+    head = {name: getattr(skill, name) for name in ("name", "description", "metadata")}
+    uri = _uri_of(skill)
+    return {"uri": uri, "frontmatter": head, "resources": [{"uri": uri, **file}]}
+
+
+# What was forgotten is not to be found in anybody's cache.
+_NOT_KEPT: Final = {"ttlMs": 0, "cacheScope": "private"}
+
+
+async def _list_skills(who: WhoAsks, ctx: Context, _: object) -> dict[str, Any]:
+    skills = await _read(lambda: who(ctx)("skills.list"))
+    return {"skills": list(map(_entry, skills)), **_NOT_KEPT}
+
+
+async def _get_skill(
+    who: WhoAsks, ctx: Context, asked: types.ReadResourceRequestParams
+) -> dict[str, Any]:
+    skill = await _read(lambda: _skill_at(who(ctx), str(asked.uri)))
+    return {"skill": _entry(skill), **_NOT_KEPT}
 
 
 class _Listening:
