@@ -29,7 +29,7 @@ from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
 from hardwon.capture.sessions import Session, _arranged, _left_failing, close_abandoned
-from hardwon.memory import known
+from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon_cli import hook
 
@@ -310,7 +310,7 @@ def test_a_memory_that_came_along_is_not_used_in_the_background_either(
     assert done
     assert list(json.loads(done[0])) == ["systemMessage"]
     assert b"hardwon trust" in done[0]
-    known.note(stranger / ".hardwon" / "memory.db")
+    places.note(stranger / ".hardwon" / "memory.db")
     words = ["--project", "shop", "hooks", "run", "claude-code"]
     done = hook.ask(hook.socket_path(), words, told.encode())
     assert done

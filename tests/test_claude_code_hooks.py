@@ -27,7 +27,7 @@ from hardwon import Memory, limits
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings
 from hardwon.capture.agents import Manner, respond
 from hardwon.errors import PlaceError
-from hardwon.memory import known
+from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon.text.shell import after_leading_cd, exit_code_tells, only_looks, parts_of
 
@@ -455,7 +455,7 @@ def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) ->
     path = project / ".hardwon" / "memory.db"
     at_once_to(failed(project, "make"))
     path.write_bytes((Path(__file__).parent / "released" / "0.10.0.db").read_bytes())
-    known.note(path)
+    places.note(path)
     content = path.read_bytes()
     done = said_to(failed(project, "make"))
     assert list(json.loads(done.stdout)) == ["systemMessage"]

@@ -656,7 +656,6 @@ def test_the_json_is_what_http_answers_or_every_key_of_it_is_told(command: str) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("rules", "--state", "odd"), "'candidate', 'active' or 'retired'"),
         (("decisions", "--action", "odd"), "'rule', 'merge'"),
         (("odds", "--task", "t"), "tool"),
         (("odds", "--issue", "{}", "--model", "m"), "not both"),

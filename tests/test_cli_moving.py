@@ -374,12 +374,6 @@ def test_a_memory_that_is_new_gets_all_of_it() -> None:
     ] == [20, 20, 20]
 
 
-def test_an_export_is_a_file() -> None:
-    fill("brain", "port 80 is open")
-    assert "goes to a file" in refused("export", "-")
-    assert not Path("-").exists()
-
-
 def test_a_data_set_with_errors_is_adopted_without_them() -> None:
     memories = json.loads(a_data_set("m.json").read_text())
     memories[0]["outcome"] = "odd"

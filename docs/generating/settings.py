@@ -51,7 +51,7 @@ elsewhere or a database.
 ## Other variables
 """
 VARIABLES: Final = {
-    "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
+    "HARDWON_AIMEMORY": "the folder of `AIMemory()`, `hardwon fix-history` and `memory.sh`",
     "HARDWON_PYTEST": "`1`: the pytest plugin records ([run.md](../run.md))",
     "HARDWON_BACKGROUND": "`0`: agents' hooks leave no process in the background",
     "XDG_RUNTIME_DIR": "where the socket of that process is, in a folder `hardwon-UID`",

@@ -30,6 +30,13 @@ def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
+def shown(value: object) -> str:
+    """A value as an error shows it: short, on one line, whatever it is."""
+    text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "…"
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with an input: where it is, what was given, what is allowed."""
@@ -41,10 +48,7 @@ class Problem:
     def __str__(self) -> str:
         if isinstance(self.value, str) and self.value == NOT_GIVEN:
             return f"{self.field} is missing; allowed: {self.allowed}"
-        shown = ask_foreign(lambda: _short.repr(self.value), f"<{type(self.value).__name__}>")
-        if len(shown) > VALUE_CHARS_SHOWN:
-            shown = shown[:VALUE_CHARS_SHOWN] + "…"
-        return f"{self.field}: {shown} is not allowed; allowed: {self.allowed}"
+        return f"{self.field}: {shown(self.value)} is not allowed; allowed: {self.allowed}"
 
 
 class InvalidInputError(HardwonError, ValueError):

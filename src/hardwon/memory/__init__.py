@@ -27,8 +27,13 @@ from hardwon.memory.later import tokens, transfer
 from hardwon.memory.places import current_folder, memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
-from hardwon.memory.record import Entries, Envelope, Recording
-from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
+from hardwon.memory.record import (
+    Entries,
+    Envelope,
+    EpisodeRecorder,
+    Recording,
+    TrajectoryRecorder,
+)
 from hardwon.records.fields import check_flag, check_text, check_whole_number
 
 if TYPE_CHECKING:

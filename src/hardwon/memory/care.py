@@ -13,12 +13,11 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
-from hardwon.memory import known
 from hardwon.memory.later import cleanup, results, transfer
-from hardwon.memory.places import find_place
+from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
-from hardwon.outside import own_files
+from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -39,6 +38,7 @@ from hardwon.records.kinds import (
     Adopted,
     AnyRecord,
     Decision,
+    Event,
     Kind,
     Status,
 )
@@ -46,7 +46,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.types import Cursor, Finding, Progress
+from hardwon.store.types import Cursor, Finding, Progress, Row
 from hardwon.trust.lifecycle import not_undone
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Keeping(Group):
         """
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = own_files.target(
+        target = files.target(
             "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
         return transfer.export(self._project, target, format == "json", progress)
@@ -176,17 +176,17 @@ class Keeping(Group):
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         kept = restore_file(check_path("path", path), found.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
-            known.note(found.path)
+            note(found.path)
         return kept
 
-    def doctor(self) -> Diagnosis:
+    def doctor(self, progress: Progress | None = None) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
         records. Changes nothing, but for taking away what killed writers left.
         """
         findings = list(self._project.store.check(self._project.name))
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             try:
-                findings += self._derived_again()
+                findings += self._derived_again(progress)
             except DamagedError as error:  # an event, which the store has counted
                 findings.append(
                     Finding(
@@ -199,9 +199,9 @@ class Keeping(Group):
                 findings += listener.check()
         return results.Diagnosis(findings)
 
-    def _derived_again(self) -> list[Finding]:
+    def _derived_again(self, progress: Progress | None) -> list[Finding]:
         checked, wrong, damaged = 0, list[str](), list[str]()
-        for row, events in self._project.store.rows(self._project.name):
+        for row, events in self._rows(progress):
             checked += 1
             try:
                 if derive_again(row, events) != row:
@@ -225,12 +225,21 @@ class Keeping(Group):
             ),
         ]
 
-    def rebuild(self) -> int:
+    def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
+        """Every row of the project with its events, while somebody is told how far it is."""
+        counts = self._project.store.counts(self._project.name)
+        total = counts.records + counts.decisions + counts.adopted + counts.cleaned
+        for done, each in enumerate(self._project.store.rows(self._project.name), 1):
+            yield each
+            if progress and (done % limits.BATCH_ROWS == 0 or done >= total):
+                progress(done, max(total, done))
+
+    def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many
         records that were.
         """
         project, corrected = self._project, 0
-        for batch in batches(project.store.rows(project.name), limits.BATCH_ROWS):
+        for batch in batches(self._rows(progress), limits.BATCH_ROWS):
             with project.write() as change:
                 for row, _ in batch:
                     try:
@@ -266,6 +275,13 @@ class Care(Group):
         project.embed()
         project.embedding.wait(timeout_s)
         return project.store.count_without_vector(project.name)
+
+    def ids(self, beginning: str, limit: int = 20) -> list[str]:
+        """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
+        check_text("beginning", beginning)
+        return self._project.store.ids_from(
+            self._project.name, beginning.lower(), check_limit(limit)
+        )
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts

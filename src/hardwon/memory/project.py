@@ -54,7 +54,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
+from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
 from hardwon.store.query import counted_from, dated, has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
@@ -96,7 +96,7 @@ _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 BY_MEMORY: Final = "hardwon"
 
 # The designs that are built on a memory are imported when they are first needed.
-DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
+DESIGNS.update(dict.fromkeys(("fix", "cleaned", "decision"), "hardwon.fixes.tables:FixTables"))
 
 # What an adapter calls its entries (`adapters.items`): tags that no other record has.
 ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')

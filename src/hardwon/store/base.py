@@ -65,10 +65,8 @@ from hardwon.store.query import (
     is_packed,
     original_of,
     packed_body,
-    packed_by,
     sound_body,
     unembedded,
-    untrue_events,
 )
 from hardwon.store.types import (
     Appended,
@@ -147,7 +145,7 @@ def row_of(
         keys_of(record) if has_keys(record) else (),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
-        record if any(record.kind in design.kinds for design in DESIGNS) else None,
+        record if record.kind in DESIGNS else None,
     )
 
 
@@ -170,7 +168,8 @@ def kept_row(
         body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
-        return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
+        decision_id = str(json.loads(stored.body)["decision"])
+        return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
 
 
@@ -399,27 +398,15 @@ class Listener:
         return 0
 
 
-class Design(NamedTuple):
-    """A design that keeps tables beside the records of these kinds. Its listener, "module:class",
-    is imported when one of them changes.
-    """
-
-    kinds: frozenset[str]
-    listener: str
-
-
-# Those that are registered (`memory/project.py`).
-DESIGNS: Final[list[Design]] = []
+# The listener, "module:class", of the design that keeps tables beside records of a kind: imported
+# when one of them changes. Those that are registered (`memory/project.py`).
+DESIGNS: Final[dict[str, str]] = {}
 
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    concerned = (
-        DESIGNS
-        if kinds is None
-        else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
-    )
-    return [resolve_name(design.listener)(session) for design in concerned]
+    names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
+    return [resolve_name(name)(session) for name in dict.fromkeys(names)]
 
 
 class Writer(Reader):
@@ -850,7 +837,7 @@ class Store(TallyReader):
         ]
         sql = (
             f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "
-            f"ON {self.dialect.same_text('r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+            "ON record_text.seq = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
             for *kept, terms, tags, files, keys, events in session.each(sql, (project,)):
@@ -956,8 +943,13 @@ def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[Finding
     yield Finding(
         "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
     )
-    kept = session.each("SELECT id, record_id, kind, at_us, body FROM event")
-    wrong = sum(1 for _ in untrue_events(kept))
+    wrong = 0
+    for *columns, body in session.each("SELECT id, record_id, kind, at_us, body FROM event"):
+        try:
+            event = event_of(body)
+            wrong += columns != [event.id, event.record_id, event.kind, event.at_us]
+        except DamagedError:
+            wrong += 1
     yield Finding("events", not wrong, f"{wrong} that do not say what their columns say")
 
 

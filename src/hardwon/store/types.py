@@ -82,8 +82,6 @@ class Dialect(ABC):
     hint: Callable[[str], str]
     # Whether a value is one of those in a parameter, which were `listed`.
     within: Callable[[str, str], str]
-    # Whether a row of `record_text` belongs to the same record as another row, by its alias.
-    same_text: Callable[[str], str]
     # The values of all rows, in an order, as a text of JSON.
     gathered: Callable[[str, str], str]
     # What an event says under a name: `by`, `status`, `replaced_by` or `undoes`.

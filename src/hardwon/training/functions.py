@@ -40,10 +40,10 @@ from hardwon.memory import Clock as Clock
 from hardwon.memory import Memory
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.memory.results import Loaded
-from hardwon.outside import files, own_files
+from hardwon.outside import files
+from hardwon.outside.files import LockedFile, lock_file
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
-from hardwon.outside.locks import LockedFile, lock_file, read
 from hardwon.records.fields import (
     check_texts,
     check_whole_number,
@@ -142,7 +142,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
     place = _place(path)
     try:
         try:
-            return _loaded(read(place), place)
+            return _loaded(files.read_replaced(place), place)
         except NoTrainingMemoryError:
             with guard, lock_file(place) as held:
                 # somebody else may have been faster, and saved a good one
@@ -201,7 +201,7 @@ def save_agent_memory(
 def _place(path: Where) -> Path:
     place = Path(os.path.realpath(check_path("path", path)))
     # it would be kept aside as no training memory
-    own_files.refuse_database("path", place, "agent_memory.json")
+    files.refuse_database("path", place, "agent_memory.json")
     return place
 
 
@@ -599,7 +599,7 @@ def export_agent_memory(
             shape.add(exported, _memory_of(episode))
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
-        target = own_files.target("path", target, memory.location, "memory.json")
+        target = files.target("path", target, memory.location, "memory.json")
         with files.writing_atomically(target) as file:
             file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
     return exported

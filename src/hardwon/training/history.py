@@ -30,7 +30,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
-from hardwon.outside import locks
+from hardwon.outside import files
 from hardwon.records.fields import new_id
 from hardwon.training.shape import (
     OPTIONAL,
@@ -387,7 +387,7 @@ class _Fork:
         # by a thread that the child has not got, in a save that it will never finish
         if not self.held:
             guard._at_fork_reinit()  # type: ignore[attr-defined]
-            locks.close_all()
+            files.close_locks()
 
 
 _fork = _Fork()

@@ -36,7 +36,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.outside import files
-from hardwon.outside.own_files import MARK, SUFFIX
+from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled

@@ -65,26 +65,10 @@ _NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 
 
-def safe_segment(text: str) -> str:
+def safe_segment(text: str, harmless: re.Pattern[str] = _PLAIN) -> str:
     """The text as (part of) one folder's name: itself where it is short, lowercase and harmless,
     otherwise what can be read of it and a hash of all of it.
     """
-    return _safe(text, _PLAIN)
-
-
-def safe_key(text: str) -> str:
-    """The same for a key, which has less room and no dots."""
-    return _safe(text, _PLAIN_KEY)
-
-
-def _key_name(text: str) -> str:
-    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is
-    that spelling.
-    """
-    return text if _HASHED.fullmatch(text) else safe_key(text)
-
-
-def _safe(text: str, harmless: re.Pattern[str]) -> str:
     if harmless.fullmatch(text) and not _RESERVED.fullmatch(text):
         return text
     read = unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
@@ -92,6 +76,18 @@ def _safe(text: str, harmless: re.Pattern[str]) -> str:
     slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[: limits.SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=limits.SEGMENT_HASH_BYTES)
     return f"{slug or 'x'}~{digest.hexdigest()}"
+
+
+def safe_key(text: str) -> str:
+    """The same for a key, which has less room and no dots."""
+    return safe_segment(text, _PLAIN_KEY)
+
+
+def _key_name(text: str) -> str:
+    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is
+    that spelling.
+    """
+    return text if _HASHED.fullmatch(text) else safe_key(text)
 
 
 def values_in(folder: str) -> dict[str, str]:
@@ -514,7 +510,7 @@ class _Compiler:
             # With a harmless value in every hole: what remains unsafe then is the template's own
             # doing.
             sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-            _require(_safe(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
+            _require(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
         stem: list[str | _Hole] | None = None
         if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
             stem = segments.pop()
@@ -703,7 +699,7 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
         if (text := spelled(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
-    return _safe("".join(texts), _PLAIN_SEGMENT)
+    return safe_segment("".join(texts), _PLAIN_SEGMENT)
 
 
 # --- reading the tree ---

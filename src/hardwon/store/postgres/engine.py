@@ -695,7 +695,7 @@ class PostgresStore(Store):
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
                 f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
-                f"{POSTGRES.same_text('r')} WHERE r.seq = ANY (?1)"
+                "record_text.seq = r.seq WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
         found = [(each, near[each.seq]) for each in map(found_of, rows)]

@@ -34,7 +34,6 @@ class PostgresDialect(Dialect):
     glob_operator = "~"
     hint = "".format  # its planner knows how many rows there are
     within = "{} = ANY ({})".format
-    same_text = "record_text.seq = {}.seq".format
     gathered = "coalesce(json_agg({} ORDER BY {}), '[]')::text".format
     said = "{}.said_{}".format
     given = "r.extra ->> {}".format

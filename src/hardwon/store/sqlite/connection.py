@@ -57,10 +57,6 @@ _DISK_REFUSED: Final = frozenset(
 CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
 
 
-def is_cut_off(error: apsw.IOError) -> bool:
-    return getattr(error, "extendedresult", 0) in CUT_OFF
-
-
 ERRORS: Final = (apsw.Error, UnicodeDecodeError)
 
 

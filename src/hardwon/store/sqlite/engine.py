@@ -20,7 +20,7 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
-from hardwon.outside import files, own_files
+from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
@@ -651,7 +651,7 @@ class SqliteStore(Store):
 
     def backup(self, target: Path, progress: Progress | None) -> str:
         for written in (target, checksum_file(target)):
-            own_files.refuse("path", written, self._path, "copy.db")
+            files.refuse_own("path", written, self._path, "copy.db")
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:

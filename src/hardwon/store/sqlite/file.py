@@ -34,7 +34,7 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount, terms_of
 from hardwon.store.query import is_whole, original_of
-from hardwon.store.sqlite.connection import CUT_OFF, is_cut_off, storage_errors
+from hardwon.store.sqlite.connection import CUT_OFF, storage_errors
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
@@ -244,10 +244,14 @@ def size_of(path: Path) -> int:
         return 0
 
 
+class _OtherProgramError(ForeignFileError):
+    """A database that we have no business with, rather than the ruins of a memory."""
+
+
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
     """The file's format."""
     if connection.pragma("application_id") != APPLICATION_ID:
-        raise ForeignFileError(
+        raise _OtherProgramError(
             f"{path} is a SQLite database of another program. It was left as it is: choose another "
             f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
@@ -297,7 +301,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         return [str(error)]
     except apsw.IOError as error:
-        if not is_cut_off(error):
+        if getattr(error, "extendedresult", 0) not in CUT_OFF:
             raise
         return [str(error)]
     finally:
@@ -593,9 +597,9 @@ def restore(
                 raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
             try:
                 inspect_before_opening(target)
+            except _OtherProgramError:
+                raise
             except (DamagedError, ForeignFileError):
-                if _is_of_another_program(target):
-                    raise
                 # before the name is free: whoever comes next would find nothing, and begin anew
                 _begin_log(staged, target)
                 # The log goes first: a log left beside a database that it does not belong to would
@@ -637,23 +641,6 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
                 migrate(connection)
         except apsw.NotADBError as error:
             raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
-
-
-def _is_of_another_program(path: Path) -> bool:
-    """Whether this is a database we have no business with, rather than the ruins of a memory."""
-    with storage_errors(path):
-        try:
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                return bool(
-                    path.stat().st_size >= _PAGE_BYTES
-                    and connection.pragma("application_id") != APPLICATION_ID
-                )
-        except (apsw.NotADBError, apsw.CorruptError):
-            return False
-        except apsw.IOError as error:
-            if not is_cut_off(error):
-                raise
-            return False
 
 
 def _begin_log(staged: Path, target: Path) -> None:

@@ -82,7 +82,6 @@ class SqliteDialect(Dialect):
     glob_operator = "GLOB"
     hint = " INDEXED BY {}".format
     within = "{} IN (SELECT value FROM json_each({}))".format
-    same_text = "record_text.seq = {}.seq".format
     gathered = "json_group_array({} ORDER BY {})".format
     said = "{}.body ->> '{}'".format
     given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
@@ -120,7 +119,7 @@ class SqliteDialect(Dialect):
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
+        marks = ", ".join("?" * len(columns))
         session.connection.executemany(
             f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
         )

@@ -24,8 +24,8 @@ from hardwon.errors import (
     PlaceError,
     UnknownTokenError,
 )
-from hardwon.memory import Memory, known
-from hardwon.memory.places import find_place, memory_exists
+from hardwon.memory import Memory
+from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
@@ -161,7 +161,7 @@ def trust(
         raise PlaceError(f"there is no memory in a file at {find_place(named.memory).location}")
     # opened by its name first: what is no memory is not trusted
     with Memory(path, named.project) as memory:
-        known.note(path)
+        note(path)
         came = [each for each in memory.tokens.all() if each.state(memory.care.now()) == "active"]
         for each in () if tokens else came:
             memory.tokens.revoke(each.id)
@@ -972,13 +972,13 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
-    from hardwon.outside import files, own_files
+    from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web
 
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
-        replaced = own_files.target("file", path, memory.location, "report.html")
+        replaced = files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:

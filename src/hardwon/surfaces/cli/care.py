@@ -24,9 +24,9 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import parse_id
-from hardwon.records.kinds import Fix
+from hardwon.records.kinds import Fix, RuleState
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.derived import given_fields, options_of
+from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id
 from hardwon.surfaces.cli.main import (
     By,
     DryRun,
@@ -91,6 +91,7 @@ def forget(
     """
     wanted = given_fields(Filtered, filters)
     with chosen(ctx).open(to_read=True) as memory:
+        ids = [whole_id(memory, each) for each in ids or ()]
 
         def erase(dry: bool, _: object) -> tuple[Output, int]:
             nonlocal ids, wanted
@@ -133,6 +134,7 @@ def credit(
 ) -> Output:
     """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
+        ids = [whole_id(memory, each) for each in ids]
         credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
@@ -158,6 +160,7 @@ def audit(
     with others.
     """
     with chosen(ctx).open(to_read=True) as memory:
+        record_id = whole_id(memory, record_id)
         life = memory.audit(record_id)
         if not life:
             fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
@@ -230,6 +233,38 @@ def stale(
         },
         lines,
     )
+
+
+@command(
+    "hardwon rules easy",
+    "hardwon rules --state candidate --limit 50 --json",
+    operation="rules",
+    more="""Without a task: of every task, and what holds for the whole project, those that are active.""",
+)
+def rules(
+    ctx: typer.Context,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="Of this task, and of the whole project.")
+    ] = None,
+    state: Annotated[
+        RuleState | None,
+        typer.Option(help="Only such rules.", show_default="active, of a task all"),
+    ] = None,
+    limit: Limit = 10,
+    task_id_named: Annotated[str | None, typer.Option("--task-id", hidden=True)] = None,
+) -> Output:
+    """List what works and what to avoid, by task."""
+    wanted = task_id or task_id_named
+    with chosen(ctx).open(to_read=True) as memory:
+        every = (each.task_id for each in memory.episodes.tasks(limits.SHOWN_MAX))
+        tasks = [wanted] if wanted else [None, *sorted(every)]
+        state = state or (None if wanted else "active")
+        # what holds for the project is among those of each task
+        found = list(
+            {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
+        )
+    columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
+    return Output(found, views.table_lines(found, columns, look(), "No rule was learned yet."))
 
 
 # --- what goes, and comes back ---
@@ -444,7 +479,10 @@ def reembed(
         raise InvalidInputError.one(
             "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
         )
-    with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
+    with (
+        chosen(ctx).open(to_read=True, embedder=made_by) as memory,
+        progress("embedding", "what was made stays; it goes on where it was") as bar,
+    ):
         made = memory.reembed(progress=bar)
     return Output(
         {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},

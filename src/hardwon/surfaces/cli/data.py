@@ -9,11 +9,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged
@@ -33,6 +35,7 @@ from hardwon.surfaces.cli.main import (
 )
 from hardwon.surfaces.cli.views import counted, size_text, visible
 
+F = TypeVar("F")
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
 
@@ -101,9 +104,8 @@ def generate(
     if printed:
         write(_text_of(memories, form or ("json" if as_json else "jsonl")))
     elif output is not None:
-        of_name: dict[str, DatasetFormat] = {".json": "json", ".py": "python"}
-        written = form or of_name.get(Path(output).suffix.lower(), "jsonl")
-        _write_new(Path(output), _text_of(memories, written))
+        names: dict[str, DatasetFormat] = {".json": "json", ".py": "python", ".jsonl": "jsonl"}
+        _write_new(Path(output), _text_of(memories, _format_of(output, form, names)))
     loaded = _load_dataset(ctx, memories, author) if load else None
     if printed:
         raise typer.Exit
@@ -112,6 +114,20 @@ def generate(
         {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
         "\n".join([*lines, *([str(loaded)] if loaded else [])]),
     )
+
+
+def _format_of(file: str, form: F | None, known: Mapping[str, F]) -> F:
+    """How a file of that name is written, where nobody says."""
+    suffix = Path(file).suffix.lower()
+    if form is not None:
+        return form
+    if suffix and suffix not in known:
+        raise InvalidInputError.one(
+            "file",
+            file,
+            f"a name that ends in {', '.join(known)}; or --format says how it is written",
+        )
+    return known[suffix or ".jsonl"]
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -185,7 +201,7 @@ def load(
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
-    with progress("loading") as bar:
+    with progress("loading", "what was loaded so far stays; load it again to go on") as bar:
         records = chosen(ctx).fill(
             lambda memory, trying: memory.load(file, trying, progress=bar),
             lambda tried: tried.added,
@@ -209,7 +225,7 @@ def _conflict(record_id: str) -> str:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> Any:
     from hardwon.tree.datasets import load_dataset
 
-    with progress("loading") as bar:
+    with progress("loading", "what was loaded so far stays") as bar:
         load = partial(load_dataset, author=author, progress=bar)
         return chosen(ctx).fill(
             lambda memory, trying: load(memory, source, dry_run=trying),
@@ -286,7 +302,7 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with progress("merging") as bar:
+    with progress("merging", "what arrived stays; another merge goes on") as bar:
         project, done = chosen(ctx).fill(
             lambda memory, _: (
                 memory.project,
@@ -408,7 +424,7 @@ def adopt(
 
     | format | |
     |---|---|
-    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. Also where the name says nothing |
+    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. For `.jsonl`, `-`, and names without an ending |
     | `json` | the same records as one JSON list; for names that end in `.json` |
     | `csv` | the fixes, one row each with the columns of `fix_history`; for names that end in `.csv` |
     | `insights` | a report of the fixes: statistics, models, knowledge base, trends |
@@ -421,7 +437,7 @@ def adopt(
 )
 def export(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(help="Where to.")],
+    file: Annotated[str, typer.Argument(help="Where to; - is standard output.")],
     form: Annotated[
         ExportFormat | None,
         typer.Option(
@@ -435,19 +451,18 @@ def export(
     ] = False,
 ) -> Output:
     """Write the records, or a report of the fixes, to a file."""
-    if file == "-":
-        fail(
-            "an export goes to a file, which is there whole or not at all: name one (./- is a "
-            "name, too)"
-        )
-    path = Path(file)
-    of_name: dict[str, ExportFormat] = {".json": "json", ".csv": "csv"}
-    wanted = form or of_name.get(path.suffix.lower(), "jsonl")
-    if not force and path.exists():
-        fail(f"{path} exists already: choose another name, or add --force")
+    names: dict[str, ExportFormat] = {".json": "json", ".csv": "csv", ".jsonl": "jsonl"}
+    wanted = _format_of(file, form, names)
+    if file != "-" and not force and Path(file).exists():
+        fail(f"{file} exists already: choose another name, or add --force")
     from hardwon.fixes.ai_memory import AIMemory
 
-    with chosen(ctx).open(to_read=True) as memory, progress("exporting") as bar:
+    with (
+        TemporaryDirectory(prefix="hardwon-exporting-") as folder,
+        chosen(ctx).open(to_read=True) as memory,
+        progress("exporting", "no file was written") as bar,
+    ):
+        path = Path(folder) / "export" if file == "-" else Path(file)
         if wanted in ("jsonl", "json"):
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
@@ -459,6 +474,11 @@ def export(
             elif wanted == "analytics":
                 history.export_analytics_data(path)
             what = counted(count, "fix", "fixes")
+        if file == "-":
+            with path.open(encoding="utf-8", newline="") as written:
+                for line in written:
+                    write(line)
+            raise typer.Exit
     return Output(
         {"file": str(path), "format": wanted, "records": count},
         f"{what} written to {path} as {wanted}",
@@ -480,7 +500,10 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
-    with chosen(ctx).open(to_read=True) as memory, progress("copying") as bar:
+    with (
+        chosen(ctx).open(to_read=True) as memory,
+        progress("copying", "no file was written") as bar,
+    ):
         made = memory.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},

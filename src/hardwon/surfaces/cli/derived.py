@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
 from inspect import Parameter, signature
@@ -33,8 +33,9 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.memory import Memory
+from hardwon.memory.places import memory_exists
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
 from hardwon.surfaces.cli import views
@@ -74,6 +75,14 @@ _NAMED: Final = "_named"
 _IDS: Final = ("record_id", "old_id", "new_id", "decision_id")
 # Of an experience, what `remember` asks for otherwise.
 _REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
+# What a shell offers for an option, from what the memory has.
+_COMPLETED: Final[Mapping[str, Callable[[Memory, str], list[str]]]] = {
+    **dict.fromkeys(_IDS, lambda memory, start: memory.care.ids(start)),
+    "task_id": lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
+    "tool": lambda memory, _: list(memory.stats().by_tool),
+    "author": lambda memory, _: list(memory.stats().by_author),
+    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
+}
 # Of an issue, what a command has an option of its own for.
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 
@@ -84,6 +93,16 @@ def moment(given: str | None) -> str | None:
     """A day is meant from its beginning, in UTC."""
     is_day = given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII)
     return f"{given}T00:00:00Z" if is_day else given
+
+
+def whole_id(memory: Memory, given: str) -> str:
+    """The id that begins so; what is no beginning of one stays as it is."""
+    if not re.fullmatch(r"[0-9a-fA-F-]{4,35}", given):
+        return given
+    found = memory.care.ids(given, 3)
+    if len(found) > 1:
+        raise InvalidInputError.one("id", given, f"more of it: {', '.join(found)} begin so")
+    return found[0] if found else given
 
 
 def json_object(option: str, given: str) -> Options:
@@ -184,6 +203,8 @@ def _option(
     if info.is_required() and not optional and base is not dict:
         default = Parameter.empty
     usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
+    if allowed or name in _COMPLETED:
+        how["autocompletion"] = _completer(name, allowed)
     option = (
         typer.Argument(**how)
         if is_positional
@@ -192,6 +213,21 @@ def _option(
     kind: Any = base if base in (bool, int, float) else str
     kind = list[kind] if many else kind
     return parameter(name, Annotated[kind | None if default is None else kind, option], default)
+
+
+def _completer(name: str, allowed: Sequence[str]) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, else those that the memory has."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = list(allowed)
+        target = chosen(ctx)
+        with suppress(HardwonError, OSError):
+            if not allowed and memory_exists(target.memory):
+                with Memory(target.memory, target.project, upgrade=False) as memory:
+                    found = _COMPLETED[name](memory, incomplete)
+        return [each for each in found if each.startswith(incomplete)]
+
+    return complete
 
 
 def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -450,8 +486,9 @@ class CommandRow(NamedTuple):
     without a name, else those that are required. `spelled`: options that are called otherwise
     than their fields, "" those that are not there. `drawing`: options for `show` alone. `help`:
     where the operation's own first sentence speaks to a program. `busy`: what is done meanwhile,
-    where that may take long. `fails`: whether an answer ends the command with exit code 1,
-    `fails_if` the option that asks for that, if it has to be asked for.
+    where that may take long, `kept` what is left of it where it is interrupted. `fails`: whether
+    an answer ends the command with exit code 1, `fails_if` the option that asks for that, if it
+    has to be asked for.
     """
 
     examples: tuple[str, ...] = ()
@@ -463,6 +500,7 @@ class CommandRow(NamedTuple):
     answers: str = ""
     more: str = ""
     busy: str = ""
+    kept: str = "nothing was changed"
     fails: Callable[[Any], bool] | None = None
     fails_if: tuple[str, str] | None = None
 
@@ -610,13 +648,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("record_id",),
         help="Print one record, whole.",
     ),
-    "rules": CommandRow(
-        ("hardwon rules easy", "hardwon rules --state candidate --limit 50 --json"),
-        _table(
-            "No rule was learned yet.", "state", "kind", "helpful", "harmful", "task_id", "text"
-        ),
-        ("task_id",),
-    ),
     "episodes cards": CommandRow(
         ("hardwon episodes cards easy", "hardwon episodes cards --limit 50 --json"),
         _table(
@@ -674,6 +705,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`, `API_BASE_URL` and `LLM_MODEL` name;
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
         busy="consolidating",
+        kept="what was decided so far stays; undo takes it back",
     ),
     "fixes similar": CommandRow(
         (
@@ -792,6 +824,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         more="What to do when doctor says so.",
         busy="deriving",
+        kept="what was corrected stays so; the next rebuild goes on",
     ),
 }
 
@@ -852,9 +885,10 @@ def _run(
     takes = operation.takes
     with (
         chosen(ctx).open(to_read=True) as memory,
-        progress(row.busy) if row.busy else nullcontext() as bar,
+        progress(row.busy, row.kept) if row.busy else nullcontext() as bar,
     ):
         fields = given_fields(takes, given)
+        fields |= {name: whole_id(memory, fields[name]) for name in _IDS if name in fields}
         # to make the first validator takes a tenth of the time of a short command
         checked = fields or any(info.is_required() for info in takes.model_fields.values())
         arguments = takes.model_validate(fields) if checked else takes.model_construct()

@@ -19,7 +19,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -59,7 +59,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "credit": "care",
     },
     "See and decide": {
-        **dict.fromkeys(("stats", "browse", "show", "rules", "verify"), "derived"),
+        **dict.fromkeys(("stats", "browse", "show"), "derived"),
+        "rules": "care",
+        "verify": "derived",
         "forget": "care",
         "undo": "derived",
         "doctor": "derived",
@@ -423,7 +425,9 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
 ]
 By = Annotated[str, typer.Option(help="Who says so.")]
-Limit = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
+Limit = Annotated[
+    int, typer.Option("--limit", "-k", min=1, max=limits.SHOWN_MAX, help="At most so many.")
+]
 
 
 # --- the memory ---
@@ -535,7 +539,10 @@ def settings_of(ctx: typer.Context) -> Settings:
     """Read when a command needs them: what is wrong with a file must not keep anybody from the
     others.
     """
-    return Settings.read(vars(ctx.find_root().obj))
+    root = ctx.find_root()
+    # while a shell completes something, nothing was called yet
+    given = root.obj or Target(root.params.get("memory"), root.params.get("project"))
+    return Settings.read(vars(given))
 
 
 # --- the command itself ---
@@ -708,13 +715,22 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while something long goes on; nothing where that is not a
-    terminal.
+def progress(
+    title: str, kept: str = "nothing was changed"
+) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error while something long goes on; nothing where that is not a terminal.
+    `kept`: what is said where somebody interrupts it.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
+    try:
+        with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
+            yield bar
+    except KeyboardInterrupt:
+        complain(f"interrupted while {title}: {kept}")
+        raise
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

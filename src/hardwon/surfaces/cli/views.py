@@ -21,6 +21,7 @@ from hardwon.learn.topology import Branch
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix
 from hardwon.search.rank import Hit, headline
 from hardwon.search.rank import outcome_of as outcome_of_record
+from hardwon.text.words import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
@@ -146,10 +147,6 @@ def size_text(size_bytes: int) -> str:
     power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
     unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
     return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
-
-
-def counted(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 # --- tables, and names with values ---

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import reprlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from typing import Any, Final, Literal
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError, ask_foreign
+from hardwon.errors import InvalidInputError, shown
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
@@ -31,6 +30,7 @@ from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
 from hardwon.records.fields import ABSENT, check_items, check_keys, derived_id, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Moment, Source, safe_summary
 from hardwon.store.types import Progress
+from hardwon.text.words import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
 
 _log = logging.getLogger("hardwon")
@@ -133,18 +133,6 @@ def is_within(count: int, base: int, target: Range) -> bool:
     return target[0] * base // 100 <= count <= -(-target[1] * base // 100)
 
 
-_short: Final = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN - 2
-_short.maxlevel = 3
-
-
-def shown(value: object) -> str:
-    """A value as a report shows it: short, on one line, whatever it is."""
-    text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
-    text = "".join(char if char.isprintable() else " " for char in text)
-    return text if len(text) <= VALUE_CHARS_SHOWN else text[: VALUE_CHARS_SHOWN - 1] + "…"
-
-
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a data set. `index` is the memory's position in the list (None:
@@ -212,8 +200,10 @@ class Report:
         }
 
     def __str__(self) -> str:
-        counted = f"{_many(len(self.errors), 'error')}, {_many(len(self.warnings), 'warning')}"
-        lines = [f"{_many(self.total, 'memory', 'memories')}: {counted}"]
+        lines = [
+            f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
+            f"{counted(len(self.warnings), 'warning')}"
+        ]
         for found in self.distributions:
             verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
             target = f"{100 * found.least:.0f}-{100 * found.most:.0f} %"
@@ -249,7 +239,7 @@ class DatasetLoaded:
         refused = self.total - self.stored - self.present
         before = f", {self.present} loaded before" if self.present else ""
         first = (
-            f"{self.stored} of {_many(self.total, 'memory', 'memories')} {done}{before}, "
+            f"{self.stored} of {counted(self.total, 'memory', 'memories')} {done}{before}, "
             f"{refused or 'none'} rejected"
         )
         return "\n".join([first, *_listed(self.rejected)])
@@ -268,10 +258,6 @@ def _listed(problems: Iterable[Fault]) -> list[str]:
     ]
     left = len(lines) - limits.PROBLEMS_SHOWN_MAX
     return [*lines[: limits.PROBLEMS_SHOWN_MAX], f"… and {left} more"] if left > 0 else lines
-
-
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 def _fault(
