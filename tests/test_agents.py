@@ -28,7 +28,7 @@ from hardwon import Memory, limits
 from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
-from hardwon.capture.sessions import Session, _arranged, _left_failing, close_abandoned
+from hardwon.capture.sessions import Session, arranged, close_abandoned, left_failing
 from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon_cli import hook
@@ -56,7 +56,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     Memory(folder / ".hardwon", "shop").close()
     yield folder
     for lock in Path(runtime).glob("*/*.lock"):
-        with suppress(ProcessLookupError, ValueError):
+        wait_for(lambda lock=lock: lock.read_text().strip() != "")  # type: ignore[misc]  # it is being started
+        with suppress(ProcessLookupError):
             os.kill(int(lock.read_text()), signal.SIGTERM)
     shutil.rmtree(runtime)
 
@@ -248,6 +249,7 @@ def test_nobody_needs_the_background_process(shop: Path) -> None:
     assert (at.stat().st_mode & 0o777, at.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     os.kill(int(Path(f"{at}.lock").read_text()), signal.SIGKILL)
     wait_for(lambda: ask() is None)
+    os.utime(f"{at}.lock", (0, 0))  # it was started long ago
     warned, _ = agent.run("make deploy")  # the socket of the dead one is in the way
     assert "failed here before" in warned
     wait_for(lambda: ask() is not None)
@@ -377,16 +379,16 @@ def test_tests_and_commits_decide_and_a_slip_does_not() -> None:
         return {"id": "1", "line": line, "worked": worked, "tests": False, "commits": False} | more
 
     good, bad = item("make a", True), item("make b", False)
-    assert not _left_failing([])
-    assert _left_failing([bad])
-    assert not _left_failing([bad, good, good, good])  # tried once, and let be
-    assert _left_failing([bad, bad, good, good, good])
-    assert not _left_failing([bad, bad, item("git commit -m x", True, commits=True)])
-    assert not _left_failing([bad, item("A=1 make b --fast", True)])
-    assert _left_failing([item("pytest", False, tests=True), good, good, good])
-    assert not _left_failing([bad, bad, item("pytest", True, tests=True)])
+    assert not left_failing([])
+    assert left_failing([bad])
+    assert not left_failing([bad, good, good, good])  # tried once, and let be
+    assert left_failing([bad, bad, good, good, good])
+    assert not left_failing([bad, bad, item("git commit -m x", True, commits=True)])
+    assert not left_failing([bad, item("A=1 make b --fast", True)])
+    assert left_failing([item("pytest", False, tests=True), good, good, good])
+    assert not left_failing([bad, bad, item("pytest", True, tests=True)])
     fix = item("A=1 make b", True)
-    lines = [each["line"] for each in _arranged([bad, good, bad, fix])]
+    lines = [each["line"] for each in arranged([bad, good, bad, fix])]
     assert lines == ["make a", "make b", "make b", "A=1 make b"]
 
 

@@ -506,6 +506,10 @@ def test_the_examples_of_the_help_work() -> None:
     legacy_fixes.make(Path("old/ai_memory.db"), [{}])
     for name, value in JSON_FILES.items():
         Path(name).write_text(json.dumps(value))
+    for name in (".claude/projects/s.jsonl", ".codex/sessions/2026/s.jsonl", "traces.jsonl"):
+        file = Path(name) if name == "traces.jsonl" else Path.home() / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}\n")
     AIMemory("AIMemory").record_fix_attempt(
         {"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0
     )

@@ -974,6 +974,9 @@ AGENT_HOOK_TIMEOUT_S: Final = 10
 # end it, an evening does.
 AGENT_BACKGROUND_IDLE_S: Final = 1_800
 
+# How often it looks whether its socket is still there: who removes it wants it to end.
+AGENT_BACKGROUND_LOOK_S: Final = 30
+
 # What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
 # written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
@@ -1016,6 +1019,9 @@ AGENT_ASIDE_TOKENS: Final = 200
 
 # Ways out of an error that are told when it comes: the second is for where the first does not help.
 AGENT_FIXES_MAX: Final = 3
+
+# A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
+TRACE_BYTES_MAX: Final = 256 * MIB
 
 # An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB

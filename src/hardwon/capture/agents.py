@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,7 +25,7 @@ from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_eve
 from hardwon.capture.sessions import TAG, Session, close_abandoned, open_session
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
-from hardwon.memory.places import Settings, memory_exists
+from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
@@ -86,7 +86,8 @@ def answer(
         # everything below is about the folder that the agent is in: memory, project, commit
         with suppress(OSError):
             os.chdir(event.folder)
-    command = _command(event) if event.event in ("before", "after") else None
+    event = replace(event, folder=str(current_folder()))
+    command = command_of(event) if event.event in ("before", "after") else None
     if event.event in ("before", "after") and not command and not event.file:
         return None
     settings = Settings.read(options)
@@ -122,13 +123,15 @@ def _id_of(event: HookEvent) -> str:
 
 
 def _answered(
-    event: HookEvent, command: _Command | None, memory: Memory, session: Session, manner: Manner
+    event: HookEvent, command: Command | None, memory: Memory, session: Session, manner: Manner
 ) -> Reply | None:
     match event.event:
         case "start":
-            return _at_start(event, memory, session, manner)
+            if event.forgot:
+                session.forget_told()
+            return _said(session, _at_start(memory, session, manner))
         case "prompt":
-            return _at_prompt(event, memory, session, manner)
+            return _said(session, _at_prompt(event, memory, session, manner))
         case "before" if command:
             return _before_command(command, memory, session, manner)
         case "before":
@@ -163,13 +166,12 @@ def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
 # --- when work starts ---
 
 
-def _at_start(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+def _at_start(memory: Memory, session: Session, manner: Manner) -> list[Line]:
     """Nothing tells yet what it will be about, but the branch may, the tests that fail, and what
     the last session left.
     """
     close_abandoned(memory)
-    if event.forgot:
-        session.forget_told()
+    session.kept["started"] = True
     root = repository_root(Path.cwd())
     branch = Repository(root).head.branch if root else ""
     trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
@@ -182,7 +184,7 @@ def _at_start(event: HookEvent, memory: Memory, session: Session, manner: Manner
         for each in fixes
         if each.helped
     ]
-    return _said(session, lines)
+    return lines
 
 
 def _left_undone(memory: Memory) -> list[Line]:
@@ -194,13 +196,17 @@ def _left_undone(memory: Memory) -> list[Line]:
     return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
 
 
-def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> list[Line]:
+    """With what the start would have said, where nobody told of one: the hook that starts the
+    background process does not wait for it.
+    """
     prompt = event.prompt[: limits.AGENT_PROMPT_CHARS_MAX].strip()
     if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
-        return None
+        return []
     if manner.prompts and not session.kept.get("task"):
         session.kept["task"] = redact(prompt)[0][: limits.AGENT_PURPOSE_CHARS_MAX]
-    return _said(session, _context(memory, prompt, manner.budget_tokens))
+    start = [] if session.kept.get("started") else _at_start(memory, session, manner)
+    return [*start, *_context(memory, prompt, manner.budget_tokens)]
 
 
 # --- files ---
@@ -224,7 +230,7 @@ def _before_edit(file: str, memory: Memory, session: Session, manner: Manner) ->
 
 
 @dataclass(frozen=True)
-class _Command:
+class Command:
     """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
     that it is for, whether it runs tests, and whether exit code 0 means that it worked.
     """
@@ -235,14 +241,15 @@ class _Command:
     exit_code_tells: bool
 
 
-def _command(event: HookEvent) -> _Command | None:
+def command_of(event: HookEvent) -> Command | None:
     """None where nothing is tried."""
     typed = event.command.strip()
     if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
         return None
-    line, folder = _placed(typed, Path.cwd(), after=event.event == "after")
+    here = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
+    line, folder = _placed(typed, here, after=event.event == "after")
     parts = shell_lines.parts_of(line)
-    return _Command(
+    return Command(
         attempts.typed_line(line, folder),
         event.purpose.strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
         any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
@@ -265,7 +272,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 
 
 def _before_command(
-    command: _Command, memory: Memory, session: Session, manner: Manner
+    command: Command, memory: Memory, session: Session, manner: Manner
 ) -> Reply | None:
     """A word where it failed here before, with what made that go away."""
     advice = memory.advise(command.line)
@@ -304,26 +311,34 @@ def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
     ]
 
 
-def _after_command(
-    event: HookEvent, command: _Command, memory: Memory, session: Session
-) -> Reply | None:
-    """Keeps how it went; of a failure, says what made it go away before."""
+def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | None:
+    """How it ended, and whether what it printed decides; None where nobody knows."""
     output = OutputExcerpt()
     output.add(event.output.encode())
-    shown = attempts.shown_of(output)
     code = event.exit_code
-    doubtful = code == 0 and not command.exit_code_tells and shows_error(shown)
+    doubtful = code == 0 and not command.exit_code_tells and shows_error(attempts.shown_of(output))
     if doubtful and not command.tests:  # who knows: a search that prints errors has worked
+        return None
+    result = RunResult(code or 0, seconds=event.seconds, output=output)
+    return result, doubtful or code is None
+
+
+def _after_command(
+    event: HookEvent, command: Command, memory: Memory, session: Session
+) -> Reply | None:
+    """Keeps how it went; of a failure, says what made it go away before."""
+    ended = ended_of(event, command)
+    if ended is None:
         return None
     record = attempts.record(
         memory,
         command.line,
-        RunResult(code or 0, seconds=event.seconds, output=output),
+        ended[0],
         attempts.RunSession(session.kept["session"]),
         task=command.purpose or None,
         tests=command.tests,
         author=session.kept["author"],
-        by_words=doubtful or code is None,
+        by_words=ended[1],
     )
     if not isinstance(record, Trajectory):
         return None

@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -27,6 +28,7 @@ import hardwon
 from hardwon import limits
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent
+from hardwon.text.tables import Forms, Patterns
 
 _VALUES: Final = ("--memory", "--project", "--budget")
 _FLAGS: Final = ("--ask-blocked", "--deny-blocked", "--make-memory", "--no-prompts")
@@ -94,11 +96,12 @@ _LATE: Final = (
 
 def serve(at: str) -> None:
     """Answers at this socket until nobody asks any more. Where another one does already, nothing."""
-    with open(f"{at}.lock", "w", opener=_private) as lock:  # a Path takes no opener
+    with open(f"{at}.lock", "a", opener=_private) as lock:  # a Path takes no opener
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return
+        lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
         os.chdir("/")  # whoever started it may want to remove the folder
@@ -107,8 +110,7 @@ def serve(at: str) -> None:
         _warm_up()
         gc.collect()
         gc.freeze()
-        with suppress(FileNotFoundError):
-            os.unlink(at)  # noqa: PTH108  # of one that was killed
+        Path(at).unlink(missing_ok=True)  # of one that was killed
         with socket.socket(socket.AF_UNIX) as listening:
             os.umask(0o177)
             listening.bind(at)
@@ -117,7 +119,7 @@ def serve(at: str) -> None:
             try:
                 _answer_all(listening)
             finally:
-                os.unlink(at)  # noqa: PTH108
+                Path(at).unlink(missing_ok=True)
 
 
 def _private(name: str, flags: int) -> int:
@@ -125,9 +127,15 @@ def _private(name: str, flags: int) -> int:
 
 
 def _answer_all(listening: socket.socket) -> None:
-    code = Path(hardwon.__file__)
+    code, at = Path(hardwon.__file__), listening.getsockname()
     version = code.stat().st_mtime_ns
-    while select.select([listening], [], [], limits.AGENT_BACKGROUND_IDLE_S)[0]:
+    idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
+    # nobody can ask any more where the socket is gone
+    while time.monotonic() < idle_until_s and Path(at).exists():
+        look_s = min(limits.AGENT_BACKGROUND_IDLE_S, limits.AGENT_BACKGROUND_LOOK_S)
+        if not select.select([listening], [], [], look_s)[0]:
+            continue
+        idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
         connection, _ = listening.accept()
         with connection:
             try:
@@ -183,6 +191,9 @@ def _warm_up() -> None:
         ):
             respond("other", event.encode(), options, Manner(make_memory=True))
         os.chdir(here)
+    for each in gc.get_objects():
+        if isinstance(each, Patterns | Forms):
+            each.compile_all()
     os.environ.clear()
     os.environ.update(environment)
 

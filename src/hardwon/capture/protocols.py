@@ -65,7 +65,7 @@ def read_event(agent: Agent, data: bytes) -> HookEvent | None:
         return None
     if agent == "other":
         return _read_plain(told)
-    return _read_hook(_as_claude(told) if agent == "cursor" else told)
+    return read_hook(_as_claude(told) if agent == "cursor" else told)
 
 
 def written(agent: Agent, told: bytes, reply: Reply) -> Json:
@@ -145,7 +145,7 @@ _MOMENT_OF: Final[Mapping[str, Moment]] = {
 _EDITS: Final = ("Edit", "Write", "MultiEdit", "NotebookEdit", "StrReplace", "apply_patch")
 
 
-def _read_hook(told: Json) -> HookEvent | None:
+def read_hook(told: Json) -> HookEvent | None:
     name = _text(told, "hook_event_name")
     moment = _MOMENT_OF.get(name)
     if moment is None:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.memory import Memory
@@ -32,7 +32,10 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.shell import parts_of
 from hardwon.trust.redact import redact
 
-TAG = "session"
+TAG: Final = "session"
+
+# A command, by the id of its record, or an edit; with what decides how the work ended.
+Item = dict[str, Any]
 
 
 class Session:
@@ -46,15 +49,12 @@ class Session:
 
     def did(self, record_id: str, line: str, *, worked: bool, tests: bool) -> None:
         """A command ended, and is kept as this record."""
-        parts = parts_of(line)
-        commits = bool(parts) and any(words[:2] == ["git", "commit"] for words in parts.commands)  # type: ignore[union-attr]  # it is there
-        self._add(id=record_id, line=line, worked=worked, tests=tests, commits=commits)
+        self._add(command_item(record_id, line, worked=worked, tests=tests))
 
     def edited(self, file: str, change: str) -> None:
-        shown = " ".join(redact(change)[0].split())[: limits.AGENT_CHANGE_CHARS_MAX]
-        self._add(line=f"edit {file}: {shown}" if shown else f"edit {file}", worked=True)
+        self._add(edit_item(file, change))
 
-    def _add(self, **item: Any) -> None:
+    def _add(self, item: Item) -> None:
         items = self.kept.setdefault("items", [])
         items.append(item)
         del items[: -limits.AGENT_SESSION_ITEMS_MAX]
@@ -87,13 +87,13 @@ class Session:
         unless the session `ended`: the next turn may find out.
         """
         items = self.kept.get("items", [])
-        solved = not _left_failing(items)
+        solved = not left_failing(items)
         if ended:
             self.ended = True
         elif not solved:
             return None
         ids, steps = [], []
-        for item in _arranged(items):
+        for item in arranged(items):
             record = memory.get(item["id"]) if "id" in item else None
             if isinstance(record, Trajectory) and not _is_vouched(record):
                 ids.append(record.id)
@@ -135,7 +135,15 @@ def _join(
     return project.carry_out(work)
 
 
-Item = dict[str, Any]
+def command_item(record_id: str, line: str, *, worked: bool, tests: bool) -> Item:
+    parts = parts_of(line)
+    commits = any(words[:2] == ["git", "commit"] for words in (parts.commands if parts else []))
+    return {"id": record_id, "line": line, "worked": worked, "tests": tests, "commits": commits}
+
+
+def edit_item(file: str, change: str) -> Item:
+    shown = " ".join(redact(change)[0].split())[: limits.AGENT_CHANGE_CHARS_MAX]
+    return {"line": f"edit {file}: {shown}" if shown else f"edit {file}", "worked": True}
 
 
 def _sort_of(item: Item) -> str:
@@ -151,7 +159,7 @@ def _sort_of(item: Item) -> str:
     return "\n".join(found)
 
 
-def _left_failing(items: Sequence[Item]) -> bool:
+def left_failing(items: Sequence[Item]) -> bool:
     """Tests decide where some ran. Else something is left failing that did not work since: unless
     it was tried once and let be, or a commit came after it.
     """
@@ -168,7 +176,7 @@ def _left_failing(items: Sequence[Item]) -> bool:
     return any(len(failed) > 1 or (failed and failed[0] >= recent) for failed in tries.values())
 
 
-def _arranged(items: Sequence[Item]) -> list[Item]:
+def arranged(items: Sequence[Item]) -> list[Item]:
     """In an order in which a failure stands right before what settled it: another line of the same
     sort, or, where the same line worked later, what was done in between. Other edits say nothing.
     """

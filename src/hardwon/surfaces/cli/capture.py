@@ -26,12 +26,14 @@ from hardwon.memory.places import find_place, memory_exists
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.main import (
     FAILED,
+    DryRun,
     Output,
     add_group,
     chosen,
     command,
     complain,
     memory_options,
+    progress,
     settings_of,
     write,
 )
@@ -143,6 +145,63 @@ class _OpenedMemory:
                 complain(f"the memory {trouble}: {error}")
             self.told = True
             return None
+
+
+# --- sessions ---
+
+
+@command(
+    "hardwon import claude-code",
+    "hardwon import codex ~/.codex/sessions/2026 --dry-run",
+    "hardwon import otlp traces.jsonl --json",
+    words="import",
+    answers="""`files`, `sessions`, of these `elsewhere` (of another repository) and `recorded` (by hooks, here); `read`
+    (pieces of work), of these `added`, `present` (already), `changed` (since they were brought in: those stay as they are
+    here) and `forgotten` (here, and stay so); `passed_over` (lines that are no JSON), `dry_run`.""",
+    more="""Without a path, the sessions of `claude-code` are looked for in `~/.claude/projects`, those of `codex` in
+    `~/.codex/sessions`; `otlp` takes a file of OpenTelemetry's JSON, or a folder of them. Only sessions of the repository that
+    you are in are brought in; `--everywhere` takes all. [coding-agents.md](coding-agents.md#sessions-that-are-there-already)
+    says what becomes of them. It may be interrupted and repeated.""",
+)
+def import_(
+    ctx: typer.Context,
+    form: Annotated[
+        Literal["claude-code", "codex", "otlp"],
+        typer.Argument(metavar="FORMAT", help="claude-code, codex or otlp."),
+    ],
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file, or a folder of them.", show_default="where the agent keeps them"
+        ),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Also sessions of other repositories.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> Output:
+    """Take in sessions that agents left on disk: what they did, and how it turned out."""
+    from hardwon.capture.transcripts import HOMES, take_in
+
+    if path is None and form not in HOMES:
+        raise typer.BadParameter("say where the traces are", param_hint="PATH")
+    at = Path(HOMES[form] if path is None else path).expanduser()
+    with progress("importing") as bar:
+        done = chosen(ctx).fill(
+            lambda memory, trying: take_in(
+                memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
+            ),
+            lambda tried: tried.added,
+            dry_run=dry_run,
+        )
+    would = "would be " if dry_run else ""
+    lines = [
+        f"{done.sessions} sessions in {done.files} files: {done.elsewhere} of other repositories, "
+        f"{done.recorded} recorded already by hooks",
+        f"{done.read} pieces of work: {done.added} {would}added, {done.present} present already, "
+        f"{done.changed} changed since, {done.forgotten} forgotten here",
+    ]
+    return Output(done.to_dict(), "\n".join(lines))
 
 
 # --- hooks ---

@@ -70,6 +70,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Bring in and take out": {
         "demo": "admin",
         **dict.fromkeys(("load", "export", "merge", "adopt"), "data"),
+        "import": "capture",
     },
     "More, by what it is about": dict.fromkeys(("fixes", "episodes", "tree", "care"), ""),
     "For agents and other programs": {
