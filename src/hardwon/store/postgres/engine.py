@@ -55,11 +55,10 @@ from hardwon.store.postgres.search import (
     MOST,
     POSTGRES,
     TEXTS_COUNTED,
+    TIMES,
     UNCOUNTED,
     WORDS_COUNTED,
     as_json,
-    as_queries,
-    as_query,
     count_terms,
     set_counted,
     text_columns,
@@ -908,9 +907,17 @@ class _Search:
         entries = accumulate(frequencies.having[term] for term in rarest)
         few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
         searched = rarest[: max(1, few)]
-        queries = as_queries(searched)
-        every = "".join(f" & ({as_query(term)})" for term in self._terms) if self._whole else ""
-        texts = bound.add([query + every for _, query, _ in queries])
+        # Each term, what to search for to find it, and how often a text that is found seems to have
+        # it. Terms have no quotes or backslashes in them: `text.terms` makes them.
+        queries = [
+            (term, f"'{sign}{term}'", bm25.weight_of(term) * times)
+            for term in searched
+            for times, sign in enumerate(TIMES, 1)
+        ]
+        # which have all of them, however often
+        every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self._terms]
+        all_of_them = "".join(f" & ({each})" for each in every) if self._whole else ""
+        texts = bound.add([query + all_of_them for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
         gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
