@@ -215,6 +215,30 @@ def test_the_line_that_tells_what_failed() -> None:
     assert telling_line("exit code 0 after 1.0 s\nError: none") == ""
 
 
+def test_what_solved_its_task_is_offered_whatever_it_showed(memory: Memory) -> None:
+    count = "find /srv -name '*.html' | xargs grep -c foo"
+    step = {"action": count, "observation": "grep: /srv/x: Is a directory", "reward": 1.0}
+    memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 1.0)
+    (line,) = said(memory, "count the pages with foo")
+    assert line == f"this task -> {count} [worked today, agent?]"
+
+
+def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
+    steps = [
+        {"action": "SELECT * FROM singer", "observation": "no such table: singer", "ok": False},
+        {"action": "Can you tell me the schema?", "observation": "No SQL was found", "ok": False},
+    ]
+    memory.record_trajectory("how many singers are there", steps, 0.0)
+    (line,) = said(memory, "how many singers are there")
+    assert line.startswith("this task -> FAILED: SELECT * FROM singer -> no such table: singer [")
+    thought = "<thought> I made a mistake before. </thought>\nprint(sum(range(10))"
+    step = {"action": thought, "observation": "SyntaxError: '(' was never closed", "ok": False}
+    memory.record_trajectory("add the numbers below ten", [step], 0.0)
+    (line,) = said(memory, "add the numbers below ten")
+    assert "print(sum(range(10)) -> SyntaxError" in line
+    assert "mistake" not in line
+
+
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
     memory.record_fact("The staging database listens on port 5433.", "decision")
     memory.remember("Restarting the staging database drops the cache", "failure", "unknown")

@@ -367,7 +367,7 @@ class Recaller(Finder):
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
-        worked. Each with how.
+        worked, or solved its task, whatever it showed. Each with how.
         """
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
@@ -378,7 +378,11 @@ class Recaller(Finder):
         warned = {}
         for action, key in offered.items():
             having = [record for record in records if key in _actions_of(record)]
-            attempts = [each for record in having for each in attempts_in(record, action, None)]
+            attempts = [
+                each._replace(worked=each.worked or each.solved)
+                for record in having
+                for each in attempts_in(record, action, None)
+            ]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said
         return warned
