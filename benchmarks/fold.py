@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, Step, Trajectory
-from hardwon.learn.tallies import RecordCounts, tallies_of
+from hardwon.learn.tallies import tallies_of
 from hardwon.records.kinds import AnyRecord, Moment, Source
 from hardwon.store.base import add_tallies, row_of
 from hardwon.store.sqlite import engine as any_engine
@@ -95,14 +95,11 @@ def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
 
 def fold_seconds(memory: Memory, batch: list[Row]) -> float:
     """Writes a batch; the time that its fold took."""
-    taught = [
-        RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
-        for row in batch
-    ]
+    taught = [row.taught for row in batch if row.taught]
     with memory._project.store.write(memory.project) as writer:
-        writer.append([row._replace(lessons=()) for row in batch])
+        writer.append([row._replace(taught=None) for row in batch])
         begin = time.perf_counter()
-        add_tallies(writer.session, writer._dialect, taught)  # type: ignore[attr-defined]
+        add_tallies(writer.session, writer.dialect, taught)
         return time.perf_counter() - begin
 
 
@@ -125,9 +122,8 @@ def batches(count: int, seed: int) -> Iterator[list[AnyRecord]]:
 
 
 def tally_count(memory: Memory) -> int:
-    with memory._project.store._connected() as connection:  # type: ignore[attr-defined]
-        found: int = connection.execute("SELECT count(*) FROM tally").get
-    return found
+    with memory._project.store._connected() as session:  # type: ignore[attr-defined]
+        return int(session.value("SELECT count(*) FROM tally"))
 
 
 def fill(memory: Memory, count: int) -> None:

@@ -37,7 +37,11 @@ from write import experiences
 HARDWON = [sys.executable, "-m", "hardwon.surfaces.cli.main"]
 LATE_MAX_MS = 1_000.0
 GROWTH_MAX = 1.10
-OUTCOME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+OUTCOME: dict[str, Any] = {
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "error_type": "runtime",
+}
 
 
 @contextmanager
@@ -79,7 +83,7 @@ async def compared(folder: Path, url: str, token: str, rounds: int) -> None:
     memory, client = Memory(folder, checkout=False, consolidate_every=0), Client(url, token)
     parameters = StdioServerParameters(
         command=HARDWON[0],
-        args=[*HARDWON[1:], "--memory", str(folder), "mcp"],
+        args=[*HARDWON[1:], "--memory", str(folder), "mcp", "--tools", "all"],
         env=dict(os.environ),
     )
     asked = questions(rounds)
@@ -104,7 +108,7 @@ async def compared(folder: Path, url: str, token: str, rounds: int) -> None:
             remembering["MCP stdio"].append(await tool("remember", content=beyond, **OUTCOME))
             recalling["library"].append(timed(partial(memory.recall, asked[number])))
             recalling["REST"].append(timed(partial(client.recall, asked[number])))
-            recalling["MCP stdio"].append(await tool("recall", query=asked[number]))
+            recalling["MCP stdio"].append(await tool("search", query=asked[number]))
     told("remember", remembering)
     told("recall", recalling)
     memory.close()

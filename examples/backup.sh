@@ -7,7 +7,7 @@
 #
 #   0 3 * * *  HARDWON_MEMORY="$HOME/agent_brain" PATH="$HOME/.local/bin:$PATH" /path/to/backup.sh /backup/hardwon 14
 #
-# To put one back: hardwon restore /backup/hardwon/memory-20260115T030000Z.db
+# To put one back: hardwon care restore /backup/hardwon/memory-20260115T030000Z.db
 
 set -eu
 LC_ALL=C # so that names sort by their time
@@ -26,7 +26,7 @@ fi
 
 name=memory-$(date -u +%Y%m%dT%H%M%SZ).db
 mkdir -p -- "$folder"
-hardwon backup "$folder/$name"
+hardwon care backup "$folder/$name"
 
 cd -- "$folder"
 if command -v sha256sum >/dev/null; then

@@ -72,11 +72,20 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def words_of(arguments: tuple[str, ...]) -> list[str]:
+    """With the name that a command has now, where a test calls it in short as it was called."""
+    place = 0
+    while arguments[place : place + 1] and arguments[place].startswith("--"):
+        place += 2
+    now = " ".join(ALIASES.get(each, each) for each in arguments[place : place + 1])
+    return [*arguments[:place], *now.split(), *arguments[place + 1 :]]
+
+
 def hardwon_does(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [warm.python(), "-m", "hardwon.surfaces.cli.main", *arguments],
+        [warm.python(), "-m", "hardwon.surfaces.cli.main", *words_of(arguments)],
         input=stdin,
         env={**os.environ, **environment},
         capture_output=True,
@@ -87,7 +96,7 @@ def hardwon_does(
 
 def at_once(*arguments: str, stdin: str | None = None) -> Result:
     """The same without a process of its own."""
-    return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="hardwon")
+    return CliRunner().invoke(app, words_of(arguments), input=stdin, prog_name="hardwon")
 
 
 def answered(*arguments: str, complaints: bool = False) -> Any:
@@ -129,7 +138,7 @@ def on_a_terminal(
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", *words_of(arguments)],
         stdin=subprocess.DEVNULL if answer is None else theirs,
         stdout=theirs,
         stderr=theirs,

@@ -179,3 +179,4 @@ def _own_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user-data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user-config"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HARDWON_BACKGROUND", "0")  # nor does it leave a process behind

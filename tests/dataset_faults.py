@@ -64,6 +64,11 @@ def _wrong_value(memory: Memory, _other: Memory, random: Random) -> tuple[str, A
     }
 
 
+def _needless_key(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
+    key = random.choice(["task_type", "error_type", "sentiment"])
+    return None if key in memory else (key, memory | {key: "banana"})
+
+
 def _no_tool(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] | None:
     return _drop("tool")(memory, other, random) if "tool" in memory else None
 
@@ -142,8 +147,10 @@ KINDS = (
     Kind("needless tool", _needless_tool),
     Kind("no routing key", _no_key),
     Kind("wrong routing value", _wrong_value),
-    Kind("no summary", _drop("summary")),
-    Kind("summary is None", _set("summary", None)),
+    Kind("no summary", _drop("summary"), "warning"),
+    Kind("summary is None", _set("summary", None), "warning"),
+    Kind("mistyped key", _set("task_typo", "debug"), "warning"),
+    Kind("key of another tool", _needless_key, "warning"),
     Kind(
         "summary is no file name",
         _set(

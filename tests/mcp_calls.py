@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 import jsonschema
@@ -18,6 +18,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation
+from pydantic import ConfigDict
 
 import hardwon
 import warm
@@ -144,11 +145,15 @@ async def refused(client: Client, tool: str, arguments: Mapping[str, Any]) -> st
 
 
 async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolResult]:
-    """Each tool that is listed, by its example; what comes back is what its schema says."""
+    """Each tool of ours that is listed, by its example; what comes back is what its schema says."""
     listed = (await client.list_tools()).tools
     answers = {}
     for tool in listed:
-        arguments = example_of(TOOLS[tool.name].takes, record_id)
+        if tool.name not in TOOLS:
+            continue
+        example = example_of(TOOLS[tool.name].takes, record_id)
+        told = tool.input_schema["properties"]
+        arguments = {name: value for name, value in example.items() if name in told}
         jsonschema.validate(arguments, tool.input_schema)
         answer = await client.call_tool(tool.name, arguments)
         assert not answer.is_error, (tool.name, text_of(answer))
@@ -183,3 +188,19 @@ async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
         assert isinstance(message.content, types.TextContent)
         found[prompt.name] = message.content.text
     return found
+
+
+class Asked(types.Request[Any, Any]):
+    """A request of the extension."""
+
+    method: Literal["skills/list", "skills/get"]
+    params: dict[str, Any] = {}
+
+
+class Answer(types.Result):
+    model_config = ConfigDict(extra="allow")
+
+
+async def ask_of_skills(client: Client, method: Any, **params: Any) -> dict[str, Any]:
+    found = await client.session.send_request(Asked(method=method, params=params), Answer)
+    return found.model_extra or {}

@@ -438,6 +438,7 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     return {
         **kept,
         "HOME": str(home),
+        "HARDWON_BACKGROUND": "0",
         "PATH": os.pathsep.join(filter(None, path)),
         "PYTHONPATH": str(Path(hardwon.__file__).parent.parent),
         "COLUMNS": "100",

@@ -165,6 +165,48 @@ def test_what_is_cut_is_told_after_it_was_recorded(history: AIMemory) -> None:
 # --- asking ---
 
 
+def test_tips_and_knowledge_count_failures_too(history: AIMemory) -> None:
+    for number in range(28):
+        record(history, True, number in (3, 9, 20), fix_commands=["# then\nollama pull x"])
+    tip = history.knowledge_base["model_specific_tips"][QWEN][0]
+    assert tip == "# then ollama pull x (worked 3 of 28 times)"
+    assert history.knowledge_base["successful_strategies"] == {"TIMEOUT": ["# then ollama pull x"]}
+    assert history.get_model_insights(QWEN)["effective_fixes"] == ["# then ollama pull x"]
+    assert history.memory.doctor().ok
+    assert history.knowledge_base_path.name == "knowledge_base.json"
+    issue = {"model": QWEN, "issue_type": "TIMEOUT"}
+    assert history.query_similar_issues_optimized(issue) == history.query_similar_issues(issue)
+
+
+def test_the_folder_is_found_beside_the_script(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "Scripts").mkdir(parents=True)
+    with AIMemory(project / "AIMemory") as history:
+        record(history)
+    script = project / "Scripts" / "fix.py"
+    script.write_text(
+        "from hardwon.fixes.ai_memory import AIMemory\n"
+        "print(AIMemory().get_memory_stats()['total_fixes_attempted'])"
+    )
+
+    def run(**environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(script)],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+    assert run().stdout == "1\n"
+    other = run(HARDWON_AIMEMORY=str(tmp_path / "other"))
+    assert other.stdout == "0\n"
+    assert f"there was no fix history in {tmp_path / 'other'}: it begins empty" in other.stderr
+    (tmp_path / "AIMemory").mkdir()
+    assert run().stdout == "0\n", "the one in the current folder comes first"
+
+
 def test_similar_issues_are_told_successes_first(history: AIMemory) -> None:
     numbers = some(history)
     other = record(history, model=LLAMA)
@@ -621,7 +663,7 @@ def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path)
         AIMemory.on(other)
 
 
-@each("folder", ["", "  ", None, 7, "x/ai_memory.db", "a\0b"])
+@each("folder", ["", "  ", 7, "x/ai_memory.db", "a\0b"])
 def test_a_folder_must_be_one(folder: Any) -> None:
     with pytest.raises(InvalidInputError, match="memory_dir"):
         AIMemory(folder)

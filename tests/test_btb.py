@@ -26,6 +26,7 @@ from clocks import Clock
 from hardwon import Memory
 from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
+from hardwon.tree.routing import Coherence
 
 ROOT = Path(__file__).parent.parent
 NAME = re.compile(r"\d{8}_\d{6}_[a-z0-9_-]{1,50}_[0-9a-f]{12}\.json")
@@ -70,7 +71,7 @@ def test_the_signatures_are_the_ones_that_scripts_call() -> None:
     assert inspect.signature(MemoryEngine).parameters["root"].default == "agent_brain"
     assert names(MemoryEngine.remember) == ["content", "outcome", "tool", "summary", "metadata"]
     assert names(MemoryEngine.recall) == ["pattern", "intent"]
-    assert names(MemoryEngine.reflect) == []
+    assert names(MemoryEngine.reflect) == ["intent"]
     assert names(MemoryEngine.forget) == ["pattern", "before", "intent"]
 
 
@@ -252,7 +253,8 @@ def test_what_cannot_be_routed_is_kept_aside(
     assert [hit.record.id for hit in engine.memory.recall(memory["content"])] == [
         record.id for record in engine.memory.browse()
     ]
-    assert engine.reflect()["by_outcome"] == {}
+    found = engine.reflect()
+    assert found["intake"] + sum(found["by_outcome"].values()) == found["total_memories"] == 1
     assert engine.memory.doctor().ok
 
 
@@ -272,7 +274,7 @@ def test_strict_refuses_and_keeps_nothing(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "brain", strict=True) as engine:
         with pytest.raises(
             InvalidInputError,
-            match=r"error_type: '\(absent\)' is not allowed; allowed: one of syntax",
+            match=r"error_type is missing; allowed: one of syntax",
         ):
             engine.remember("No error type", "failure", "code_interpreter")
         assert engine.recall() == []
@@ -326,8 +328,14 @@ def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
     engine.remember(**LEARNING)
     found = engine.reflect()
     assert found["total_memories"] == 8
-    assert found["by_outcome"] == {"failure": 6, "success": 1, "learning": 1}
-    assert found["by_tool"] == {"code_interpreter": 7}
+    assert found["by_outcome"] == {"failure": 6, "success": 1, "learning": 1, "interaction": 0}
+    assert found["by_tool"] == {
+        "code_interpreter": 7,
+        "web_search": 0,
+        "file_operation": 0,
+        "conversation": 0,
+        "unknown": 0,
+    }
     assert found["failure_hotspots"] == [("code_interpreter/runtime", 6)]
     assert found["success_patterns"] == [("code_interpreter/debug", 1)]
     assert summaries(found["recent"]) == [
@@ -338,14 +346,112 @@ def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
         "fail_3",
     ]
     assert all(Path(memory["_path"]).exists() for memory in found["recent"])
+    assert [memory["when"] for memory in found["recent"]] == [
+        memory["timestamp"] for memory in found["recent"]
+    ]
     assert found["insights"]
     assert all(isinstance(sentence, str) for sentence in found["insights"])
     json.dumps(found)
 
 
+def test_reflect_on_a_part(engine: MemoryEngine) -> None:
+    engine.remember(**FAILURE)
+    engine.remember(**SUCCESS)
+    for domain in ("technical", "technical", "general"):
+        engine.remember(f"Found docs, {domain}", "success", "web_search", domain=domain)
+    found = engine.reflect(domain="technical")
+    assert (found["total_memories"], found["by_outcome"]["success"]) == (2, 2)
+    assert found["by_outcome"]["failure"] == found["by_tool"]["code_interpreter"] == 0
+    assert [memory["metadata"]["domain"] for memory in found["recent"]] == ["technical"] * 2
+    assert engine.reflect(tool="code_interpreter")["failure_hotspots"] == [
+        ("code_interpreter/runtime", 1)
+    ]
+
+
+def test_the_schema_can_be_asked_for(engine: MemoryEngine) -> None:
+    assert engine.schema["outcome"]["learning"] == {
+        "insight_type": dict.fromkeys(("pattern", "correction", "preference", "fact"))
+    }
+
+
+@pytest.mark.parametrize("content", [{"error": "locked", "tries": [1, 2]}, ["first", {"then": 2}]])
+def test_an_object_or_a_list_is_a_content_too(engine: MemoryEngine, content: Any) -> None:
+    path = Path(engine.remember(content, "failure", "file_operation", at=date(2026, 1, 31)))
+    assert json.loads(path.read_text())["content"] == content
+    (found,) = engine.recall(content=content)
+    assert (found["content"], found["metadata"]) == (content, {"at": "2026-01-31"})
+    assert len(engine.memory.recall("locked, or first and then")) == 1
+    engine.memory.rebuild()
+    # a tree that was made elsewhere
+    aside = path.with_name("old.json")
+    aside.write_text(json.dumps({"outcome": "failure", "content": {**FAILURE, "of": content}}))
+    assert engine.sync().added == 1
+    assert engine.recall(f"**/{aside.name}")[0]["content"] == {**FAILURE, "of": content}
+    assert engine.memory.doctor().ok
+
+
+def test_a_content_without_ascii_gets_a_readable_file_name(engine: MemoryEngine) -> None:
+    path = engine.remember("修复了登录表单的空格问题", "success", "file_operation")
+    assert "_修复了登录表单的空格问题_" in path
+    assert Path(path).exists()
+    assert summaries(engine.recall(pattern="**/*登录*.json")) == ["untitled"]
+
+
+def test_a_routing_key_edited_in_a_file_moves_it(engine: MemoryEngine) -> None:
+    path = Path(engine.remember(**FAILURE))
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(said | {"metadata": {"error_type": "timeout"}}))
+    assert engine.sync().edited == 1
+    (found,) = engine.recall(error_type="timeout")
+    assert not path.exists()
+    assert Path(found["_path"]).parent.name == "error_type=timeout"
+    assert json.loads(Path(found["_path"]).read_text())["metadata"] == {"error_type": "timeout"}
+    assert engine.recall(error_type="runtime") == []
+    assert engine.memory.doctor().ok
+    moved = Path(found["_path"])
+    path.write_text("{}")  # somebody else's, by the same name
+    moved.write_text(json.dumps(said))
+    assert f"belongs in {path.parent.relative_to(engine.root)}" in "".join(
+        engine.sync().left.values()
+    )
+    assert (moved.exists(), path.read_text()) == (True, "{}")
+
+
+def test_a_routing_key_edited_into_nonsense_is_reported(engine: MemoryEngine) -> None:
+    path = Path(engine.remember(**FAILURE))
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(said | {"outcome": "failed"}))
+    (reason,) = engine.sync().left.values()
+    assert "outcome: 'failed' is not allowed" in reason
+    assert path.exists()
+    (finding,) = (each for each in engine.memory.doctor().findings if each.check == "tree")
+    assert "1 are left alone" in finding.detail
+
+
+def test_a_key_edited_in_place_is_found_at_once(engine: MemoryEngine) -> None:
+    path = Path(engine.remember(**FAILURE, ticket=7))
+    os.utime(path.parent, (1, 1))  # an editor that writes into the file leaves its folder alone
+    engine.recall()
+    with path.open("r+") as file:
+        text = file.read().replace('"ticket": 7', '"ticket": 88')
+        file.seek(0)
+        file.write(text)
+    assert [found["metadata"]["ticket"] for found in engine.recall(ticket=88)] == [88]
+    assert engine.recall(ticket=7) == []
+
+
+def test_transmit_makes_the_folder_where_it_is_meant(tmp_path: Path) -> None:
+    router = Coherence(root=tmp_path / "brain")
+    path = Path(router.transmit(FAILURE))
+    assert not (tmp_path / "brain").exists()
+    assert Path(router.transmit(FAILURE, dry_run=False)).parent == path.parent
+    assert path.parent.is_dir()
+    assert not path.exists()
+
+
 def test_an_empty_brain_reflects_too(engine: MemoryEngine) -> None:
     assert engine.recall() == []
-    assert engine.reflect()["total_memories"] == 0
+    assert engine.reflect()["total_memories"] == engine.reflect()["by_outcome"]["failure"] == 0
     assert engine.forget(outcome="failure") == 0
 
 
@@ -468,7 +574,7 @@ def test_a_schema_of_one_s_own(tmp_path: Path) -> None:
         )
         plain = Path(engine.remember("Low flight again", "failure", altitude=20))
         assert high.parent == tmp_path / "brain/outcome=success/altitude=gt_100"
-        assert low.parent.parent == tmp_path / "brain/outcome=failure/altitude=le_100"
+        assert low.parent.parent == tmp_path / "brain/outcome=failure/altitude=lte_100"
         assert plain.parent.name == "site=unknown"
         with pytest.warns(IntakeWarning, match="altitude"):
             aside = Path(engine.remember("No altitude", "success"))

@@ -309,7 +309,7 @@ def test_exports_overwrite_nothing_unless_forced() -> None:
     assert Path("mine.json").read_text() == "mine"
     answered("export", "mine.json", "--force")
     assert len(json.loads(Path("mine.json").read_text())) == 35
-    assert "database" in refused("export", "brain/memory.db", "--force")
+    assert "database" in refused("export", "brain/memory.db", "--force", "--format", "jsonl")
     assert fixes() == 35
 
 

@@ -152,7 +152,8 @@ def test_what_init_says_to_do_next_can_be_typed() -> None:
     for line in told.splitlines()[1:]:
         words = line.split("hardwon ", 1)[1].replace("COMMAND", "true")
         done = hardwon_does(*shlex.split(words))
-        assert (done.returncode, done.stderr) == (0, ""), line
+        kept = "hardwon: kept as learning; --outcome says otherwise\n"
+        assert (done.returncode, done.stderr) == (0, kept if "remember" in line else ""), line
     with Memory("my brain", "red") as memory:
         assert memory.stats().records == 2
 
@@ -618,7 +619,6 @@ def test_a_report_is_for_people_and_for_programs(command: str, said: str) -> Non
     told = at_once(*command.split())
     assert (told.exit_code, told.stderr) == (0, "")
     assert said in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80 or "compare" in command
     assert answered(*command.split())
 
 
@@ -656,7 +656,6 @@ def test_the_json_is_what_http_answers_or_every_key_of_it_is_told(command: str) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("rules", "--state", "odd"), "'candidate', 'active' or 'retired'"),
         (("decisions", "--action", "odd"), "'rule', 'merge'"),
         (("odds", "--task", "t"), "tool"),
         (("odds", "--issue", "{}", "--model", "m"), "not both"),
@@ -673,9 +672,7 @@ def test_what_a_report_cannot_tell_is_said_in_one_line(
 
 def test_an_issue_must_be_told_of() -> None:
     with Memory("brain"):
-        done = at_once("similar")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "say what the issue is" in done.stderr
+        assert refused("similar").startswith("issue is missing; ")
 
 
 @pytest.mark.parametrize(

@@ -322,6 +322,7 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
         sys.executable,
         "-m",
         "hardwon.surfaces.cli.main",
+        "fixes",
         "recent",
         "--limit",
         "1000",

@@ -374,12 +374,6 @@ def test_a_memory_that_is_new_gets_all_of_it() -> None:
     ] == [20, 20, 20]
 
 
-def test_an_export_is_a_file() -> None:
-    fill("brain", "port 80 is open")
-    assert "goes to a file" in refused("export", "-")
-    assert not Path("-").exists()
-
-
 def test_a_data_set_with_errors_is_adopted_without_them() -> None:
     memories = json.loads(a_data_set("m.json").read_text())
     memories[0]["outcome"] = "odd"
@@ -628,7 +622,7 @@ def test_the_script_completes_in_a_real_shell() -> None:
         check=True,
     )
     assert (
-        {"stale", "stats"}
+        {"stats"}
         <= {name for name in done.stdout.split() if name.startswith("st")}
         == set(done.stdout.split())
     )
@@ -668,9 +662,9 @@ def completed(words: str) -> tuple[list[str], set[str]]:
 
 def test_completing_a_command_loads_no_more_than_it_needs() -> None:
     offered, modules = completed("hardwon sta")
-    assert sorted(offered) == ["stale", "stats"]
-    assert modules == {"care", "derived", "main", "views"}
-    offered, modules = completed("hardwon hotspots --sh")
+    assert offered == ["stats"]
+    assert modules == {"derived", "main", "views"}
+    offered, modules = completed("hardwon tree hotspots --sh")
     assert (offered, modules) == (
         ["--share"],
         {"derived", "main", "views"},

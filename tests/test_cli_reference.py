@@ -4,10 +4,14 @@ makes: test_reference.py).
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import typer
+from typer.testing import CliRunner
 
 from cases import each
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
@@ -35,7 +39,7 @@ def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
     usage = section.strip().splitlines()[0]
     assert usage.startswith(f"`hardwon {name}")
     assert " ".join(str(command.help).split("\n\n")[0].split()) in section
-    for param in command.params:
+    for param in (shown for shown in command.params if not getattr(shown, "hidden", False)):
         for spelling in (
             param.opts
             if param.param_type_name == "option"
@@ -75,8 +79,35 @@ def test_options_before_the_command_are_told() -> None:
         assert f"\n| {code} | " in before
 
 
-def test_commands_go_on_working_under_the_names_that_they_had() -> None:
+def test_commands_go_on_working_under_the_names_that_they_had(tmp_path: Path) -> None:
     listed = ROOT_COMMAND.list_commands(None)
     for old, words in ALIASES.items():
         assert old not in listed
         assert ROOT_COMMAND.commands[old].help == BUILT[words].help
+    assert CliRunner().invoke(app, ["--memory", str(tmp_path), "init"]).exit_code == 0
+    done = CliRunner().invoke(app, ["--memory", str(tmp_path), "fixers", "--json"])
+    assert (done.exit_code, done.stdout) == (0, "[]\n")
+    assert done.stderr == "hardwon: fixers is called fixes fixers now\n"
+
+
+def test_there_are_few_enough_words_to_keep_in_mind() -> None:
+    listed = ROOT_COMMAND.list_commands(None)
+    verbs = [name for name in listed if not hasattr(ROOT_COMMAND.commands[name], "commands")]
+    assert len(verbs) <= 24
+    assert set(listed) - set(verbs) == {
+        *("record", "fixes", "episodes", "tree", "care"),
+        *("hooks", "mcp", "skills", "tokens", "postgres", "fix-history"),
+    }
+
+
+def test_the_memory_may_be_named_anywhere(tmp_path: Path) -> None:
+    named = ["--memory", str(tmp_path / "elsewhere")]
+    kept = ["remember", "it failed", "--outcome", "failure", "--tool", "unknown"]
+    assert CliRunner().invoke(app, [*kept, *named]).exit_code == 0
+    for words in (["stats", *named, "--json"], [*named, "stats", "--json"]):
+        found = json.loads(CliRunner().invoke(app, words).stdout)
+        assert (found["records"], found["project"]) == (1, "default")
+    # what is to be run keeps its own options
+    script = "import sys; sys.exit(0 if sys.argv[1:] == ['--memory', 'x'] else 3)"
+    run = [*named, "run", sys.executable, "-c", script, "--memory", "x"]
+    assert CliRunner().invoke(app, run).exit_code == 0

@@ -33,6 +33,7 @@ from hardwon.store.sqlite.file import (
     refuse_strange_triggers,
 )
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
+from hardwon.store.sqlite.statements import SqliteSession
 from processes import Child, Tell
 
 
@@ -352,5 +353,5 @@ def test_a_fresh_memory_has_the_triggers_that_opening_expects(tmp_path: Path) ->
     with Memory(tmp_path):
         pass
     with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
-        refuse_strange_triggers(connection, tmp_path)
+        refuse_strange_triggers(SqliteSession(connection), tmp_path)
     assert len(expected_schema()) > 50

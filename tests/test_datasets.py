@@ -31,10 +31,10 @@ from hardwon.tree.datasets.check import (
     TOOL_RANGES,
     fingerprint,
     is_within,
-    read,
     too_little,
 )
 from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
+from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")
@@ -86,8 +86,12 @@ def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
         "file_operation": 90,
         "conversation": 90,
     }
-    errors = counts(memories, "error_type", outcome="failure")
-    assert errors == {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}
+    errors = counts(memories, "error_type", outcome="failure", tool="code_interpreter")
+    failed = counts(memories, "tool", outcome="failure")["code_interpreter"]
+    table = {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}  # of 200
+    for name, count in errors.items():
+        assert abs(count - table[name] / 200 * failed) < 1
+    assert errors.total() == failed == counts(memories, "error_type").total()
     assert {(memory["outcome"], memory.get("tool")) for memory in memories} == set(ROUTES)
 
 
@@ -122,8 +126,10 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         }
         assert {(sort.outcome, sort.tool, sort.value) for sort in planned} == routes
     every = Counter(sort.outcome for sort, count in planned.items() for _ in range(count))
-    failures = every["failure"]
-    coded = {sort: count for sort, count in planned.items() if sort.key == "task_type"}
+    coded, failed = (
+        {sort.value: count for sort, count in planned.items() if sort.key == key}
+        for key in ("task_type", "error_type")
+    )
     groups = (
         (OUTCOME_RANGES, size, {name: every[name] for name in OUTCOME_RANGES}),
         (
@@ -134,19 +140,8 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
                 for name in TOOL_RANGES
             },
         ),
-        (
-            ERROR_RANGES,
-            failures,
-            {
-                name: sum(n for s, n in planned.items() if s.error_type == name)
-                for name in ERROR_RANGES
-            },
-        ),
-        (
-            TASK_RANGES,
-            sum(coded.values()),
-            {name: sum(n for s, n in coded.items() if s.value == name) for name in TASK_RANGES},
-        ),
+        (ERROR_RANGES, sum(failed.values()), Counter(failed)),
+        (TASK_RANGES, sum(coded.values()), Counter(coded)),
     )
     for ranges, base, counted in groups:
         for name, target in ranges.items():
@@ -158,7 +153,8 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
                     counted,
                     base,
                 )
-    assert sum(groups[2][2].values()) == failures
+    if size >= VALUES_FROM:
+        assert failed["runtime"] == max(failed.values())
 
 
 def test_whole_numbers_as_close_as_they_can_be() -> None:
@@ -270,9 +266,7 @@ def test_validate_has_nothing_to_say_about_what_generate_makes(size: int, seed: 
         assert ("tool" in memory) == (memory["outcome"] in ("success", "failure"))
         own = memory.keys() - {"content", "outcome", "tool", "summary"}
         route = ROUTES[memory["outcome"], memory.get("tool")]
-        assert own == ({route[0]} if route else set()) | (
-            {"error_type"} if memory["outcome"] == "failure" else set()
-        )
+        assert own == ({route[0]} if route else set())
 
 
 def test_summaries_are_made_of_the_content() -> None:
@@ -308,7 +302,7 @@ def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
     digest.
     """
     text = json.dumps(generate(300, 7), sort_keys=True)
-    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "a3d8e57b3e97267b"
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "fd75e83814901e45"
 
 
 @each(
@@ -488,7 +482,7 @@ def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
         "ticket",
         "timestamp",
     ]
-    assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome", "summary"]
+    assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome"]
     learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
     for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
         assert [each.field for each in validate([learnt | {"content": content}]).errors] == [
@@ -515,20 +509,21 @@ def test_summaries_are_compared_as_they_are_kept() -> None:
 
 def test_a_key_without_a_value_is_no_key() -> None:
     empty = {f"key_{number}": None for number in range(limits.EXTRA_KEYS_MAX + 1)}
-    assert validate([LOGIN | empty]).ok
+    assert validate([LOGIN | empty]).problems == ()
     assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["entry"]
-    (problem,) = validate([LOGIN | {"summary": None}]).errors
-    assert (problem.value, problem.wrong) == ("(absent)", "is required")
 
 
 def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
-    report = validate([{"content": "x"}] * 100)
-    assert len(report.errors) == 300
+    memories = [{"content": "x", f"key_{number}": 5} for number in range(100)]
+    report = validate(memories)
+    assert (len(report.errors), len(report.warnings)) == (200, 208)
     lines = str(report).splitlines()
-    # eight shares are out of range as well
-    assert lines[-1] == f"… and {308 - limits.PROBLEMS_SHOWN_MAX} more"
+    # what is wrong with all of them is one line; eight shares are out of range as well
+    assert lines[17].startswith("error: memory 0, content: 'x' is shorter than 10 characters; ")
+    assert lines[17].endswith(" (and 99 more like it)")
+    assert lines[-1] == f"… and {3 + 100 + 8 - limits.PROBLEMS_SHOWN_MAX} more"
     assert len(lines) == 1 + 16 + limits.PROBLEMS_SHOWN_MAX + 1
-    assert len(report.to_dict()["errors"]) == 300
+    assert len(report.to_dict()["errors"]) == 200
 
 
 @each(
@@ -580,8 +575,11 @@ def series(count: int, content: str, summary: str, **keys: str) -> list[dict[str
     ]
 
 
+CODE = {"outcome": "success", "tool": "code_interpreter"}
+
+
 def test_counted_series_are_stored_but_warned_of() -> None:
-    code = {"outcome": "success", "tool": "code_interpreter"}
+    code = CODE
     crash = {"outcome": "failure", "tool": "code_interpreter"}
     hundred = [
         *series(
@@ -663,12 +661,44 @@ def test_shares_are_judged_from_fifty_memories_on() -> None:
     assert validate(odd).distributions == validate(one_sided).distributions
 
 
-def test_an_empty_data_set_is_valid() -> None:
-    assert (validate([]).ok, validate([]).total, str(validate([])).splitlines()[0]) == (
-        True,
+def test_an_empty_data_set_is_an_error(memory: Memory) -> None:
+    report = validate([])
+    assert (report.ok, report.total, [each.wrong for each in report.errors]) == (
+        False,
         0,
-        "0 memories: 0 errors, 0 warnings",
+        ["holds no memory"],
     )
+    assert [each.wrong for each in load_dataset(memory, []).rejected] == ["holds no memory"]
+
+
+def test_keys_that_do_not_belong_are_flagged() -> None:
+    moved = {"content": "Moved the logs", "outcome": "success", "tool": "file_operation"}
+    wrong = [
+        moved | {"summary": "a", "task_type": "debug"},
+        moved | {"summary": "b", "error_type": "banana", "content": "Moved the keys"},
+        LOGIN | {"task_typo": "debug"},
+        LOGIN | {"summary": "c", "content": "Fixed the menu", "task_type": "banana"},
+    ]
+    found = {(each.index, each.field): each for each in validate(wrong).problems}
+    assert found[0, "task_type"].wrong == "does not go with success by file_operation"
+    assert (found[1, "error_type"].value, found[1, "error_type"].severity) == (
+        "'banana'",
+        "warning",
+    )
+    assert found[2, "task_typo"].remedy == "write task_type"
+    assert (found[3, "task_type"].severity, found[3, "task_type"].wrong) == (
+        "error",
+        "is not known",
+    )
+
+
+def test_a_missing_summary_is_made_and_said(memory: Memory) -> None:
+    bare = {key: value for key, value in LOGIN.items() if key != "summary"}
+    (problem,) = validate([bare]).problems
+    assert (problem.severity, problem.value, problem.wrong) == ("warning", "(absent)", "is missing")
+    record = memory.get(load_dataset(memory, [bare]).ids[0])
+    assert isinstance(record, Experience)
+    assert f"{record.summary} is made of the content" == problem.remedy
 
 
 keys = st.sampled_from(
@@ -731,8 +761,9 @@ def test_what_validate_accepts_is_what_remember_takes(
     assert taken or not ok
     content, summary = entry.get("content"), entry.get("summary")
     fit = isinstance(content, str) and len(content.strip()) >= 10 and len(content) <= 500
-    fit = (
-        fit and isinstance(summary, str) and re.fullmatch(r"[a-z0-9_-]{1,50}", summary) is not None
+    fit = fit and (
+        summary is None
+        or (isinstance(summary, str) and bool(re.fullmatch(r"[a-z0-9_-]{1,50}", summary)))
     )
     assert ok == (taken and fit)
 
@@ -795,25 +826,26 @@ def test_files_tell_the_line(tmp_path: Path) -> None:
 
 
 HOSTILE = {
-    "call": ("memories = [__import__('os').system('touch pwned')]", 1, "without calls"),
+    "call": ("memories = [__import__('os').system('touch pwned')]", 1, None),
     "call in a value": (f"memories = [\n{{'content': open('/etc/passwd').read(), **{LOGIN}}}]", 2, None),
-    "exec": ("exec('import os')\nmemories = []", 1, "without calls"),
-    "comprehension": ("memories = [{'content': f'Fixed {i}'} for i in range(10)]", 1, "without comprehensions"),
-    "list()": ("memories = list([])", 1, "without calls"),
-    "append": ("memories = []\nmemories.append({})", 2, "without calls"),
-    "loop": ("memories = []\nfor i in range(3):\n    memories += [i]", 2, "without loops"),
-    "f-string": ("memories = [{'content': f'{1+1}'}]", 1, "placeholders"),
+    "list()": ("memories = list([])", 1, "json.dump"),
+    "sorted": ("memories = [{}]\nmemories.sort()", 2, None),
+    "conditional": ("memories = [{}]\nif 1:\n    memories = []", 2, None),
+    "unknown loop": ("memories = []\nfor i in count():\n    memories.append({})", 2, None),
+    "endless loop": ("memories = []\nfor i in range(1000000000):\n    memories = []", 3, "too deep or too much"),
+    "much to do": ("memories = []\nfor i in range(1000000000):\n    x = i", 3, "too deep or too much"),
+    "long text": ("a = 'x'\nfor i in range(99):\n    a = a + a\nmemories = [a]", 3, None),
+    "large number": ("a = 9\nfor i in range(99):\n    a = a * a\nmemories = [a]", 3, None),
+    "format": ("memories = [{'content': f'{1:999999999}'}]", 1, None),
     "lambda": ("memories = [lambda: 1]", 1, None),
     "class": ("class A:\n    memories = []", 1, None),
     "repetition": ("memories = [{}] * 1000000000", 1, None),
     "power": ("memories = [{'n': 9**9**9}]", 1, None),
     "walrus": ("memories = [(x := 5)]", 1, None),
     "unpacking": ("memories = [*[1], *[2]]", 1, None),
-    "dict unpacking": ("memories = [{**{}}]", 1, "keys are text"),
-    "name inside": ("a = [1]\nmemories = [a]", 2, None),
+    "dict unpacking": ("memories = [{**{}}]", 1, None),
     "unknown name": ("memories = others + []", 1, None),
     "attribute": ("memories.x = []", 1, None),
-    "two targets": ("a = memories = []", 1, None),
     "bytes": ("memories = [b'x']", 1, None),
     "set": ("memories = [{1, 2}]", 1, None),
     "complex": ("memories = [1j]", 1, None),
@@ -839,6 +871,7 @@ def test_python_is_read_and_never_run(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, line, remedy = HOSTILE[name]
+    monkeypatch.setattr(limits, "DATASET_STEPS_MAX", 100_000)
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "hostile.py"
     path.write_text(source)
@@ -848,6 +881,83 @@ def test_python_is_read_and_never_run(
     assert (remedy or "allowed") in str(caught.value)
     assert len(str(caught.value)) < 600
     assert [each.name for each in tmp_path.iterdir()] == ["hostile.py"]
+
+
+SEEDED_TEMPLATE = """
+from memory import MemoryEngine
+import time
+
+memory = MemoryEngine(root='agent_brain')
+AUTHOR: str
+memories = []
+
+# 60 successes
+for i in range(30):
+    memories.append({
+        'content': f'Successfully debugged issue #{1000+i}',
+        'outcome': 'success',
+        'tool': 'code_interpreter',
+        'task_type': 'debug',
+        'summary': f'debug_issue_{1000+i}'
+    })
+
+memories += [{'content': f'Found docs on topic #{i}', 'outcome': 'success', 'tool': 'web_search',
+  'domain': 'technical', 'summary': f'research_{i}'} for i in range(10)]
+
+print(f'Storing {len(memories)} memories...')
+for i, mem in enumerate(memories, 1):
+    path = memory.remember(**mem)
+    if i % 100 == 0:
+        print(f'  Stored {i}/{len(memories)}...')
+    time.sleep(0.001)  # Ensure unique timestamps
+
+[memory.remember(**mem) for mem in memories]
+"""
+
+
+def test_scripts_are_worked_out_without_being_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SEEDED_TEMPLATE)
+    found = read(tmp_path / "script.py")
+    assert len(found.values) == 40
+    assert found.values[29] == {
+        "content": "Successfully debugged issue #1029",
+        "outcome": "success",
+        "tool": "code_interpreter",
+        "task_type": "debug",
+        "summary": "debug_issue_1029",
+    }
+    assert (found.values[39]["summary"], found.lines[29], found.lines[39]) == ("research_9", 11, 19)
+    assert [each.name for each in tmp_path.iterdir()] == ["script.py"]
+    one_liner = tmp_path / "one_liner.py"
+    one_liner.write_text(
+        "memories = (\n"
+        "    [{'content': f'Fixed bug #{i}', 'summary': f'bug_{i}'} for i in range(300)] +\n"
+        "    [{'content': f'User happy #{i}', 'summary': f'pos_{i}'} for i in range(50)]\n)"
+    )
+    assert [each["summary"] for each in read(one_liner).values[298:302]] == [
+        "bug_298",
+        "bug_299",
+        "pos_0",
+        "pos_1",
+    ]
+    blocks = tmp_path / "blocks.py"
+    blocks.write_text(
+        "# by themselves\n[{'content': f'Fixed bug #{i}'} for i in range(3)]\n{'content': 'x'}\n"
+    )
+    assert [each["content"] for each in read(blocks).values] == [
+        "Fixed bug #0",
+        "Fixed bug #1",
+        "Fixed bug #2",
+        "x",
+    ]
+    (tmp_path / "harmless.py").write_text("exec('import os')\na = memories = []")
+    assert read(tmp_path / "harmless.py").values == []
+
+
+def test_many_alike_are_one_line() -> None:
+    text = str(validate(series(300, "Fixed bug #{}", "bug_{}", **CODE)))
+    assert text.count("says the same as memory 0") == text.count("is too generic") == 1
+    assert "(and 298 more like it)" in text
 
 
 def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:
@@ -1007,6 +1117,35 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
         assert not record.redacted  # nothing that was made up looks like a secret
     assert memory.doctor().ok
     assert str(loaded) == "2500 of 2500 memories stored, none rejected"
+
+
+def test_what_was_loaded_is_not_loaded_again(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memories = [*generate(1_500, 4), LOGIN | {"summary": "one"}, LOGIN | {"summary": "two"}]
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 1_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset(memory, memories, progress=interrupt)
+    assert caplog.messages == [
+        "1000 of 1502 memories are stored: load them again to go on from there"
+    ]
+    assert memory.stats().records == 1_000
+    again = load_dataset(memory, memories)
+    assert (again.stored, again.present, len(again.ids), memory.stats().records) == (
+        502,
+        1_000,
+        1_502,
+        1_502,
+    )
+    memory.forget([again.ids[0]])
+    third = load_dataset(memory, memories)
+    assert (third.stored, third.present, memory.stats().records) == (0, 1_502, 1_501)
+    assert str(third) == "0 of 1502 memories stored, 1502 loaded before, none rejected"
+    assert load_dataset(memory, memories, author="another", dry_run=True).stored == 1_502
 
 
 def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,20 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
 
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.server import SCHEME
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL
 from hardwon.surfaces.rest import app as rest_server
 from hardwon.surfaces.rest.app import build_app
 from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
+    ask_of_skills,
     call_every_tool,
     example_of,
     fill,
@@ -58,6 +61,7 @@ class Served:
     memory: Memory
     clock: Clock
     record_id: str
+    stop: Callable[[], None]
 
     def token(
         self, scope: Scope = "write", projects: list[str] | None = None, name: str = "tester"
@@ -91,7 +95,8 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     brain, clock = tmp_path / "brain", Clock()
     record_id = fill(brain)
     fill(brain, "other")
-    options = getattr(request, "param", {})
+    options = dict(getattr(request, "param", {}))
+    every_tool = options.pop("every_tool", True)
     with Memory(brain, clock=clock, checkout=False) as memory:
         gate = Gate(
             lambda project: Memory(brain, project, checkout=False), memory.tokens, **options
@@ -105,16 +110,18 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
             allow_hosts=("memory.example",),
             allow_origins=("https://tools.example",),
             btb=True,
+            every_tool=every_tool,
         )
         ready = threading.Event()
         server = rest_server.server_of(build_app(gate, settings), None, ready.set)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         assert ready.wait(120)
+        stop = partial(setattr, server, "should_exit", True)
         try:
-            yield Served(f"{settings.url}/mcp", memory, clock, record_id)
+            yield Served(f"{settings.url}/mcp", memory, clock, record_id, stop)
         finally:
-            server.should_exit = True
+            stop()
             thread.join(timeout=120)
             listening.close()
 
@@ -128,7 +135,7 @@ def test_every_tool_resource_and_prompt_answers(served: Served, mode: str) -> No
         async with served.client(served.token("govern"), mode) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]
             assert listed == [*TOOLS, *BTB_TOOLS]
-            answers = await call_every_tool_of_ours(client, served.record_id)
+            answers = await call_every_tool(client, served.record_id)
             assert text_of(answers["context"]) == answers["context"].structured_content["text"]
             found = await read_everything(client, served.record_id)
             assert found[f"{SCHEME}health"]["author"] == "tester"
@@ -138,18 +145,6 @@ def test_every_tool_resource_and_prompt_answers(served: Served, mode: str) -> No
                 ).is_error
 
     run(work)
-
-
-async def call_every_tool_of_ours(client: Client, record_id: str) -> Any:
-    class OursAlone:
-        call_tool = client.call_tool
-
-        async def list_tools(self) -> Any:
-            found = await client.list_tools()
-            found.tools = [tool for tool in found.tools if tool.name in TOOLS]
-            return found
-
-    return await call_every_tool(OursAlone(), record_id)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -173,6 +168,66 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
     run(work)
     assert (served.memory.stats().records > before.records) == includes(scope, "write")
     assert (served.memory.stats().by_status != before.by_status) == includes(scope, "write")
+
+
+@pytest.mark.parametrize("served", [{"every_tool": False}], indirect=True)
+def test_the_usual_tools_over_http(served: Served) -> None:
+    async def work() -> None:
+        async with served.client(served.token("govern")) as client:
+            ours = [tool.name for tool in (await client.list_tools()).tools]
+            assert ours == [*USUAL, *BTB_TOOLS]
+            said = await client.call_tool("after", {**TOLD, "outcome": "success"})
+            assert text_of(said).startswith("Done: trajectory ")
+            known = text_of(await client.call_tool("before", {"task": TOLD["task"]}))
+            assert TOLD["action"] in known
+            assert (await ask_of_skills(client, "skills/list"))["skills"] == []
+            (kept,) = said.structured_content["ids"]
+            await client.call_tool("verify", {"record_id": kept, "by": "test_runner"})
+            (skill,) = (await ask_of_skills(client, "skills/list"))["skills"]
+            (content,) = (await client.read_resource(skill["uri"])).contents
+            assert TOLD["action"] in content.text  # type: ignore[union-attr]
+
+    run(work)
+
+
+TOLD = {
+    "happened": "it went up",
+    "task": "deploy the shop",
+    "action": "AWS_REGION=eu make deploy",
+    "error": "RuntimeError: missing AWS_REGION",
+}
+
+
+def test_who_listens_hears_of_what_others_change_in_its_project(served: Served) -> None:
+    watched = f"{SCHEME}stats"
+
+    async def work() -> None:
+        async with (
+            served.client(served.token("read")) as reader,
+            reader.listen(resource_subscriptions=[watched]) as stream,
+        ):
+            with Memory(served.memory.location, "other", checkout=False) as other:
+                other.remember("elsewhere", "success", "conversation")
+            with anyio.move_on_after(3 * limits.LISTEN_EVERY_S) as nothing:
+                await anext(aiter(stream))
+            assert nothing.cancelled_caught
+            served.memory.remember("here", "success", "conversation")
+            with anyio.fail_after(60):
+                assert (await anext(aiter(stream))).uri == watched  # type: ignore[union-attr]
+
+    run(work)
+
+
+def test_a_server_that_ends_does_not_wait_for_those_who_listen(served: Served) -> None:
+    async def work() -> None:
+        async with served.client(served.token("read")) as reader:
+            with suppress(SubscriptionLost):
+                async with reader.listen(resource_subscriptions=[f"{SCHEME}stats"]) as stream:
+                    served.stop()
+                    with anyio.fail_after(30):
+                        assert [event async for event in stream] == []
+
+    run(work)
 
 
 def test_what_is_written_is_the_tokens_own_and_in_its_project(served: Served) -> None:

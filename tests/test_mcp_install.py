@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, get_args
@@ -16,9 +17,9 @@ from hypothesis import strategies as st
 
 from cases import examples
 from command_line import answered, at_once, refused
-from hardwon.errors import FullError, PlaceError
+from hardwon.errors import FullError, MissingExtraError, PlaceError
 from hardwon.surfaces.cli.admin import ClientName
-from hardwon.surfaces.mcp.clients import CLIENTS, snippet, take_out, write
+from hardwon.surfaces.mcp.clients import CLIENTS, check_start, snippet, take_out, write
 from mcp_calls import SOURCE
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
@@ -225,3 +226,37 @@ def test_wrong_names_are_refused() -> None:
     assert at_once("mcp", "install", "emacs").exit_code == 2
     assert "none of hardwon" in refused("mcp", "--author", "hardwon", "install", "cursor")
     assert at_once("mcp", "--scope", "all", "install", "cursor").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("echo 'Traceback'; echo 'no packages; install them with: pip' >&2; exit 1", "with: pip"),
+        ("exit 3", "exit code 3"),
+    ],
+)
+def test_what_could_not_start_is_not_written(
+    program: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "hardwon").write_text(f"#!/bin/sh\n{program}\n")
+    (folder / "hardwon").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    said = refused("mcp", "install", "claude-code", "--write")
+    assert said.startswith("nothing was written, for it could not start: ")
+    assert said.endswith(why)
+    assert list(tmp_path.iterdir()) == [folder]
+    assert "hardwon" in answered("mcp", "install", "claude-code")["command"]
+
+
+def test_a_server_without_its_packages_or_its_program_is_known_before(tmp_path: Path) -> None:
+    with pytest.raises(MissingExtraError, match="gone"):
+        check_start([str(tmp_path / "gone"), "mcp"], tmp_path / "not" / "made" / "yet")
+    code = (
+        "import sys; sys.modules['mcp'] = None; from hardwon.surfaces.cli.main import main; main()"
+    )
+    with pytest.raises(MissingExtraError, match=r"install it with: pip install 'hardwon\[mcp\]'"):
+        check_start([sys.executable, "-c", code, "mcp"], tmp_path)
+    assert at_once("mcp", "--check").stdout == ""
+    assert list(tmp_path.iterdir()) == []

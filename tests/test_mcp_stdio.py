@@ -32,7 +32,7 @@ from hardwon.surfaces.mcp.server import (
     client_name,
     make_server,
 )
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, LEFT_OUT, TOOLS, output_schema
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, LEFT_OUT, TOOLS, USUAL, output_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
@@ -65,11 +65,13 @@ def brain(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def in_this_process(brain: Path, scope: access.Scope = "write") -> AsyncIterator[Client]:
+async def in_this_process(
+    brain: Path, scope: access.Scope = "write", *, every: bool = True
+) -> AsyncIterator[Client]:
     """A client of a server without a process of its own, which takes a second to start."""
     gate = Gate(lambda project: Memory(brain, project), None)
     async with Client(
-        make_server(lambda _: Ask(gate, Caller("tester", scope), "default"))
+        make_server(lambda _: Ask(gate, Caller("tester", scope), "default"), every=every)
     ) as client:
         yield client
     gate.close()
@@ -80,8 +82,9 @@ async def in_this_process(brain: Path, scope: access.Scope = "write") -> AsyncIt
 
 def test_the_tools_are_the_operations_that_have_one() -> None:
     declared = {operation.tool for operation in OPERATIONS.values() if operation.tool}
-    assert set(TOOLS) == declared
-    assert len({tool.description for tool in TOOLS.values()}) == len(declared)
+    assert set(TOOLS) == declared | {"before", "after"}
+    assert len({tool.description for tool in TOOLS.values()}) == len(TOOLS)
+    assert set(USUAL) <= set(TOOLS)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -90,7 +93,9 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 
     async def work() -> None:
         async with over_stdio(
-            parameters(brain, "--scope", "govern", strict=True), mode, tmp_path / "errors"
+            parameters(brain, "--scope", "govern", "--tools", "all", strict=True),
+            mode,
+            tmp_path / "errors",
         ) as client:
             assert client.server_info
             assert client.server_info.name == "hardwon"
@@ -103,8 +108,8 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
             context = answers["context"].structured_content
             assert text_of(answers["context"]) == context["text"]
             assert context["text"].startswith("<hardwon-memory ")
-            assert answers["recall"].structured_content["result"][0]["record"]["kind"]
-            assert "KeyError" in text_of(answers["recall"])
+            assert answers["search"].structured_content["result"][0]["record"]["kind"]
+            assert "KeyError" in text_of(answers["search"])
             assert (
                 answers["verify"].structured_content["result"]["metadata"]["validation"]["status"]
                 == "verified"
@@ -148,6 +153,8 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             listed = (await client.list_tools()).tools
         assert [tool.name for tool in listed] == list(TOOLS)
         for tool in listed:
+            if tool.name in ("before", "after"):
+                continue
             operation = next(each for each in OPERATIONS.values() if each.tool == tool.name)
             hints = tool.annotations
             assert hints
@@ -177,7 +184,7 @@ def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(
     options = [] if scope == "write" else ["--scope", scope]  # write is what nobody has to ask for
 
     async def work() -> None:
-        async with over_stdio(parameters(brain, *options)) as client:
+        async with over_stdio(parameters(brain, "--tools", "all", *options)) as client:
             allowed = [name for name, tool in TOOLS.items() if includes(scope, tool.scope)]
             assert [tool.name for tool in (await client.list_tools()).tools] == allowed
             for name in TOOLS.keys() - set(allowed):
@@ -252,20 +259,19 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
 
 def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
     async def work() -> None:
-        async with over_stdio(parameters(brain)) as client:
+        async with over_stdio(parameters(brain, "--tools", "all")) as client:
             said = await refused(client, "remember", {"content": "x", "outcome": "fine"})
             assert (
                 said
                 == "outcome: 'fine' is not allowed; allowed: 'success', 'failure', 'learning' or "
                 "'interaction'"
             )
-            assert "error_type" in await refused(
-                client, "remember", {**FAILURE, "error_type": "odd"}
-            )
+            free = await client.call_tool("remember", {**FAILURE, "error_type": "odd"})
+            assert not free.is_error
             assert "author" in await refused(
                 client, "remember", {**FAILURE, "author": "somebody else"}
             )
-            assert "k" in await refused(client, "recall", {"query": "x", "k": 0})
+            assert "k" in await refused(client, "search", {"query": "x", "k": 0})
             with pytest.raises(MCPError, match="there is no tool 'forget'"):
                 await client.call_tool("forget", {})
             for address in (
@@ -305,7 +311,7 @@ def test_no_secret_comes_back_in_an_error(brain: Path) -> None:
                 await refused(
                     client, "record_fact", {"content": "The port is 80.", "fact_type": secret}
                 ),
-                await refused(client, "recall", {"query": "port", secret: 1}),
+                await refused(client, "search", {"query": "port", secret: 1}),
             ]
             for ask in (
                 client.call_tool(secret, {}),
@@ -330,7 +336,7 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
     ask = Ask(Gate(broken, None), Caller("tester", "write"), "default")
 
     async def work() -> None:
-        async with Client(make_server(lambda _: ask)) as client:
+        async with Client(make_server(lambda _: ask, every=True)) as client:
             assert "secret detail" not in await refused(client, "stats", {})
             with pytest.raises(MCPError, match="Something unexpected went wrong"):
                 await client.read_resource("hardwon://stats")
@@ -351,9 +357,9 @@ def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
             )
 
     async def work() -> None:
-        async with over_stdio(parameters(brain)) as client:
+        async with over_stdio(parameters(brain, "--tools", "all")) as client:
             for name, arguments in (
-                ("recall", {"query": "lorem", "k": 50}),
+                ("search", {"query": "lorem", "k": 50}),
                 ("context", {"query": "lorem", "budget_tokens": 2_000}),
                 ("reflect", {}),
             ):
@@ -367,14 +373,14 @@ def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
                 )
                 assert 1_000 < size <= limits.TOOL_RESULT_CHARS_MAX + 2_000, name
                 assert structured[LEFT_OUT].startswith("Left out to keep this short: ")
-                assert "hardwon://record/{id}" in structured[LEFT_OUT]
+                assert "show has a whole record" in structured[LEFT_OUT]
                 assert len(text_of(answer)) <= limits.TOOL_TEXT_CHARS_MAX + 2_000
-                jsonschema.validate(structured, output_schema(TOOLS[name].gives))
+                jsonschema.validate(structured, output_schema(TOOLS[name]))
             found = json.loads((await client.read_resource("hardwon://recent/60")).contents[0].text)  # type: ignore[union-attr]
             assert len(json.dumps(found)) <= limits.RESOURCE_CHARS_MAX + 1_000
             assert len(found["records"]) > 20
             assert "hardwon show" in found["left_out"]
-            small = await client.call_tool("recall", {"query": "lorem", "k": 1})
+            small = await client.call_tool("search", {"query": "lorem", "k": 1})
             assert len(small.structured_content["result"][0]["record"]["content"]) > 20_000
             assert LEFT_OUT not in small.structured_content
 
@@ -389,7 +395,7 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
     async def work() -> None:
         async with in_this_process(brain) as client:
             for name, arguments in (
-                ("recall", {"query": "instructions"}),
+                ("search", {"query": "instructions"}),
                 ("reflect", {}),
                 ("context", {"query": "instructions"}),
             ):
@@ -435,7 +441,7 @@ def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> N
 
     async def work() -> None:
         async with over_stdio(
-            parameters(tmp_path / "brain", "--author", "nightly", folder=root)
+            parameters(tmp_path / "brain", "--tools", "all", "--author", "nightly", folder=root)
         ) as client:
             kept = await client.call_tool("remember", dict(FAILURE))
             assert kept.structured_content["metadata"]["context"]["git_commit"] == at
@@ -449,7 +455,7 @@ def test_several_clients_work_on_one_memory_at_once(brain: Path) -> None:
 
     async def write(name: str) -> None:
         async with (
-            over_stdio(parameters(brain), name=name) as client,
+            over_stdio(parameters(brain, "--tools", "all"), name=name) as client,
             anyio.create_task_group() as tasks,
         ):
 
@@ -483,7 +489,16 @@ class Raw:
 
     def __init__(self, brain: Path) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(brain), "mcp"],
+            [
+                sys.executable,
+                "-m",
+                "hardwon.surfaces.cli.main",
+                "--memory",
+                str(brain),
+                "mcp",
+                "--tools",
+                "all",
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

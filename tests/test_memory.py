@@ -100,7 +100,7 @@ def test_bad_input_changes_nothing(memory: Memory) -> None:
     with pytest.raises(InvalidInputError, match="project_id: 'other'"):
         memory.add_many([good, fact(project_id="other")])
     with pytest.raises(InvalidInputError):
-        memory.remember("x", "success", "code_interpreter")
+        memory.remember("x", "triumph", "code_interpreter")  # type: ignore[arg-type]
     assert memory.stats().records == 0
     assert memory.get(good.id) is None
 
@@ -390,7 +390,7 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     )
     with pytest.raises(
         InvalidInputError,
-        match=r"bad.jsonl, line 3: id: '\(absent\)' is not allowed.*a UUID, so that",
+        match=r"bad.jsonl, line 3: id is missing; allowed: a UUID, so that",
     ):
         memory.load(path)
     with pytest.raises(PlaceError, match="cannot read"):

@@ -68,7 +68,6 @@ NO_TOOL = {
         ("add", "add_many"),
         "an agent says what it tried with remember and record_*; a program adds whole records",
     ),
-    "get": "the resource record/{id}",
     "care.page": "the resource recent/{count}",
     **dict.fromkeys(
         ("care.links", "audit"), "for people who look into a record, not for the next attempt"
@@ -114,6 +113,7 @@ NO_TOOL = {
         "for people who review",
     ),
     "tests.failing": "an agent runs them",
+    "skills.list": "skills/list of the protocol",
     **dict.fromkeys(
         ("publish", "supersede", "consolidate", "rollback", "undo"),
         "decided by people, or by tests",
@@ -138,20 +138,21 @@ NO_TOOL = {
 """Every tool takes room in an agent's prompt. These are not among them, and why."""
 
 COMMANDS_OF_THEIR_OWN = {
-    **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
-    "report": "a file of this machine",
+    **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
+    "care report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
-    "recent": "fixes of the last days, which pages have too",
+    "fixes recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(
-        ("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
+        ("run", "care check-stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
         "of the caller's checkout",
     ),
-    **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
+    **dict.fromkeys(("care restore", "merge", "adopt"), "files of this machine"),
     **dict.fromkeys(
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
         "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    "skills export": "writes files of this machine",
     "trust": "says of a file of this machine that it is this user's own",
     **dict.fromkeys(
         ("postgres init", "postgres grant", "postgres revoke", "postgres status"),
@@ -258,9 +259,9 @@ def test_advice_is_asked_for_whoever_takes_the_action(tmp_path: Path) -> None:
 
 NOT_OF_A_CLIENT = {
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
-    *("tests.record", "tests.publish"),
+    *("tests.record", "tests.publish", "skills.export"),
     "care.wait_for_vectors",
-    *("care.once", "care.now", "care.take_in", "care.in_project", "care.record_many"),
+    *("care.once", "care.now", "care.ids", "care.take_in", "care.in_project", "care.record_many"),
     *("entries.put", "entries.append", "entries.list", "entries.names"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checkouts import git, new_repository
 from command_line import COMMANDS, at_once
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.memory.places import Place, find_place, memory_exists
+from hardwon.memory.places import Place, Settings, find_place, memory_exists
 from hardwon.outside.locations import is_url, without_password
 from hardwon.training.functions import load_agent_memory
 from hardwon.tree.engine import MemoryEngine
@@ -60,6 +62,60 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
         tmp_path / "one" / "two" / "three",
     ]
     assert {folder.stat().st_ino for folder in made} <= synced
+
+
+# --- one memory per repository ---
+
+
+def test_a_linked_worktree_has_the_memory_and_the_name_of_its_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    shop = new_repository(tmp_path / "shop")
+    side = tmp_path / "elsewhere" / "fix-login"
+    git(shop, "worktree", "add", "-q", "-b", "side", str(side))
+    assert find_place(None, side / "src").project == "shop"
+    with contextlib.chdir(side):  # made in a worktree, and found in every other
+        assert at_once("init").exit_code == 0
+    assert (shop / ".hardwon" / ".gitignore").exists()
+    assert not (side / ".hardwon").exists()
+    for here in (shop, shop / "src", side, side / "src"):
+        place = find_place(None, here)
+        assert (place.path, place.project) == (shop / ".hardwon" / "memory.db", "shop")
+    (shop / ".hardwon" / "config.toml").write_text('author = "anna"\n')
+    with contextlib.chdir(side):
+        assert Settings.read({}, {}).author.value == "anna"
+    (side / "src" / ".hardwon").mkdir()  # who makes one there means it
+    assert find_place(None, side / "src").path == side / "src" / ".hardwon" / "memory.db"
+
+
+def test_worktrees_of_a_bare_repository_share_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    new_repository(tmp_path / "first")
+    git(tmp_path, "clone", "-q", "--bare", "first", "shop.git")
+    git(tmp_path / "shop.git", "worktree", "add", "-q", str(tmp_path / "trees" / "main"))
+    git(tmp_path / "shop.git", "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    with contextlib.chdir(tmp_path / "trees" / "main"):
+        assert at_once("init").exit_code == 0
+    place = find_place(None, tmp_path / "side")
+    assert (place.path, place.project) == (tmp_path / "shop.git" / ".hardwon" / "memory.db", "shop")
+
+
+def test_a_folder_that_claims_to_be_a_worktree_of_another_repository_gets_nothing(
+    tmp_path: Path,
+) -> None:
+    shop = new_repository(tmp_path / "shop")
+    (shop / ".hardwon").mkdir()
+    git(shop, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    stranger = tmp_path / "archive"
+    stranger.mkdir()
+    (stranger / ".git").write_text(f"gitdir: {shop}/.git/worktrees/side\n")
+    place = find_place(None, stranger)
+    assert place.project == "archive"
+    assert place.path
+    assert not place.path.is_relative_to(shop)
 
 
 # --- urls ---

@@ -17,7 +17,13 @@ import postgres_server
 from cases import TORTURE
 from engines import schemas_of, wrong_with
 from hardwon import Experience, Fix, Memory
-from hardwon.errors import ForbiddenError, InterruptedWriteError, PlaceError, UnreachableError
+from hardwon.errors import (
+    ForbiddenError,
+    InterruptedWriteError,
+    OlderFileError,
+    PlaceError,
+    UnreachableError,
+)
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession
 from hardwon.store.postgres.schema import ACCESS, BEFORE, OLD_TABLES, PROJECT_TABLES, SCHEMA_VERSION
@@ -140,6 +146,18 @@ def test_a_released_database_is_carried_over_when_it_is_opened(old: str, login: 
             memory.verify(kept.id, "human_approval")
     with Memory(as_login, project="it's another") as memory, pytest.raises(ForbiddenError):
         memory.stats()
+
+
+def test_a_hook_leaves_it_to_whoever_has_the_time(old: str) -> None:
+    with pytest.raises(OlderFileError, match="Run `hardwon postgres init URL` once"):
+        Memory(old, "released", upgrade=False)
+    with Link(old).reading() as session:
+        assert setup.version_of(session) < SCHEMA_VERSION
+    told: list[tuple[int, int]] = []
+    Memory(old, "released", progress=lambda *figures: told.append(figures)).close()
+    assert told == [(1, 2), (2, 2)]
+    with Memory(old, "released", upgrade=False) as memory:
+        assert memory.stats().records
 
 
 def test_init_carries_over_too_and_new_schemas_are_like_carried_ones(old: str) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import httpx2
@@ -21,7 +21,7 @@ import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
-from mcp_calls import over_stdio, parameters
+from mcp_calls import over_stdio, parameters, text_of
 from serving import Process
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
@@ -62,7 +62,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
                 client.record_fact("Port 80 is open.", "observation")
         with Client(server.url, reader, project="p") as client, pytest.raises(ForbiddenError):
             client.stats()
-        assert asyncio.run(_recalled(server.url, secret, "upload")) == ["upload failed"]
+        assert "upload failed" in asyncio.run(_recalled(server.url, secret, "upload"))
         assert (
             answered("--memory", url, "tokens", "revoke", "guest", "--yes")[0]["state"] == "revoked"
         )
@@ -74,22 +74,21 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
     assert "Traceback" not in said
 
 
-async def _recalled(url: str, secret: str, query: str) -> list[str]:
+async def _recalled(url: str, secret: str, query: str) -> str:
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
-        answer = await client.call_tool("recall", {"query": query})
+        answer = await client.call_tool("search", {"query": query})
         assert not answer.is_error, answer
-        found = cast("dict[str, Any]", answer.structured_content)
-        return [hit["record"]["content"] for hit in next(iter(found.values()))]
+        return text_of(answer)
 
 
 def test_mcp_over_stdio_on_a_database(url: str) -> None:
     async def talk() -> None:
         async with over_stdio(parameters(url)) as client:
-            said = {"content": "KeyError id", "outcome": "failure", "tool": "unknown"}
-            answer = await client.call_tool("remember", said)
+            said = {"happened": "KeyError id", "outcome": "failure"}
+            answer = await client.call_tool("after", said)
             assert not answer.is_error, answer
 
     anyio.run(talk)

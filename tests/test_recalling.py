@@ -467,7 +467,7 @@ def test_large_memories_are_searched_by_words_first(
 ) -> None:
     with Memory(place("brain")) as memory:
         for number in range(400):
-            tool = (
+            tool: dict[str, Any] = (
                 {"outcome": "failure", "tool": "unknown"}
                 if number % 100 == 0
                 else {"outcome": "success", "tool": "conversation"}

@@ -24,7 +24,7 @@ from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
 from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, input_schema
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, input_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.openapi import document
 from test_house import ROOMS
@@ -161,7 +161,7 @@ def test_arguments_of_many_methods_are_told_once() -> None:
 def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
     headings = re.findall(r"^##(#?) (?:Memory\.)?(\w.*)$", page("python.md"), re.MULTILINE)
     groups = [title for level, title in headings if not level]
-    assert groups[:13] == [
+    assert groups[:14] == [
         "Memory",
         "Recording",
         "Asking",
@@ -174,6 +174,7 @@ def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
         "Entries",
         "Tests",
         "Tree",
+        "Skills",
         "Care",
     ]
     assert sorted(re.findall(r"^### Memory\.([\w.]+)$", page("python.md"), re.MULTILINE)) == sorted(
@@ -257,13 +258,12 @@ def test_every_object_of_the_api_is_told() -> None:
 @each("name", [*TOOLS, *BTB_TOOLS])
 def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
     told = section("mcp.md", name)
-    tool: Any = TOOLS.get(name) or BTB_TOOLS[name]
+    tool = {**TOOLS, **BTB_TOOLS, **USUAL}[name]
     scope = tool.scope
-    takes = tool.takes
     assert told.strip().startswith(f"{tool.title} (scope `{scope}`). {tool.description}")
     assert ("reads only" in told) == tool.reads
-    shared = page("mcp.md").partition("\n### context\n")[0]
-    for argument in input_schema(takes).get("properties", {}):
+    shared = page("mcp.md").partition("\n### remember\n")[0]
+    for argument in input_schema(tool).get("properties", {}):
         row = f"| `{argument}` |"
         assert row in told or ("the fields of [the " in told and row in shared), argument
 

@@ -240,8 +240,8 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
 
 def test_random_is_for_made_up_data_and_for_pauses() -> None:
     allowed = (
+        "hardwon/outside/files.py",
         "hardwon/tree/datasets/",
-        "hardwon/outside/locks.py",
         "hardwon/store/postgres/connection.py",
         "hardwon/store/sqlite/file.py",
     )

@@ -28,7 +28,7 @@ EVERYTHING = Filters()
 @pytest.fixture(params=ENGINES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     with a_location(request.param, tmp_path) as location:
-        opened = open_store(place.find_place(location, tmp_path), None)
+        opened = open_store(place.find_place(location, tmp_path), busy_timeout_ms=None)
         yield opened
         opened.close()
 
@@ -444,7 +444,12 @@ def taught(
         metadata=metadata,
     )
     made = row_of(episode)
-    return made._replace(lessons=(Increment("works", task, rule_key(item), level, value),))
+    return teaching(made, Increment("works", task, rule_key(item), level, value))
+
+
+def teaching(row: Row, lesson: Increment) -> Row:
+    assert row.taught
+    return row._replace(taught=row.taught._replace(increments=(lesson,)))
 
 
 class TestKnowledge:
@@ -503,8 +508,8 @@ class TestKnowledge:
             ("u", "c", 3, day_s, "eve"),
             ("u", "c", 3, 0, "bob"),
         ]
-        nameless = taught("v", "d", 0, author="bob")._replace(
-            lessons=(Increment("works", "", rule_key("d"), 0, 0),)
+        nameless = teaching(
+            taught("v", "d", 0, author="bob"), Increment("works", "", rule_key("d"), 0, 0)
         )
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
@@ -563,10 +568,10 @@ class TestKnowledge:
             for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))
         ]
         rows = [
-            row._replace(lessons=(Increment("works", "t", item, 1, 0),))
+            teaching(row, Increment("works", "t", item, 1, 0))
             for row, item in zip(rows, "aab", strict=True)
         ]
-        other = taught("t", "x", 1, 9)._replace(lessons=(Increment("works", "t", "a%", 1, 0),))
+        other = teaching(taught("t", "x", 1, 9), Increment("works", "t", "a%", 1, 0))
         with store.write("p") as writer:
             writer.append([*rows, other])
         newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]

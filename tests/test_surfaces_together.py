@@ -27,7 +27,7 @@ from serving import Process
 
 EACH = 30 if TORTURE else 12
 KILLS = 3
-KEPT = {"outcome": "learning", "insight_type": "fact"}
+KEPT: dict[str, Any] = {"outcome": "learning", "insight_type": "fact"}
 
 
 def over_rest(url: str, token: str, name: str, acknowledged: list[str]) -> None:
@@ -42,12 +42,11 @@ async def _tool_once(url: str, token: str, content: str, key: str) -> str:
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
-        answer = await client.call_tool(
-            "remember", {"content": content, **KEPT}, meta=cast("Any", {"idempotency-key": key})
-        )
+        said = {"happened": content, "outcome": "learning"}
+        once = cast("Any", {"idempotency-key": key})
+        answer = await client.call_tool("after", said, meta=once)
         assert not answer.is_error, answer
-        assert answer.structured_content
-        return str(answer.structured_content["content"])
+        return content
 
 
 def over_mcp(url: str, token: str, name: str, acknowledged: list[str]) -> None:

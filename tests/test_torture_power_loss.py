@@ -20,8 +20,8 @@ import pytest
 
 import power_loss
 from hardwon.outside import files
-from hardwon.store import tokens as token_file
 from hardwon.store.sqlite import file as sqlite_file
+from hardwon.store.sqlite import file as token_file
 from hardwon.tree.files import TreeFiles
 from power_database import OfRecords
 from power_disk import (

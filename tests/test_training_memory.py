@@ -318,7 +318,7 @@ BAD_SCORES = [
     7,
     -0.1,
     1.0000001,
-    "0.8",
+    "0,8",
     None,
     [0.5],
     {},
@@ -330,7 +330,6 @@ BAD_SCORES = [
 LONG = "x" * (limits.TRAINING_TEXT_CHARS_MAX + 1)
 BAD = [
     ("task_id", None),
-    ("task_id", 5),
     ("task_id", " "),
     ("task_id", "two\nlines"),
     ("task_id", "\ud800"),
@@ -738,8 +737,31 @@ def test_the_drop_in_goes_on_where_the_door_refuses(tmp_path: Path) -> None:
 
 def test_the_drop_in_takes_what_the_documents_code_takes(tmp_path: Path) -> None:
     code = """
+import training.memory
 from training.memory import build_memory_context, new_agent_memory, record_episode
-memory = record_episode(new_agent_memory(), {"task_id": "5", "score": 0.9, "successes": ["it works"]})
+memory = record_episode(new_agent_memory(), {"task_id": 5, "score": "0.9", "successes": ["it works"]})
+record_episode(memory, {"task_id": "mean", "score": 1.0000000000000002})
+assert memory["score_history"] == {"5": [0.9], "mean": [1.0]}
+training.memory.MAX_RULES_PER_TASK = 3
+training.memory.CONSOLIDATION_EVERY = 8
+for number in range(5):
+    record_episode(memory, {"task_id": 5, "score": 0.9, "trajectory_summary": f"run {number}",
+                            "successes": [f"it works {number}"]})
+    training.memory.maybe_consolidate_memory(memory)
+assert memory["task_rules"]["5"] == [f"[WORKS] it works {number}" for number in (2, 3, 4)]
+assert memory["last_consolidated_at"] is None
+record_episode(memory, {"score": 0.9, "trajectory_summary": "the last"})
+training.memory.maybe_consolidate_memory(memory)
+assert (memory["last_consolidated_at"], len(memory["global_rules"])) == (8, 6)
+training.memory.MAX_RULES_PER_TASK = 40
+more = {"task_id": 5, "score": 0.9, "successes": [f"another {number}" for number in range(30)]}
+record_episode(memory, more)
+other = training.memory.load_agent_memory()
+training.memory.save_agent_memory(record_episode(other, {"score": 0.1}))
+training.memory.save_agent_memory(memory)
+assert len(training.memory.load_agent_memory()["task_rules"]["5"]) == 33
+memory = new_agent_memory()
+record_episode(memory, {"task_id": "5", "score": 0.9, "successes": ["it works"]})
 assert "it works" in build_memory_context(memory, 5)
 assert "it works" in build_memory_context(memory, "5", max_rules=2000, max_recent=10**9)
 assert "it works" not in build_memory_context(memory, "5", max_rules=-1, max_recent=-1)

@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 from cases import TORTURE, examples
 from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
-from hardwon.outside import locks
+from hardwon.outside import files
 from hardwon.training import history as episode_history
 from hardwon.training.functions import (
     KeptAsideWarning,
@@ -805,7 +805,7 @@ def test_forks_of_a_long_run_are_saved_once(path: Path, monkeypatch: pytest.Monk
     assert json.loads(path.read_text())["total_episodes"] == 90
 
 
-OURS = ("hardwon/training/", "hardwon/outside/files.py", "hardwon/outside/locks.py")
+OURS = ("hardwon/training/", "hardwon/outside/files.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
@@ -889,7 +889,7 @@ def test_a_fork_while_another_thread_waits_for_the_file(
     monkeypatch.setattr(limits, "FORK_WAIT_S", 0.1)
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
-    with locks.lock_file(path):
+    with files.lock_file(path):
         thread = threading.Thread(target=save_agent_memory, args=(record(memory, "b"), path))
         thread.start()
         time.sleep(0.1)
@@ -918,14 +918,14 @@ def test_a_save_that_nobody_could_load_is_refused(
 def test_an_interrupted_save_is_not_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
-    written = locks.LockedFile.write
+    written = files.LockedFile.write
 
-    def interrupt(self: locks.LockedFile, content: bytes) -> None:
+    def interrupt(self: files.LockedFile, content: bytes) -> None:
         written(self, content)
         raise KeyboardInterrupt
 
     record(memory, "b")
-    monkeypatch.setattr(locks.LockedFile, "write", interrupt)
+    monkeypatch.setattr(files.LockedFile, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save_agent_memory(memory, path)
     monkeypatch.undo()
@@ -1054,7 +1054,7 @@ def test_the_lock_is_waited_for_and_given_up_on(
     memory = record(load_agent_memory(path), "a")
 
     def hold(tell: Tell) -> None:
-        with locks.lock_file(path):
+        with files.lock_file(path):
             tell("0" * 36)
             time.sleep(60)
 
@@ -1077,9 +1077,9 @@ def test_a_lock_file_that_is_taken_away_is_made_anew(path: Path) -> None:
     lock = path.parent / ".agent_memory.json.lock"
     taken = os.open(lock, os.O_RDWR)
     lock.unlink()
-    assert not locks._leads_to(lock, taken)
+    assert not files._leads_to(lock, taken)
     lock.write_text("")
-    assert not locks._leads_to(lock, taken)
+    assert not files._leads_to(lock, taken)
     os.close(taken)
     save_agent_memory(record(memory, "b"), path)
     holds(path, "a", "b")

@@ -18,10 +18,9 @@ from engines import ENGINES
 from hardwon import Memory
 from hardwon.adapters.langgraph import with_memory
 from hardwon.adapters.openai_agents import memory_tools
-from hardwon.capture.agent_settings import EVENTS
-from hardwon.capture.agents import Manner, answer
+from hardwon.capture.agent_settings import LAYOUTS
+from hardwon.capture.agents import Manner, respond
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.surfaces.cli.main import Target
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import (
     BTB_SCHEME,
@@ -32,7 +31,7 @@ from hardwon.surfaces.mcp.server import (
     prompt_text,
     read_resource,
 )
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, answer_of
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, answer_of
 from hardwon.text.clean import RE, _plainly
 from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode
 from hardwon.trust.access import Caller
@@ -155,7 +154,8 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
     known = issue | {"description": "the harbour times out"}
     about: dict[str, dict[str, Any]] = {
         "context": {"query": TASK, "task_id": TASK, "issue": known, "explain": True},
-        "recall": {"query": TASK},
+        "before": {"task": TASK, "action": ACTION, "error": "error: no route"},
+        "search": {"query": TASK},
         "advise": {"action": ACTION, "task": TASK, "error": "error: no route"},
         "similar_issues": {"issue": known},
         "insights": {"name": one_line(bad)[:200]},
@@ -164,8 +164,9 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
         "btb_remember": {"content": "x", "outcome": "interaction", "sentiment": "neutral"},
         "btb_derive": {"paths": ["brain/outcome=failure/tool=web_search/a.json"]},
     }
-    for name, tool in {**TOOLS, **BTB_TOOLS}.items():
-        given = about.get(name, example_of(tool.takes, record_id))
+    usual = {f"usual {name}": tool for name, tool in USUAL.items() if tool.reads}
+    for name, tool in {**usual, **TOOLS, **BTB_TOOLS}.items():
+        given = about.get(name.removeprefix("usual "), example_of(tool.takes, record_id))
         structured, words = answer_of(tool, tool.run(ask, given))
         check_words(words)
         check_json(structured, tool.whole)
@@ -195,9 +196,12 @@ def hooks(location: str, project: str, folder: Path) -> Iterator[tuple[str, str]
         "tool_input": {"command": ACTION, "description": TASK},
         "tool_response": "",
     }
-    for name in EVENTS:
-        told = answer({"hook_event_name": name, **given}, Target(location, project), Manner("deny"))
-        said = dict(told["hookSpecificOutput"]) if told else {}
+    for name in LAYOUTS["claude-code"].events:
+        told = json.dumps({"hook_event_name": name, **given}).encode()
+        chosen = {"memory": location, "project": project}
+        written, complaint = respond("claude-code", told, chosen, Manner("deny"))
+        assert complaint == ""
+        said = json.loads(written)["hookSpecificOutput"] if written else {}
         for key, text in said.items():
             check_words(text)
             yield f"{name} {key}", text
@@ -243,14 +247,26 @@ def test_hostile_text_is_data_on_every_way_out(
         said |= {f"read {name}": text for name, text in read_by_a_model(memory, record_id)}
         for name, structured, words in tools(memory, record_id, bad):
             said |= {f"tool {name}": words, f"structured {name}": json.dumps(structured)}
+        for skill in memory.skills.list(unverified=True):
+            check_words(skill.text, quoted=True)
+            check_words(skill.description, quoted=True)
+            assert "\n" not in skill.description
+            said[f"skill {skill.name.rpartition('-')[2]}"] = skill.text
         said |= dict(hooks(location, memory.project, tmp_path))
     # they were asked about it, and told it
     told = {name for name in said if CANARY in said[name]}
     assert told >= {
         *("context", "with_memory", "memory_context", "memory_recall"),
         *("advise in Python", "read recent", "read record", "read stats", "read memory_review"),
-        *(f"tool {name}" for name in ("context", "recall", "advise", "similar_issues", "stats")),
-        *(f"structured {name}" for name in ("context", "recall", "advise", "similar_issues")),
+        *("tool usual search", "tool usual show", "tool usual reflect"),
+        *(
+            f"tool {name}"
+            for name in ("before", "show", "search", "context", "advise", "similar_issues", "stats")
+        ),
+        *(
+            f"structured {name}"
+            for name in ("before", "search", "context", "advise", "similar_issues")
+        ),
         "UserPromptSubmit additionalContext",
     }
     warned = {"PreToolUse additionalContext", "PreToolUse permissionDecisionReason"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, cast
 
 import model
 from crowd_words import (
@@ -34,7 +34,7 @@ from crowd_world import Actor, Life, Place
 from hardwon import Fact
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError
 from hardwon.records.fields import new_id
-from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyRecord
+from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyRecord, Outcome
 from model import NEXT, Event, Expected, Finding, Kept, New
 
 _PAGE_BYTES: Final = 4096
@@ -52,7 +52,7 @@ def remember(life: Life, actor: Actor) -> None:
     helped = recalled(life, actor.place)
     with life.doing(actor, Expected(new=[new], publishes=bool(helped))):
         new.record_id = actor.at_work.remember(
-            content, outcome, tool, **own, **envelope(life), **helped
+            content, cast("Outcome", outcome), tool, **own, **envelope(life), **helped
         ).id
 
 
@@ -223,7 +223,7 @@ def break_a_rule(life: Life, actor: Actor) -> None:
     memory = actor.at_work
     wrong: list[Callable[[], object]] = [
         lambda: memory.remember("", "success", "conversation"),
-        lambda: memory.remember("x", "triumph", "conversation"),
+        lambda: memory.remember("x", "triumph", "conversation"),  # type: ignore[arg-type]  # as a user might
         lambda: memory.record_episode("triage", 1.5),
         lambda: memory.record_fix({"issue_type": ""}, True, True),
         lambda: memory.recall("x", k=0),

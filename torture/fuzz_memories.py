@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,8 @@ from fuzz_targets import (
     training_memories,
 )
 from hardwon import Memory, limits
-from hardwon.capture import agents as claude_code
+from hardwon.capture import agents
+from hardwon.capture.protocols import AGENTS, read_event
 from hardwon.capture.tests import RanTest
 from hardwon.errors import HardwonError
 from hardwon.fixes.adopt import adopt_fix_history, adopt_knowledge_base
@@ -46,7 +48,6 @@ from hardwon.outside.llm import ChatModel
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 from hardwon.surfaces import client
-from hardwon.surfaces.cli.main import Target as MemoryTarget
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import (
     PROMPTS,
@@ -133,7 +134,9 @@ def _tree(folder: Path) -> Iterator[Run]:
             file = place / f"by_hand_{len(data) % 7}.json"
             file.write_bytes(data)
             memory.tree.sync()
-            assert file.read_bytes() == data, "a file that somebody wrote stays what it is"
+            # edited, it may belong in another folder
+            there = [each.read_bytes() for each in (folder / "brain").rglob(file.name)]
+            assert data in there, "a file that somebody wrote stays what it is"
 
         yield run
         assert memory.doctor().ok, "the memory is as it should be after all of them"
@@ -356,15 +359,14 @@ def _engine(folder: Path) -> Iterator[Run]:
 def _hooked(folder: Path) -> Iterator[Run]:
     with _filled(folder):
         pass
-    chosen = MemoryTarget(str(folder / "brain"), "default")
+    chosen = {"memory": str(folder / "brain"), "project": "default"}
 
     def run(data: bytes) -> None:
-        from io import BytesIO
-
-        event = dict(claude_code.read_event(BytesIO(data)))
-        event.pop("cwd", None)  # it would lead this process away
-        with mock.patch.object(claude_code, "Memory", _without_checkout):
-            claude_code.answer(event, chosen, claude_code.Manner("ask"))
+        for agent in AGENTS:
+            event = read_event(agent, data)
+            if event is not None:  # the folder would lead this process away
+                with mock.patch.object(agents, "Memory", _without_checkout):
+                    agents.answer(replace(event, folder=""), agent, chosen, agents.Manner("ask"))
 
     yield run
 
@@ -415,7 +417,7 @@ def _visited(folder: Path) -> Iterator[Run]:
                     else {},
                 )
             elif tool in TOOLS:
-                ask(tool, **(said if isinstance(said, dict) else {}))
+                TOOLS[tool].run(ask, said if isinstance(said, dict) else {})
 
         try:
             yield _unchanged_where_refused(memory, run)
@@ -425,9 +427,15 @@ def _visited(folder: Path) -> Iterator[Run]:
 
 
 def _visits() -> list[Any]:
-    asked = [
-        {"tool": name, "arguments": said} for name, said in examples().items() if name in TOOLS
+    from hardwon.surfaces.operations import OPERATIONS
+
+    asked: list[Any] = [
+        {"tool": each.tool, "arguments": examples()[each.name]}
+        for each in OPERATIONS.values()
+        if each.tool in TOOLS
     ]
+    asked += [{"tool": "before", "arguments": {"task": "log in", "action": "make"}}]
+    asked += [{"tool": "after", "arguments": {"happened": "it broke", "outcome": "failure"}}]
     asked += [{"tool": address_of(name).replace("{", "").replace("}", "")} for name in RESOURCES]
     return [
         *asked,
@@ -495,7 +503,7 @@ def _requests() -> list[bytes]:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": "recall", "arguments": {"query": "login"}},
+        "params": {"name": "search", "arguments": {"query": "login"}},
     }
     return [
         *made,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
@@ -25,12 +24,12 @@ from hardwon import limits
 from hardwon.adapters import items
 from hardwon.brief import fence
 from hardwon.brief import lines as lesson
-from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import agent_settings as json_settings
 from hardwon.capture import git_hooks
 from hardwon.capture import run as attempts
 from hardwon.capture import tests as test_runs
-from hardwon.capture.agents import read_event
+from hardwon.capture.agent_settings import AgentSettings
+from hardwon.capture.protocols import AGENTS, read_event
 from hardwon.capture.tests import name_of_test, names_test
 from hardwon.errors import HardwonError
 from hardwon.learn import prompts as distil
@@ -64,8 +63,8 @@ from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import files as tree_files
-from hardwon.tree.datasets import check as data_set_file
 from hardwon.tree.datasets import generate, validate
+from hardwon.tree.datasets import read as data_set_file
 from hardwon.tree.routing import Coherence, values_in
 from hardwon.trust.redact import names_secret, redact, redact_json
 
@@ -174,7 +173,7 @@ def _record(data: bytes) -> None:
 
 
 def _literal(text: str) -> None:
-    data_set_file._python(text)
+    data_set_file.read_python(text)
 
 
 @contextmanager
@@ -375,18 +374,21 @@ def _settings(folder: Path) -> Iterator[Run]:
 
 @contextmanager
 def _settings_of_others(folder: Path) -> Iterator[Run]:
-    file = folder / "inner" / "settings.json"
+    ours = AgentSettings("claude-code", "project", folder / "inner")
+    file = ours.path
 
     def run(data: bytes) -> None:
-        file.parent.mkdir(exist_ok=True)  # goes with the file where nothing is left in it
+        file.parent.mkdir(
+            parents=True, exist_ok=True
+        )  # goes with the file where nothing is left in it
         file.write_bytes(data)
         settings, text = json_settings.read(file, 1_000_000)
         assert (
             json.loads(json_settings.rendered(settings, text).removeprefix("\ufeff")) == settings
         ), "settings stay what they are"
-        claude_code.install(file, "hardwon hooks run claude-code")
-        claude_code.status(file, folder)
-        claude_code.remove(file)
+        ours.install("hardwon hooks run claude-code")
+        ours.status()
+        ours.remove()
         if file.exists():
             mcp_clients.write(mcp_clients.CLIENTS["cursor"], file, "hardwon", ["hardwon", "mcp"])
             mcp_clients.take_out(mcp_clients.CLIENTS["cursor"], file, "hardwon")
@@ -439,7 +441,8 @@ def _test_name(text: str) -> None:
 
 
 def _hook_event(data: bytes) -> None:
-    read_event(BytesIO(data))
+    for agent in AGENTS:
+        read_event(agent, data)
 
 
 def _unpacked(text: str) -> None:
@@ -499,7 +502,7 @@ TARGETS: Final = (
     Target(
         "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
     ),
-    Target("Python data set", ("hardwon.tree.datasets.check",), "text", data_sets, by(_literal)),
+    Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
         "data set",
         ("hardwon.tree.datasets.check",),

@@ -10,8 +10,8 @@ from typing import Any, Final
 from unittest import mock
 
 from hardwon import Memory
-from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import git_hooks
+from hardwon.capture.agent_settings import AgentSettings
 from hardwon.fixes import ai_memory as fixes
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.mcp.clients import CLIENTS, take_out, write
@@ -135,7 +135,7 @@ class OfCopies(Workload):
         self.memory = Memory(self.root / MEMORY, "default", clock=self.clock, checkout=False)
         (self.root / ".claude").mkdir()
         if self.rng.random() < 0.5:  # else nothing is left of the file when our hooks go
-            self._settings.write_text(json.dumps({"model": "opus", "hooks": {}}, indent=4))
+            self._settings.path.write_text(json.dumps({"model": "opus", "hooks": {}}, indent=4))
         if self.rng.random() < 0.5:
             (self.root / "hooks").mkdir()
             (self.root / "hooks" / "post-commit").write_text("#!/bin/sh\necho mine\n")
@@ -152,10 +152,8 @@ class OfCopies(Workload):
             ),
             "back up": lambda: self.memory.backup(self._out(f"{self.rng.getrandbits(24):06x}.bak")),
             "restore elsewhere": self._restore,
-            "add a hook": lambda: claude_code.install(
-                self._settings, f"hardwon {self.rng.choice(WORDS)}"
-            ),
-            "take hooks out": lambda: claude_code.remove(self._settings),
+            "add a hook": lambda: self._settings.install(f"hardwon {self.rng.choice(WORDS)}"),
+            "take hooks out": lambda: self._settings.remove(),
             "add to a client": lambda: write(
                 CLIENTS["cursor"],
                 self.root / ".cursor/mcp.json",
@@ -180,8 +178,8 @@ class OfCopies(Workload):
             )
 
     @property
-    def _settings(self) -> Path:
-        return self.root / ".claude" / "settings.json"
+    def _settings(self) -> AgentSettings:
+        return AgentSettings("claude-code", "project", self.root)
 
     def _out(self, name: str) -> Path:
         return self.root / self.rng.choice(("out", "out/deeper")) / name

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import Memory
 
@@ -22,7 +22,7 @@ Seen = dict[str, str]
 
 MEMORY: Final = "brain"
 WORDS: Final = "timeout parser login retry cache schema deploy index token stream queue lock worker price session route".split()
-PLACES: Final = (
+PLACES: Final[tuple[dict[str, Any], ...]] = (
     {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"},
     {"outcome": "success", "tool": "code_interpreter", "task_type": "debug"},
     {"outcome": "success", "tool": "web_search", "domain": "technical"},

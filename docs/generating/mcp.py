@@ -5,19 +5,20 @@ them.
 from __future__ import annotations
 
 import asyncio
-import typing
 from collections.abc import Iterable, Iterator
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from mcp import Client
 
-from generating.markdown import MADE, code, listed, table
+from generating.markdown import MADE, code, table
+from generating.markdown import listed as listed_words
 from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS
-from hardwon.surfaces.operations import OPERATIONS, Nothing
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, Said, Tool
+from hardwon.surfaces.operations import Nothing
 from hardwon.trust.access import Caller
 
 BEGINS: Final = f"""\
@@ -32,6 +33,22 @@ Tools beyond its scope are not listed to it.
 The server introduces itself with these words:
 
 > {INSTRUCTIONS}
+"""
+USUAL_BEGINS: Final = """\
+## The usual tools
+
+What a model is told of unless `--tools all` is given. Each answers with `text`, a few lines, and `ids`, the records in them.
+"""
+ALL_BEGINS: Final = """\
+## The others
+
+With `hardwon mcp --tools all`, or `hardwon serve --tools all`, the operations are there as they are declared, with all that
+they take, and what they give as JSON. So are those of the usual tools that are one: `search` then takes
+the filters, and gives whole hits.
+"""
+SKILLS_TOLD: Final = """\
+[Skills](../coding-agents.md#skills) are at `skill://NAME/SKILL.md`; `skills/list` and `skills/get` (the extension
+`io.modelcontextprotocol/skills`) tell what each is for, and the digest of its text.
 """
 SHARED_BY: Final = {
     "envelope": "Tools that record also take these.",
@@ -50,22 +67,32 @@ def page() -> str:
 
 
 async def _page() -> str:
-    """Of a server that is asked everything and has no memory."""
-    ask = Ask(
-        Gate(lambda _: typing.cast("Memory", None), None), Caller("reader", "admin"), "default"
-    )
-    async with Client(make_server(lambda _: ask, btb=True)) as client:
+    """Of a server that is asked everything and knows nothing."""
+    with TemporaryDirectory() as folder, Memory(folder, checkout=False) as memory:
+        ask = Ask(Gate(lambda _: memory, None), Caller("reader", "admin"), "default")
+        return await _told_by(ask)
+
+
+async def _told_by(ask: Ask) -> str:
+    async with Client(make_server(lambda _: ask)) as client:
+        usual = (await client.list_tools()).tools
+    async with Client(make_server(lambda _: ask, every=True, btb=True)) as client:
         tools = (await client.list_tools()).tools
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
         prompts = (await client.list_prompts()).prompts
     addresses = [(str(each.uri), each.description or "") for each in resources]
     addresses += [(each.uri_template, each.description or "") for each in templates]
-    parts = [BEGINS, "## Tools\n", *shared_fields(SHARED_BY, _to_object)]
+    parts = [BEGINS, USUAL_BEGINS]
+    parts += [line for tool in usual for line in _tool(tool, USUAL[tool.name])]
+    parts += [ALL_BEGINS, *shared_fields(SHARED_BY, _to_object)]
     parts += [
-        line for tool in tools if tool.name in TOOLS for line in _tool(tool, TOOLS[tool.name].scope)
+        line
+        for tool in tools
+        if tool.name in TOOLS and tool.name not in USUAL
+        for line in _tool(tool, TOOLS[tool.name])
     ]
-    parts += ["## Resources\n", _addresses("hardwon", addresses)]
+    parts += ["## Resources\n", _addresses("hardwon", addresses), SKILLS_TOLD]
     parts += ["## Prompts\n", table(("prompt", "takes", ""), map(_prompt, prompts))]
     parts.append(
         "## The names of the BTB server\n\nWith `hardwon mcp --btb`, or `hardwon serve --btb`, "
@@ -75,7 +102,7 @@ async def _page() -> str:
         line
         for tool in tools
         if tool.name in BTB_TOOLS
-        for line in _tool(tool, BTB_TOOLS[tool.name].scope)
+        for line in _tool(tool, BTB_TOOLS[tool.name])
     ]
     parts.append(_addresses("btb", addresses))
     return "\n".join(parts)
@@ -91,16 +118,16 @@ def _to_object(name: str) -> str:
     return f"[{code(name)}](rest.md#{name.lower()})"
 
 
-def _tool(tool: Any, scope: str) -> Iterator[str]:
-    yield f"### {tool.name}\n\n{tool.title} (scope `{scope}`). {tool.description}\n"
-    schema = tool.input_schema
-    takes = next((each.takes for each in OPERATIONS.values() if each.tool == tool.name), Nothing)
-    yield from own_fields(
-        takes, schema.get("properties", {}), list(schema.get("required", ())), _to_object
-    )
-    hints = [said for hint, said in HINTS.items() if getattr(tool.annotations, hint)]
-    gives = [name for name in tool.output_schema.get("properties", {}) if name != "left_out"]
-    answer = f"Comes back with {listed(map(code, gives), 'and')}. " if gives else ""
+def _tool(listed: Any, tool: Tool) -> Iterator[str]:
+    yield f"### {listed.name}\n\n{tool.title} (scope `{tool.scope}`). {tool.description}\n"
+    schema, full = listed.input_schema, tool.takes.model_json_schema().get("properties", {})
+    # what all that record or search take is told once, and of the usual ones all that they tell
+    takes = Nothing if tool.gives is Said else tool.takes
+    told = {name: full[name] for name in schema.get("properties", {})}
+    yield from own_fields(takes, told, list(schema.get("required", ())), _to_object)
+    hints = [said for hint, said in HINTS.items() if getattr(listed.annotations, hint)]
+    gives = list(listed.output_schema.get("properties", {}))
+    answer = f"Comes back with {listed_words(map(code, gives), 'and')}. " if gives else ""
     yield f"{answer}Hints: {', '.join(hints) if hints else 'it writes, and doing it twice is kept twice'}.\n"
 
 

@@ -50,6 +50,7 @@ NOUNS: Final[Mapping[str, str]] = {
     "entries": "Entries",
     "tests": "Tests",
     "tree": "Tree",
+    "skills": "Skills",
     "care": "Care",
 }
 """What hangs on a memory, and the heading of its section."""

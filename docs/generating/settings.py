@@ -51,15 +51,18 @@ elsewhere or a database.
 ## Other variables
 """
 VARIABLES: Final = {
-    "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
+    "HARDWON_AIMEMORY": "the folder of `AIMemory()`, `hardwon fix-history` and `memory.sh`",
     "HARDWON_PYTEST": "`1`: the pytest plugin records ([run.md](../run.md))",
+    "HARDWON_BACKGROUND": "`0`: agents' hooks leave no process in the background",
+    "XDG_RUNTIME_DIR": "where the socket of that process is, in a folder `hardwon-UID`",
+    "TMPDIR": "the same where there is no such folder, else `/tmp`",
     "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is "
     "known; not yours to set",
     "GROQ_API_KEY": "the key of the language model, where one is asked for "
     "([learning.md](../learning.md))",
     "API_BASE_URL": "its endpoint; Groq's where nobody says",
     "LLM_MODEL": "its name",
-    "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon reembed` names",
+    "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon care reembed` names",
     "NO_COLOR": "anything: no colours",
     "PGPASSWORD": "and libpq's other variables, for a memory in PostgreSQL",
 }

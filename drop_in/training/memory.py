@@ -11,15 +11,15 @@ from typing import Any
 
 from hardwon import limits
 from hardwon.training import functions as episodes
-from hardwon.training.functions import CONSOLIDATION_EVERY as CONSOLIDATION_EVERY
 from hardwon.training.functions import DEFAULT_PATH as DEFAULT_PATH
 from hardwon.training.functions import MAX_EPISODES_STORED as MAX_EPISODES_STORED
-from hardwon.training.functions import MAX_RULES_PER_TASK as MAX_RULES_PER_TASK
 from hardwon.training.functions import TrainingMemoryWarning as TrainingMemoryWarning
-from hardwon.training.functions import maybe_consolidate_memory as maybe_consolidate_memory
 from hardwon.training.functions import memory_summary as memory_summary
 from hardwon.training.functions import new_agent_memory as new_agent_memory
-from hardwon.training.functions import save_agent_memory as save_agent_memory
+
+# Yours to change.
+CONSOLIDATION_EVERY = episodes.CONSOLIDATION_EVERY
+MAX_RULES_PER_TASK = episodes.MAX_RULES_PER_TASK
 
 
 def load_agent_memory(
@@ -37,7 +37,28 @@ def record_episode(
     clock: episodes.Clock | None = None,
 ) -> dict[str, Any]:
     """See `hardwon.training.functions.record_episode`."""
-    return episodes.record_episode(memory, episode_data, lenient=lenient, clock=clock)
+    return episodes.record_episode(
+        memory, episode_data, lenient=lenient, clock=clock, rules_max=MAX_RULES_PER_TASK
+    )
+
+
+def save_agent_memory(memory: dict[str, Any], path: episodes.Where = DEFAULT_PATH) -> None:
+    """See `hardwon.training.functions.save_agent_memory`."""
+    episodes.save_agent_memory(memory, path, rules_max=MAX_RULES_PER_TASK)
+
+
+def maybe_consolidate_memory(
+    memory: dict[str, Any],
+    api_key: str | None = None,
+    path: episodes.Where = DEFAULT_PATH,
+    *,
+    llm: Any = None,
+) -> dict[str, Any]:
+    """See `hardwon.training.functions.maybe_consolidate_memory`."""
+    every, most = CONSOLIDATION_EVERY, MAX_RULES_PER_TASK
+    return episodes.maybe_consolidate_memory(
+        memory, api_key, path, llm=llm, every=every, rules_max=most
+    )
 
 
 def build_memory_context(

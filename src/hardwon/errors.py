@@ -10,6 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 VALUE_CHARS_SHOWN = 80
+NOT_GIVEN = "(absent)"  # the value of a problem where none was given
 _short = reprlib.Repr()  # looks at a few items of a few levels: a whole value may be endless
 _short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN
 _short.maxlevel = 3
@@ -29,6 +30,13 @@ def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
+def shown(value: object) -> str:
+    """A value as an error shows it: short, on one line, whatever it is."""
+    text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "…"
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with an input: where it is, what was given, what is allowed."""
@@ -38,10 +46,9 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        shown = ask_foreign(lambda: _short.repr(self.value), f"<{type(self.value).__name__}>")
-        if len(shown) > VALUE_CHARS_SHOWN:
-            shown = shown[:VALUE_CHARS_SHOWN] + "…"
-        return f"{self.field}: {shown} is not allowed; allowed: {self.allowed}"
+        if isinstance(self.value, str) and self.value == NOT_GIVEN:
+            return f"{self.field} is missing; allowed: {self.allowed}"
+        return f"{self.field}: {shown(self.value)} is not allowed; allowed: {self.allowed}"
 
 
 class InvalidInputError(HardwonError, ValueError):

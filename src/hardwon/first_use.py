@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -19,6 +20,17 @@ making: Final = threading.RLock()
 os.register_at_fork(
     before=making.acquire, after_in_parent=making.release, after_in_child=making.release
 )
+
+
+class Later:
+    """A module that is imported when something of it is first used."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        with making:
+            return getattr(import_module(self._module), name)
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is used like `property`

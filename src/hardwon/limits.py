@@ -627,6 +627,10 @@ DATASET_BYTES_MAX: Final = 512 * MIB
 # 70,000 memories.
 DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
 
+# Values that are worked out of a data set's Python source: some 100,000 memories made by loops, in a
+# few seconds.
+DATASET_STEPS_MAX: Final = 2_000_000
+
 # Memories that are made up at once. Beyond this the words run out, and contents would begin to
 # resemble one another.
 DATASET_GENERATED_MAX: Final = 100_000
@@ -728,7 +732,7 @@ CURVE_SCORES_MAX: Final = 1_000
 
 # --- the command line ---
 
-# Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
+# Attempts that `hardwon fixes recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
 
 # --- training memory ---
@@ -740,11 +744,9 @@ TRAINING_EPISODES_STORED: Final = 100
 # saved, and whoever never saves must not fill the machine.
 TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
 
-# Rules of one task in a training memory, the newest, as it always kept them.
+# Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
+# all tasks.
 TRAINING_RULES_PER_TASK: Final = 10
-
-# Rules of a training memory that hold for all tasks, the newest, as it always kept them.
-TRAINING_GLOBAL_RULES: Final = 20
 
 # Mistake cards of a training memory, those seen most often, as it always kept them.
 TRAINING_CARDS: Final = 30
@@ -968,6 +970,13 @@ AGENT_HOOK_WAIT_MS: Final = 1_000
 # is busy.
 AGENT_HOOK_TIMEOUT_S: Final = 10
 
+# The process that answers hooks ends when it was asked nothing for so long: a coffee break does not
+# end it, an evening does.
+AGENT_BACKGROUND_IDLE_S: Final = 1_800
+
+# How often it looks whether its socket is still there: who removes it wants it to end.
+AGENT_BACKGROUND_LOOK_S: Final = 30
+
 # What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
 # written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
@@ -982,6 +991,37 @@ AGENT_PROMPT_CHARS_MAX: Final = 8_000
 
 # What an agent says in a sentence about a command it runs.
 AGENT_PURPOSE_CHARS_MAX: Final = 300
+
+# What is kept of an edit, where it is what settled a failure: a line or two.
+AGENT_CHANGE_CHARS_MAX: Final = 200
+
+# Commands and edits of one piece of work, the newest. Who needs more to settle something has
+# forgotten how it began.
+AGENT_SESSION_ITEMS_MAX: Final = 200
+
+# Lines that a session remembers it was told, and records that these rest on.
+AGENT_SESSION_TOLD_MAX: Final = 500
+
+# A command that failed once is let be after so many others, and is no failure of the session.
+AGENT_LET_BE_AFTER: Final = 3
+
+# A session that nothing was heard of for so long is over: a night's rest.
+AGENT_SESSION_IDLE_S: Final = 6 * 3_600
+
+# What is left of a session whose memory nobody opens any more goes after so long.
+AGENT_SESSION_KEPT_S: Final = 30 * 86_400
+
+# Sessions that the start of another one puts an end to: the agent waits for it.
+AGENT_SESSIONS_CLOSED_MAX: Final = 20
+
+# What is told of a file before it is edited: a few lines.
+AGENT_ASIDE_TOKENS: Final = 200
+
+# Ways out of an error that are told when it comes: the second is for where the first does not help.
+AGENT_FIXES_MAX: Final = 3
+
+# A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
+TRACE_BYTES_MAX: Final = 256 * MIB
 
 # An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
@@ -1407,6 +1447,28 @@ WEB_POLL_S: Final = 4
 # checkout.
 SETTINGS_BYTES_MAX: Final = 16 * KIB
 
+# --- skills ---
+
+# Characters of a skill's name, which the specification of Agent Skills fixes, and of what others
+# named within its description.
+SKILL_NAME_CHARS: Final = 64
+
+# Lines of one skill, the best first; the specification asks for fewer than 500.
+SKILL_LINES_MAX: Final = 50
+
+# One skill. It is read whole where it is used; the specification asks for fewer than 5,000 tokens.
+SKILL_TOKENS_MAX: Final = 3_000
+
+# Tasks that have a skill of their own, those with the most episodes: the descriptions of all skills
+# stand in every conversation.
+SKILL_TASKS_MAX: Final = 20
+
+# Errors and issue types that the description of a skill names; it has at most 1,024 characters.
+SKILL_EXAMPLES_MAX: Final = 8
+
+# Of a file under a skill's name; what is longer is none of ours.
+SKILL_BYTES_READ: Final = 256 * KIB
+
 # --- what a model is told through MCP ---
 
 # The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut,
@@ -1419,6 +1481,33 @@ TOOL_TEXT_CHARS_MAX: Final = 12_000
 # Characters of one line of such a text. A record's first sentences fit; all of it is in the
 # structured result.
 TOOL_TEXT_WIDTH: Final = 400
+
+# The usual tools: the more there are, the seldomer a model chooses the right one.
+USUAL_TOOLS_MAX: Final = 8
+
+# The whole list of them, which every conversation begins with.
+USUAL_TOOLS_TOKENS_MAX: Final = 2_500
+
+# Ids that a usual tool tells, for credit: the best come first, and one has some 20 tokens.
+IDS_TOLD_MAX: Final = 5
+
+# How long a client may keep a list of tools, resources or prompts: they change with a new version
+# of the server. What records say is never kept.
+LISTS_FRESH_MS: Final = 3_600_000
+
+# A server that a client is told to start is started once before, as far as it takes to know that it
+# can: a second or two, more on a machine that is busy.
+START_CHECK_S_MAX: Final = 60.0
+
+# How often a memory is asked whether it changed, for those who listen: a glance at a file.
+LISTEN_EVERY_S: Final = 1.0
+
+# After so long a stream of changes ends, and a client listens again: whoever lost its token is let
+# in no more.
+LISTEN_S_MAX: Final = 600.0
+
+# Streams of changes that are open at once on one server.
+LISTENERS_MAX: Final = 100
 
 # One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
 # have two kilobytes.

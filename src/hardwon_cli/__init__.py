@@ -2,7 +2,7 @@
 
 Whatever is imported stays, and looking through it for garbage takes longer than many a command.
 The command imports most of `hardwon`, so what switches that off for so long is a package of its
-own.
+own. Agents' hooks are answered without the command line, and mostly without `hardwon`.
 """
 
 import gc
@@ -15,6 +15,14 @@ INTERRUPTED = 130
 def main() -> None:
     try:
         gc.disable()
+        words = sys.argv[1:]
+        at = words.index("hooks") if "hooks" in words else -1
+        of_agent = at % 2 == 0 and words[at + 1 : at + 2] == ["run"] and words[-1] != "post-commit"
+        if of_agent and {*words[:at:2]} <= {"--memory", "--project"}:
+            from hardwon_cli import hook
+
+            if hook.main(words):
+                return
         from hardwon.surfaces.cli.main import main as run
 
         gc.enable()

@@ -19,8 +19,7 @@ from hardwon.adapters.items import json_object, name_of
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
-from hardwon.memory.record import cut
-from hardwon.memory.recorders import TrajectoryRecorder
+from hardwon.memory.record import TrajectoryRecorder, cut
 from hardwon.records.fields import check_items, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.search.rank import Hit

@@ -1,14 +1,15 @@
-"""Settings files of agents: our hooks put into Claude Code's and taken away again, and everything
-else left as it is.
+"""Settings files of agents: our hooks put in and taken away again, and everything else left as it
+is.
 
 Such a file is JSON, and is written back as it was written before. One that is not plain JSON
 (comments, a key twice, or a number that no other program could read again) is refused and left
 alone: whatever were written in its place would have lost something.
 
-In Claude Code's, `hooks` has a list for each event, each item of it a `matcher` and a list of
-commands. Ours are known by what they call, wherever in the file somebody moved them. The command
-ends with `|| true`: to Claude Code exit code 2 means that the prompt or the command is not allowed,
-and that is what a shell, or another version of ours, may end with.
+In Claude Code's and Codex's, `hooks` has a list for each event, each item of it a `matcher` and a
+list of commands; in Cursor's each item is a command. Ours are known by what they call, wherever in
+the file somebody moved them. The command ends with `|| true`: to these agents exit code 2 means that
+the prompt or the command is not allowed, and that is what a shell, or another version of ours, may
+end with.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import re
 import shlex
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from hardwon import limits
 from hardwon.errors import PlaceError
@@ -32,16 +34,78 @@ from hardwon.outside import files
 
 _BOM: Final = "\ufeff"
 
-CALLED: Final = "hooks run claude-code"
-# The events that are listened to, and of which tool.
-EVENTS: Final[Mapping[str, str | None]] = {
+# Whose settings: those of everybody who works on the project, one's own there, or one's own
+# everywhere.
+Scope = Literal["project", "local", "user"]
+
+
+class Layout(NamedTuple):
+    """Where an agent has its hooks: the folder, the file of each scope, the events that are listened
+    to, each with what is to match, the variable that names the project, and whether an item is the
+    command itself.
+    """
+
+    folder: str
+    files: Mapping[Scope, str]
+    events: Mapping[str, str | None]
+    root_variable: str = ""
+    flat: bool = False
+
+
+_CLAUDE_EVENTS: Final[Mapping[str, str | None]] = {
     "SessionStart": None,
     "UserPromptSubmit": None,
-    "PreToolUse": "Bash",
-    "PostToolUse": "Bash",
+    "PreToolUse": "Bash|Edit|Write|MultiEdit|NotebookEdit",
+    "PostToolUse": "Bash|Edit|Write|MultiEdit|NotebookEdit",
     "PostToolUseFailure": "Bash",
+    "PreCompact": None,
+    "SubagentStop": None,
+    "Stop": None,
+    "SessionEnd": None,
 }
-_OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
+LAYOUTS: Final[Mapping[str, Layout]] = {
+    "claude-code": Layout(
+        ".claude",
+        {
+            "project": "settings.json",
+            "local": "settings.local.json",
+            "user": "settings.json",
+        },
+        _CLAUDE_EVENTS,
+        "CLAUDE_PROJECT_DIR",
+    ),
+    "codex": Layout(
+        ".codex",
+        {"project": "hooks.json", "user": "hooks.json"},
+        {
+            "SessionStart": None,
+            "UserPromptSubmit": None,
+            "PreToolUse": "Bash|apply_patch",
+            "PostToolUse": "Bash|apply_patch",
+            "PreCompact": None,
+            "SubagentStop": None,
+            "Stop": None,
+        },
+    ),
+    "cursor": Layout(
+        ".cursor",
+        {"project": "hooks.json", "user": "hooks.json"},
+        {
+            "sessionStart": None,
+            "beforeSubmitPrompt": None,
+            "beforeShellExecution": None,
+            "preToolUse": "Write|Edit|StrReplace",
+            "postToolUse": "Shell|Write|Edit|StrReplace",
+            "postToolUseFailure": "Shell",
+            "preCompact": None,
+            "subagentStop": None,
+            "stop": None,
+            "sessionEnd": None,
+        },
+        "CURSOR_PROJECT_DIR",
+        flat=True,
+    ),
+}
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 
 Settings = dict[str, Any]
@@ -136,11 +200,6 @@ def refuse(path: Path, why: str) -> NoReturn:
     )
 
 
-# Whose settings: those of everybody who works on the project, one's own there, or one's own
-# everywhere.
-Scope = Literal["project", "local", "user"]
-
-
 @dataclass(frozen=True)
 class AgentHook:
     """An event, and the command of ours that a settings file has for it (empty: none). `found`:
@@ -153,142 +212,169 @@ class AgentHook:
     found: bool
 
 
-def settings_file(scope: Scope, root: Path) -> Path:
-    name = "settings.local.json" if scope == "local" else "settings.json"
-    return (Path.home() if scope == "user" else root) / ".claude" / name
+class AgentSettings:
+    """One settings file of an agent's."""
 
+    def __init__(self, agent: str, scope: Scope, root: Path) -> None:
+        self.layout = LAYOUTS[agent]
+        self.agent, self.scope, self.root = agent, scope, root
+        base = Path.home() if scope == "user" else root
+        self.path = base / self.layout.folder / self.layout.files[scope]
+        self._called = re.compile(rf"(?<!\S)hooks run {agent}(?!\S)")
 
-def status(path: Path, root: Path) -> list[AgentHook]:
-    """One hook for each event."""
-    settings, _ = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
-    found = {event: entry["command"] for event, entry in reversed(list(_ours(settings, path)))}
-    return [
-        AgentHook(event, path, command := found.get(event, ""), _is_there(command, root))
-        for event in EVENTS
-    ]
+    def status(self) -> list[AgentHook]:
+        """One hook for each event."""
+        settings, _ = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        found = {event: entry["command"] for event, entry in reversed(list(self._ours(settings)))}
+        return [
+            AgentHook(event, self.path, command := found.get(event, ""), self._is_there(command))
+            for event in self.layout.events
+        ]
 
+    def install(self, command: str) -> bool:
+        """Puts the command there for every event; False where all of it was there already."""
+        settings, text = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        changed = self._add(settings, command)
+        if changed:
+            write(self.path, settings, text)
+        return changed
 
-def install(path: Path, command: str) -> bool:
-    """Puts the command there for every event; False where all of it was there already."""
-    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
-    changed = _add(settings, command, path)
-    if changed:
-        write(path, settings, text)
-    return changed
+    def planned(self, command: str) -> str:
+        """What `install` would make of the file."""
+        settings, text = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
+        return rendered(settings, text) if self._add(settings, command) else text
 
-
-def planned(path: Path, command: str) -> str:
-    """What `install` would make of the file."""
-    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
-    return rendered(settings, text) if _add(settings, command, path) else text
-
-
-def remove(path: Path) -> bool:
-    """Takes ours out, and what it leaves empty; False where there was none. A file of which nothing
-    is left goes too.
-    """
-    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
-    if not any(_ours(settings, path)):
-        return False
-    hooks = settings["hooks"]
-    for event, group in list(_groups(settings, path)):
-        kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
-        if group["hooks"] and not kept:
-            hooks[event][:] = [other for other in hooks[event] if other is not group]
-        group["hooks"][:] = kept
-        if not hooks[event]:
-            del hooks[event]
-    if not hooks:
-        del settings["hooks"]
-    if settings or path.is_symlink():
-        write(path, settings, text)
+    def remove(self) -> bool:
+        """Takes ours out, and what it leaves empty; False where there was none. A file of which
+        nothing is left goes too.
+        """
+        path = self.path
+        settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+        if not any(self._ours(settings)):
+            return False
+        hooks = settings["hooks"]
+        for event, group in list(self._groups(settings)):
+            kept = [entry for entry in group["hooks"] if not self._is_ours(entry)]
+            had = bool(group["hooks"])
+            if had and not kept:
+                hooks[event][:] = [other for other in hooks[event] if other is not group]
+            group["hooks"][:] = kept
+            if had and not hooks[event]:
+                del hooks[event]
+        if not hooks:
+            del settings["hooks"]
+        if self.layout.flat and settings == {"version": 1}:
+            settings = {}
+        if settings or path.is_symlink():
+            write(path, settings, text)
+            return True
+        try:
+            path.unlink()
+            files.sync(path.parent)
+            if not any(path.parent.iterdir()):
+                path.parent.rmdir()
+                files.sync(path.parent.parent)
+        except OSError as error:
+            raise files.disk_error(error, path) from error
         return True
-    try:
-        path.unlink()
-        files.sync(path.parent)
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
-            files.sync(path.parent.parent)
-    except OSError as error:
-        raise files.disk_error(error, path) from error
-    return True
 
+    # --- the command ---
 
-# --- the command ---
+    def command(self, before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
+        """What the agent is to run. One's own settings name the program that installs them. Those
+        that others share cannot: they name the one on the PATH, or, of an environment inside the
+        project, its place in there.
+        """
+        # a link to Python elsewhere is not followed: this is the environment
+        program = Path(sys.executable).with_name("hardwon")
+        there, variable = os.access(program, os.X_OK), self.layout.root_variable
+        called = shlex.quote(str(program))
+        if self.scope == "project":
+            called = "hardwon"
+            if there and variable and program.is_relative_to(self.root):
+                inside = shlex.quote(program.relative_to(self.root).as_posix())
+                called = f'"${variable}"/{inside}'
+        elif not there:
+            called = f"{shlex.quote(sys.executable)} -P -m hardwon.surfaces.cli.main"
+        words = (*before, "hooks", "run", self.agent, *after)
+        return f"{called} {shlex.join(words)} || true"
 
+    def why_not_started(self, command: str) -> str:
+        """What a shell says when it cannot start the command; empty where it can. It is asked about
+        an event that nobody listens to.
+        """
+        variable = self.layout.root_variable or "HARDWON_NO_ROOT"
+        try:
+            done = subprocess.run(  # noqa: S603  # nosec B603  # the command that is about to be installed
+                ["/bin/sh", "-c", command.removesuffix(" || true")],
+                input=b"{}",
+                cwd=self.root,
+                env={**os.environ, variable: str(self.root), "HARDWON_BACKGROUND": "0"},
+                capture_output=True,
+                timeout=limits.AGENT_HOOK_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return str(error)
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        return said[-200:] or f"exit code {done.returncode}" if done.returncode else ""
 
-def command_for(
-    scope: Scope, root: Path, before: Sequence[str] = (), after: Sequence[str] = ()
-) -> str:
-    """What Claude Code is to run. One's own settings name the program that installs them. Those
-    that others share cannot: they name the one on the PATH, or, of an environment inside the
-    project, its place in there.
-    """
-    # a link to Python elsewhere is not followed: this is the environment
-    program = Path(sys.executable).with_name("hardwon")
-    there = os.access(program, os.X_OK)
-    called = shlex.quote(str(program))
-    if scope == "project":
-        called = "hardwon"
-        if there and program.is_relative_to(root):
-            inside = shlex.quote(program.relative_to(root).as_posix())
-            called = f'"$CLAUDE_PROJECT_DIR"/{inside}'
-    elif not there:
-        called = f"{shlex.quote(sys.executable)} -P -m hardwon.surfaces.cli.main"
-    return f"{called} {shlex.join((*before, *CALLED.split(), *after))} || true"
+    def _is_there(self, command: str) -> bool:
+        variable = self.layout.root_variable
+        try:
+            words = shlex.split(command.replace(f"${{{variable}}}", f"${variable}"))
+        except ValueError:
+            return False
+        program = next((word for word in words if not _ASSIGNED.match(word)), "")
+        if variable:
+            program = program.replace(f"${variable}", str(self.root))
+        return bool(program) and "\0" not in program and shutil.which(program) is not None
 
+    # --- ours in the settings ---
 
-def _is_there(command: str, root: Path) -> bool:
-    try:
-        words = shlex.split(command.replace("${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"))
-    except ValueError:
-        return False
-    program = next((word for word in words if not _ASSIGNED.match(word)), "").replace(
-        "$CLAUDE_PROJECT_DIR", str(root)
-    )
-    return bool(program) and "\0" not in program and shutil.which(program) is not None
+    def _groups(self, settings: Settings) -> Iterator[tuple[str, Settings]]:
+        """The event and each of its items that has commands. What has another shape than the
+        agent's is not ours to judge, but where we would have to add something to it.
+        """
+        hooks = settings.get("hooks", {})
+        if not isinstance(hooks, dict):
+            refuse(self.path, f"its hooks are no object but {shown(hooks)}")
+        for event, groups in hooks.items():
+            if not isinstance(groups, list):
+                if event in self.layout.events:
+                    refuse(self.path, f"its hooks.{event} is no list but {shown(groups)}")
+            elif self.layout.flat:
+                yield event, {"hooks": groups}
+            else:
+                for group in groups:
+                    if isinstance(group, dict) and isinstance(group.get("hooks"), list):
+                        yield event, group
 
+    def _ours(self, settings: Settings) -> Iterator[tuple[str, Settings]]:
+        for event, group in self._groups(settings):
+            yield from ((event, entry) for entry in group["hooks"] if self._is_ours(entry))
 
-# --- ours in the settings ---
+    def _is_ours(self, entry: object) -> bool:
+        command = entry.get("command") if isinstance(entry, dict) else None
+        return isinstance(command, str) and bool(self._called.search(command))
 
-
-def _groups(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
-    """The event and each of its items that has commands. What has another shape than Claude Code's
-    is not ours to judge, but where we would have to add something to it.
-    """
-    hooks = settings.get("hooks", {})
-    if not isinstance(hooks, dict):
-        refuse(path, f"its hooks are no object but {shown(hooks)}")
-    for event, groups in hooks.items():
-        if not isinstance(groups, list):
-            if event in EVENTS:
-                refuse(path, f"its hooks.{event} is no list but {shown(groups)}")
-            continue
-        for group in groups:
-            if isinstance(group, dict) and isinstance(group.get("hooks"), list):
-                yield event, group
-
-
-def _ours(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
-    for event, group in _groups(settings, path):
-        yield from ((event, entry) for entry in group["hooks"] if _is_ours(entry))
-
-
-def _is_ours(entry: object) -> bool:
-    command = entry.get("command") if isinstance(entry, dict) else None
-    return isinstance(command, str) and bool(_OURS.search(command))
-
-
-def _add(settings: Settings, command: str, path: Path) -> bool:
-    """Whether anything had to change. Where ours is already, it stays in its place."""
-    ours = [(event, entry) for event, entry in _ours(settings, path) if event in EVENTS]
-    there = {event for event, _ in ours}
-    changed = len(there) < len(EVENTS) or any(entry["command"] != command for _, entry in ours)
-    for _, entry in ours:
-        entry["command"] = command
-    for event, matcher in EVENTS.items():
-        if event not in there:
-            entry = {"type": "command", "command": command, "timeout": limits.AGENT_HOOK_TIMEOUT_S}
-            group = ({"matcher": matcher} if matcher else {}) | {"hooks": [entry]}
-            settings.setdefault("hooks", {}).setdefault(event, []).append(group)
-    return changed
+    def _add(self, settings: Settings, command: str) -> bool:
+        """Whether anything had to change. Where ours is already, it stays in its place."""
+        events = self.layout.events
+        ours = [(event, entry) for event, entry in self._ours(settings) if event in events]
+        there = {event for event, _ in ours}
+        changed = len(there) < len(events) or any(entry["command"] != command for _, entry in ours)
+        for _, entry in ours:
+            entry["command"] = command
+        if self.layout.flat:
+            settings.setdefault("version", 1)
+        for event in (each for each in events if each not in there):
+            matched = {"matcher": events[event]} if events[event] else {}
+            own = {"command": command, "timeout": limits.AGENT_HOOK_TIMEOUT_S}
+            item = (
+                own | matched
+                if self.layout.flat
+                else {**matched, "hooks": [{"type": "command", **own}]}
+            )
+            settings.setdefault("hooks", {}).setdefault(event, []).append(item)
+        return changed

@@ -1,127 +1,237 @@
-"""What Claude Code's hooks are answered: a context when work starts, a word before a command that
-failed here before, and a record of commands that were run. docs/coding-agents.md says what that is.
+"""What agents' hooks are answered, and what is kept of what they tell. docs/coding-agents.md says
+what that is, event by event.
 
-Whatever comes in is somebody else's: what has another shape than expected is ignored.
+Whatever comes in is somebody else's. Nothing that goes wrong here stops an agent: the person is
+told in one line, once a session, where the memory cannot be read.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
+from typing import Final, Literal
 
 from hardwon import limits
+from hardwon.brief.fence import fenced
+from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt, RunResult
+from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, written
+from hardwon.capture.sessions import TAG, Session, close_abandoned, open_session
+from hardwon.errors import BusyError
 from hardwon.memory import Memory
-from hardwon.memory.ask import advice_text
-from hardwon.memory.places import memory_exists
+from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.git import Repository, repository_root
-from hardwon.records.fields import read_json
+from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
-from hardwon.text.failures import shows_error
+from hardwon.text.clean import clean_line
+from hardwon.text.failures import error_core, shows_error
+from hardwon.text.words import same_action
+from hardwon.trust.redact import redact
 
-if TYPE_CHECKING:
-    from hardwon.surfaces.cli.main import Target
-
-AUTHOR: Final = "claude-code"
-
-Event = Mapping[str, Any]
-Answer = dict[str, Any]
+Line = tuple[str, Sequence[str]]
+"""Something to say, and the ids of the records behind it."""
 
 
 @dataclass(frozen=True)
 class Manner:
     """How the hooks were installed. `blocked`: what becomes of a command that failed in the same
-    way again and again.
+    way again and again. `prompts`: whether what was asked is kept as the task of what was done.
     """
 
     blocked: Literal["warn", "ask", "deny"] = "warn"
     make_memory: bool = False
     budget_tokens: int = limits.CONTEXT_TOKENS
+    prompts: bool = True
 
 
-def read_event(stream: BinaryIO) -> Event:
-    """What Claude Code says; empty where it is not what we know. All of it is read: who writes to
-    what nobody reads fails.
+def respond(
+    agent: Agent, data: bytes, options: Mapping[str, str | None], manner: Manner
+) -> tuple[str, str]:
+    """What goes to standard output and to standard error, where anything does. `options`: the
+    memory and the project that somebody named.
     """
-    data = stream.read(limits.AGENT_HOOK_INPUT_BYTES_MAX + 1)
-    if len(data) > limits.AGENT_HOOK_INPUT_BYTES_MAX:
-        while stream.read(limits.RUN_READ_BYTES):
-            pass
-        return {}
-    event = read_json(data)
-    return event if isinstance(event, dict) else {}
+    event = read_event(agent, data) if len(data) <= limits.AGENT_HOOK_INPUT_BYTES_MAX else None
+    if event is None:
+        return "", ""
+    complaint = ""
+    try:
+        reply = answer(event, agent, options, manner)
+    except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
+        complaint = f"hardwon: {clean_line(str(error), limits.CONTEXT_LINE_CHARS_MAX)}"
+        # who writes just now does not for long
+        reply = None if isinstance(error, BusyError) else _notice(event, agent, complaint)
+    said = written(agent, data, reply) if reply else {}
+    return json.dumps(said) + "\n" if said else "", f"{complaint}\n" if complaint else ""
 
 
-def answer(event: Event, chosen: Target, manner: Manner) -> Answer | None:
-    """What to tell Claude Code; None where there is nothing to say."""
-    name = event.get("hook_event_name")
-    folder = _text(event, "cwd")
-    if os.path.isabs(folder):  # noqa: PTH117
-        # everything below is about the folder that Claude Code is in: memory, project, commit
-        with suppress(OSError):
-            os.chdir(folder)
-    if name in ("SessionStart", "UserPromptSubmit"):
-        return _context(event, chosen, manner)
-    if name == "PreToolUse":
-        return _warning(event, chosen, manner)
-    if name in ("PostToolUse", "PostToolUseFailure"):
-        _keep(event, chosen, manner)
+def _notice(event: HookEvent, agent: Agent, complaint: str) -> Reply | None:
+    """Once a session."""
+    with suppress(Exception), open_session("", "", _id_of(event), "", agent) as session:
+        if session.unsaid([(complaint, ())]):
+            return Reply(notice=complaint)
     return None
 
 
-def _text(event: Event, key: str) -> str:
-    """A text, without half characters and zero bytes: JSON can express them, and no command can."""
-    value = event.get(key)
-    return (
-        value.replace("\0", "").encode(errors="replace").decode() if isinstance(value, str) else ""
-    )
+def answer(
+    event: HookEvent, agent: Agent, options: Mapping[str, str | None], manner: Manner
+) -> Reply | None:
+    """What to tell the agent; None where there is nothing to say."""
+    if os.path.isabs(event.folder):  # noqa: PTH117
+        # everything below is about the folder that the agent is in: memory, project, commit
+        with suppress(OSError):
+            os.chdir(event.folder)
+    event = replace(event, folder=str(current_folder()))
+    command = command_of(event) if event.event in ("before", "after") else None
+    if event.event in ("before", "after") and not command and not event.file:
+        return None
+    settings = Settings.read(options)
+    keeps = manner.make_memory and command is not None and event.event == "after"
+    if not keeps and not memory_exists(settings.memory.value):
+        return None
+    with (
+        Memory(
+            settings.memory.value,
+            settings.project.value,
+            busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS,
+            upgrade=False,
+        ) as memory,
+        open_session(
+            memory.location, memory.project, _id_of(event), event.subagent, agent
+        ) as session,
+    ):
+        reply = _answered(event, command, memory, session, manner)
+        waiting = session.kept.get("waiting", "")
+        if waiting or reply:
+            said = "\n".join(filter(None, (waiting, reply.say if reply else "")))
+            whole = Reply(said, reply.decision if reply else "")
+            heard = may_say(agent, event, whole)
+            session.kept["waiting"] = "" if heard else said
+            return whole if heard else None
+    return None
 
 
-def _opened(chosen: Target) -> Memory:
-    return Memory(
-        chosen.memory, chosen.project, busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS, upgrade=False
-    )
+def _id_of(event: HookEvent) -> str:
+    """What is no id of a session becomes one of its own."""
+    named = re.fullmatch(r"[\w.:-]{1,100}", event.session, flags=re.ASCII)
+    return event.session if named else attempts.RunSession.of({}).id
 
 
-def _answer(event: Event, output: Answer) -> Answer:
-    return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"]} | output}
+def _answered(
+    event: HookEvent, command: Command | None, memory: Memory, session: Session, manner: Manner
+) -> Reply | None:
+    match event.event:
+        case "start":
+            if event.forgot:
+                session.forget_told()
+            return _said(session, _at_start(memory, session, manner))
+        case "prompt":
+            return _said(session, _at_prompt(event, memory, session, manner))
+        case "before" if command:
+            return _before_command(command, memory, session, manner)
+        case "before":
+            return _before_edit(event.file, memory, session, manner)
+        case "after" if command:
+            return _after_command(event, command, memory, session)
+        case "after":
+            session.edited(_relative(event.file), event.change)
+        case "compact":
+            session.close(memory, ended=False)
+            session.forget_told()
+        case moment:
+            session.close(memory, ended=moment != "stop")
+    return None
+
+
+def _said(session: Session, lines: Iterable[Line]) -> Reply | None:
+    new = session.unsaid(lines)
+    return Reply(_fenced(new)) if new else None
+
+
+def _fenced(lines: Iterable[str]) -> str:
+    rows = [row for text in lines for row in text.split("\n")]
+    return fenced(rows, fence_mark(int.from_bytes(os.urandom(8))))
+
+
+def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
+    found = memory.context(query, budget_tokens=tokens, explain=True) if query.strip() else None
+    return [(line.text, line.ids) for line in found.lines] if found else []
 
 
 # --- when work starts ---
 
 
-def _context(event: Event, chosen: Target, manner: Manner) -> Answer | None:
-    prompt = _text(event, "prompt")[: limits.AGENT_PROMPT_CHARS_MAX]
-    starts = event["hook_event_name"] == "SessionStart"
-    # "/clear" and the like are no work
-    is_work = starts or (prompt.strip() and not prompt.lstrip().startswith("/"))
-    if not is_work or not memory_exists(chosen.memory):
-        return None
-    with _opened(chosen) as memory:
-        query = prompt
-        # nothing tells yet what it will be about, but the branch may, and the tests that fail
-        if starts:
-            root = repository_root(Path.cwd())
-            branch = Repository(root).head.branch if root else ""
-            trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
-            words = [] if branch in trunks else re.findall(r"[^\W_]+", branch)
-            query = " ".join([*words, *memory.tests.failing()[:5]])
-        context = str(memory.context(query, budget_tokens=manner.budget_tokens)) if query else ""
-    return _answer(event, {"additionalContext": context}) if context else None
+def _at_start(memory: Memory, session: Session, manner: Manner) -> list[Line]:
+    """Nothing tells yet what it will be about, but the branch may, the tests that fail, and what
+    the last session left.
+    """
+    close_abandoned(memory)
+    session.kept["started"] = True
+    root = repository_root(Path.cwd())
+    branch = Repository(root).head.branch if root else ""
+    trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
+    words = [] if branch in trunks else re.findall(r"[^\W_]+", branch)
+    query = " ".join([*words, *memory.tests.failing()[:5]])
+    fixes = memory.solutions(limit=limits.AGENT_FIXES_MAX) if not words else []
+    lines = [*_left_undone(memory), *_context(memory, query, manner.budget_tokens)]
+    lines += [
+        (f"“{each.diagnosis}” went away here by: {each.action}", each.evidence)
+        for each in fixes
+        if each.helped
+    ]
+    return lines
+
+
+def _left_undone(memory: Memory) -> list[Line]:
+    last = next(memory.browse(limit=1, kind="trajectory", tag=TAG), None)
+    if not isinstance(last, Trajectory) or last.turned_out_well:
+        return []
+    failed = next((step for step in reversed(last.steps) if not step.reward), None)
+    how = f": {failed.action} failed: {error_core(failed.observation)}" if failed else ""
+    return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
+
+
+def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> list[Line]:
+    """With what the start would have said, where nobody told of one: the hook that starts the
+    background process does not wait for it.
+    """
+    prompt = event.prompt[: limits.AGENT_PROMPT_CHARS_MAX].strip()
+    if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
+        return []
+    if manner.prompts and not session.kept.get("task"):
+        session.kept["task"] = redact(prompt)[0][: limits.AGENT_PURPOSE_CHARS_MAX]
+    start = [] if session.kept.get("started") else _at_start(memory, session, manner)
+    return [*start, *_context(memory, prompt, manner.budget_tokens)]
+
+
+# --- files ---
+
+
+def _relative(file: str) -> str:
+    """As it is called in its checkout."""
+    path = Path(os.path.normpath(Path.cwd() / file))
+    root = repository_root(path.parent) or Path.cwd()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def _before_edit(file: str, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+    name = _relative(file)
+    tokens = min(manner.budget_tokens, limits.AGENT_ASIDE_TOKENS)
+    lines = _context(memory, f"edit {name}", tokens)
+    return _said(session, [line for line in lines if name in line[0]])
 
 
 # --- commands ---
 
 
 @dataclass(frozen=True)
-class _Command:
-    """A line of a shell that is worth a word: as typed at the checkout's root, what Claude says
+class Command:
+    """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
     that it is for, whether it runs tests, and whether exit code 0 means that it worked.
     """
 
@@ -131,23 +241,17 @@ class _Command:
     exit_code_tells: bool
 
 
-def _command(event: Event) -> _Command | None:
-    """None where nothing is tried, or where nobody will know how it ends."""
-    given = event.get("tool_input")
-    if (
-        event.get("tool_name") != "Bash"
-        or not isinstance(given, dict)
-        or given.get("run_in_background") is True
-    ):
-        return None
-    typed = _text(given, "command").strip()
+def command_of(event: HookEvent) -> Command | None:
+    """None where nothing is tried."""
+    typed = event.command.strip()
     if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
         return None
-    line, folder = _placed(typed, Path.cwd(), after=event["hook_event_name"] != "PreToolUse")
+    here = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
+    line, folder = _placed(typed, here, after=event.event == "after")
     parts = shell_lines.parts_of(line)
-    return _Command(
+    return Command(
         attempts.typed_line(line, folder),
-        _text(given, "description").strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
+        event.purpose.strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
         any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
         shell_lines.exit_code_tells(line),
     )
@@ -155,8 +259,7 @@ def _command(event: Event) -> _Command | None:
 
 def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
     """The line without the change of folder at its beginning, and the folder that it runs in. After
-    it ran Claude Code may be in that folder already, so that the way there no longer leads from
-    here.
+    it ran the agent may be in that folder already, so that the way there no longer leads from here.
     """
     to, line = shell_lines.after_leading_cd(typed)
     if not to:
@@ -168,74 +271,78 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
     return line, folder
 
 
-def _warning(event: Event, chosen: Target, manner: Manner) -> Answer | None:
-    command = _command(event)
-    if command is None or not memory_exists(chosen.memory):
-        return None
-    with _opened(chosen) as memory:
-        advice = memory.advise(command.line)
+def _before_command(
+    command: Command, memory: Memory, session: Session, manner: Manner
+) -> Reply | None:
+    """A word where it failed here before, with what made that go away."""
+    advice = memory.advise(command.line)
     if not advice.failures:
         return None
-    note = "Hardwon, from what was recorded here: " + (
-        attempts.told_of_tests(advice.failures) if command.tests else advice_text(advice)
-    )
-    output = {"additionalContext": note}
-    if not command.tests and advice.verdict == "blocked" and manner.blocked != "warn":
-        output |= {"permissionDecision": manner.blocked, "permissionDecisionReason": note}
-    return _answer(event, output)
-
-
-def _keep(event: Event, chosen: Target, manner: Manner) -> None:
-    command, ran = _command(event), _ran(event)
-    if not command or not ran or not (manner.make_memory or memory_exists(chosen.memory)):
-        return
-    by_words = (
-        not ran.exit_code
-        and not command.exit_code_tells
-        and shows_error(attempts.shown_of(ran.output))
-    )
-    if by_words and not command.tests:  # who knows: a search that prints errors has worked
-        return
-    session_id = _text(event, "session_id")
-    session = attempts.RunSession.of({})
-    if re.fullmatch(r"[\w.:-]{1,100}", session_id, flags=re.ASCII):
-        session = attempts.RunSession(session_id)
-    with _opened(chosen) as memory:
-        attempts.record(
-            memory,
-            command.line,
-            ran,
-            session,
-            task=command.purpose or None,
-            tests=command.tests,
-            author=AUTHOR,
-            by_words=by_words,
-        )
-
-
-def _ran(event: Event) -> RunResult | None:
-    """How the command ended; None where it did not, or nobody knows: it was interrupted, refused,
-    or sent to the background.
-    """
-    exit_code, response = 0, event.get("tool_response")
-    if event["hook_event_name"] == "PostToolUseFailure":
-        first, _, printed = _text(event, "error").partition("\n")
-        found = re.search(r"\b(?:exit|status) code (\d{1,3})\b", first[:200], flags=re.IGNORECASE)
-        exit_code = int(found[1]) if found and event.get("is_interrupt") is not True else 0
-        if not exit_code:
-            return None
-    elif isinstance(response, dict):
-        if response.get("interrupted") is True or any(
-            map(response.get, ("backgroundTaskId", "returnCodeInterpretation"))
-        ):
-            return None
-        printed = "\n".join(filter(None, (_text(response, "stdout"), _text(response, "stderr"))))
-    elif isinstance(response, str):
-        printed = _text(event, "tool_response")
-    else:
+    often = f"{advice.verdict} (p = {advice.p_success:.2f}, identical failures: {advice.failures})"
+    note = attempts.told_of_tests(advice.failures) if command.tests else often
+    lines: list[Line] = [] if command.tests else [(advice.message, advice.evidence)]
+    last = memory.get(advice.evidence[0]) if advice.evidence else None
+    if isinstance(last, Trajectory):
+        same = same_action(command.line)
+        shown = [step.observation for step in last.steps if same_action(step.action) == same]
+        lines += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
+    # two commands may have failed in the same way
+    new = session.unsaid([(f"{command.line}\n{note}", ())])
+    known = _said(session, lines)
+    if advice.verdict == "blocked" and manner.blocked != "warn" and not command.tests:
+        whole = known or Reply(_fenced([text for text, _ in lines]))
+        return Reply(f"{_RECORDED}{note}\n{whole.say}", manner.blocked)
+    if not new and not known:
         return None
-    output, seconds, took = OutputExcerpt(), 0.0, event.get("duration_ms")
-    output.add(printed.encode())
-    if isinstance(took, int | float) and not isinstance(took, bool):
-        seconds = took / 1000 if 0 <= took < limits.JSON_INT_ABS_MAX else 0.0
-    return RunResult(exit_code, seconds=seconds, output=output)
+    return Reply("\n".join(filter(None, (_RECORDED + note, known.say if known else ""))))
+
+
+_RECORDED: Final = "Hardwon, from what was recorded here: "
+_BEFORE: Final = "That went away before by: {} (helped {} of {})"
+_AFTER: Final = "This error went away here before by: {} (helped {} of {})"
+
+
+def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
+    """What made the error go away before, other than the command itself."""
+    return [
+        (said.format(each.action, each.helped, each.tried), each.evidence)
+        for each in memory.solutions(shown, limit=limits.AGENT_FIXES_MAX)
+        if each.helped and same_action(each.action) != same_action(line)
+    ]
+
+
+def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | None:
+    """How it ended, and whether what it printed decides; None where nobody knows."""
+    output = OutputExcerpt()
+    output.add(event.output.encode())
+    code = event.exit_code
+    doubtful = code == 0 and not command.exit_code_tells and shows_error(attempts.shown_of(output))
+    if doubtful and not command.tests:  # who knows: a search that prints errors has worked
+        return None
+    result = RunResult(code or 0, seconds=event.seconds, output=output)
+    return result, doubtful or code is None
+
+
+def _after_command(
+    event: HookEvent, command: Command, memory: Memory, session: Session
+) -> Reply | None:
+    """Keeps how it went; of a failure, says what made it go away before."""
+    ended = ended_of(event, command)
+    if ended is None:
+        return None
+    record = attempts.record(
+        memory,
+        command.line,
+        ended[0],
+        attempts.RunSession(session.kept["session"]),
+        task=command.purpose or None,
+        tests=command.tests,
+        author=session.kept["author"],
+        by_words=ended[1],
+    )
+    if not isinstance(record, Trajectory):
+        return None
+    session.did(record.id, command.line, worked=record.turned_out_well, tests=command.tests)
+    if record.turned_out_well:
+        return None
+    return _said(session, _fixes(memory, record.steps[0].observation, command.line, _AFTER))

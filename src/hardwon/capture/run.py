@@ -223,6 +223,14 @@ def record(
         return memory.record_fact(
             f"{stopped} Task: {about}" if task else stopped, "observation", 1.0, **envelope
         )
+    step = step_of(line, ran, by_words=by_words)
+    if reported_failure(step.observation):
+        envelope["failure_hash"] = error_in(step.observation)
+    return memory.record_trajectory(about, [step], step.reward, **envelope)
+
+
+def step_of(line: str, ran: RunResult, *, by_words: bool = False) -> Step:
+    """What was done, what came of it, and whether that was good."""
     printed = ran.refusal or shown_of(ran.output)
     try:
         signal_name = signal.Signals(ran.signal).name if ran.signal else ""
@@ -231,13 +239,8 @@ def record(
     observation = (
         printed if by_words else run_observation(ran.exit_code, signal_name, ran.seconds, printed)
     )
-    failure = reported_failure(observation)
-    if failure:
-        envelope["failure_hash"] = error_in(observation)
-    reward = 0.0 if (failure if by_words else ran.exit_code) else 1.0
-    return memory.record_trajectory(
-        about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope
-    )
+    failed = reported_failure(observation) if by_words else ran.exit_code
+    return Step(action=line, observation=observation, reward=0.0 if failed else 1.0)
 
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:

@@ -41,8 +41,8 @@ from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.outside import files
+from hardwon.outside.files import lock_file
 from hardwon.outside.locations import check_path
-from hardwon.outside.locks import lock_file
 from hardwon.records.fields import check_json, derived_id, from_us, parse_time, read_json
 from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
 from hardwon.store.sqlite.log import refuse_foreign_log

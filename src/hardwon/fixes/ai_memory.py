@@ -24,6 +24,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import time
 import warnings
 from collections import Counter
@@ -56,7 +57,7 @@ from hardwon.fixes.knowledge_base import (
 from hardwon.learn.tallies import RECORDED_SIGNATURE, FixRow, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
-from hardwon.outside import files, own_files
+from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_flag, check_whole_number, new_id, read_json
 from hardwon.records.kinds import Fix, Issue, Metadata, Moment, Source
@@ -121,12 +122,18 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     manager; what was recorded is on disk either way.
     """
 
-    def __init__(self, memory_dir: Where = DEFAULT_DIR, *, clock: Clock | None = None) -> None:
+    def __init__(self, memory_dir: Where | None = None, *, clock: Clock | None = None) -> None:
+        """`memory_dir` None: where HARDWON_AIMEMORY says, else the folder AIMemory that is there:
+        in the current folder, or beside the script that runs, or above it.
+        """
+        if memory_dir is None:
+            memory_dir = _usual_place()
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = check_path("memory_dir", folder)
         try:
+            is_new = not files.exists(place / FILE_NAME)
             adopted = adopt_in_place(place, clock=clock)
             memory = Memory(place / FILE_NAME, clock=clock)
         except OSError as error:  # a name that is too long, say
@@ -135,6 +142,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             ) from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
+        elif is_new:
+            _log.warning("there was no fix history in %s: it begins empty", place)
         with ExitStack() as on_failure:
             on_failure.callback(memory.close)
             self._use(memory, place, adopted)
@@ -161,6 +170,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
         self._now = memory._project.now
         self.db_path = Path(memory.location)
+        self.knowledge_base_path = folder / KNOWLEDGE_BASE_NAME
         self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
 
     def __exit__(self, *_: object) -> None:
@@ -235,6 +245,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             )
         }
 
+    query_similar_issues_optimized = query_similar_issues  # a name that scripts know
+
     def generate_issue_signature(self, issue_data: Mapping[str, Any]) -> str:
         """16 hexadecimal digits by the fix-history formula."""
         return generate_issue_signature(issue_data)
@@ -252,7 +264,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             ],
             "effective_fixes": [
                 clean_line(
-                    " && ".join(each.fix_commands) or each.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX
+                    " && ".join(each.fix_commands) or each.analysis,
+                    limits.KNOWLEDGE_TEXT_CHARS_MAX,
+                    begins_line=False,
                 )
                 for each in insights.effective_fixes[:most]
             ],
@@ -421,8 +435,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         field, such_as = "output_file", "insights.json"
         given = check_path(field, output_file)
-        own_files.refuse(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
-        return own_files.target(field, given, self.db_path, such_as, also=_OWN)
+        files.refuse_own(field, given, self.memory_dir / FILE_NAME, such_as, also=_OWN)
+        return files.target(field, given, self.db_path, such_as, also=_OWN)
 
     # --- into the memory ---
 
@@ -495,6 +509,15 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         dry = check_flag("dry_run", dry_run)
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
+
+
+def _usual_place() -> Path:
+    if named := os.environ.get("HARDWON_AIMEMORY", "").strip():
+        return Path(named)
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    above = list(Path(script).resolve().parents[:2]) if script else []
+    places = [Path(DEFAULT_DIR), *(folder / DEFAULT_DIR for folder in above)]
+    return next((place for place in places if place.is_dir()), places[0])
 
 
 def _warn(category: type[FixHistoryWarning], but: str) -> None:

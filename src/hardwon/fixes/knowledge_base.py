@@ -34,7 +34,7 @@ from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
-from hardwon.outside.locks import LockedFile, lock_file
+from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.fields import check_json, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
@@ -134,7 +134,7 @@ def _line(text: str) -> str:
     """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is
     seen.
     """
-    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX)
+    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX, begins_line=False)
 
 
 def _times(count: int) -> str:

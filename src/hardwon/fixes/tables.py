@@ -299,16 +299,14 @@ class FixTables(Listener):
             )
             for name, signature in {(entry.pattern, entry.signature) for entry, _, _ in figures}:
                 self._set_last_seen(name, signature)
-        succeeded = [entry for entry, _, verified in figures if verified]
-        for name in {entry.pattern for entry in succeeded}:
+        for name in {entry.pattern for entry, _, _ in figures}:
             self._run(
                 f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?",
                 (self._best_fix(name), name),
             )
-        helped = {entry.model for entry in succeeded}
         newest = dict(sorted((entry.model, entry.timestamp) for entry, _, _ in figures))
         for model, at in newest.items():
-            self._characterise(model, at if sign > 0 else None, reworded=model in helped)
+            self._characterise(model, at if sign > 0 else None)
 
     def _set_last_seen(self, name: str, signature: str) -> None:
         """Of a pattern of which a fix went; where it was the last one, the pattern goes as well."""
@@ -337,9 +335,9 @@ class FixTables(Listener):
                 return json.dumps(best, ensure_ascii=False)
         return None
 
-    def _characterise(self, model: str, at: str | None, *, reworded: bool) -> None:
+    def _characterise(self, model: str, at: str | None) -> None:
         """`at` is when its newest fix was; None where one went, so that it is looked up which is
-        the newest. `reworded`: what helps may be another.
+        the newest.
         """
         table = f"{self._prefix}model_characteristics"
         attempts, applied, verified = self._run(
@@ -351,10 +349,9 @@ class FixTables(Listener):
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
         issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
-        fixes, last_updated = None, "max(last_updated, ?6)"
-        if reworded:
-            helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
-            fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
+        helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
+        fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
+        last_updated = "max(last_updated, ?6)"
         if at is None:
             newest_us: int | None = self._run(
                 f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' "
@@ -364,9 +361,9 @@ class FixTables(Listener):
             at, last_updated = "" if newest_us is None else text_of(from_us(newest_us)), "?6"
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) "
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
             "ON CONFLICT (model_name) DO UPDATE SET total_tests = ?2, success_rate = ?3, "
-            "common_issues = ?4, effective_fixes = coalesce(?5, effective_fixes), "
+            "common_issues = ?4, effective_fixes = ?5, "
             f"last_updated = {last_updated}, performance_notes = ?7",
             (model, attempts, verified / attempts, issues, fixes, at, notes),
         )
@@ -521,16 +518,15 @@ _COMPARED: Final[dict[str, tuple[str, bool]]] = {
 
 
 def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
-    """What a fix is counted under: for its model the issue type, for the type its strategy; and
-    where it succeeded, for the model and the pattern its strategy.
+    """What a fix is counted under: for its model the issue type; for the type, the model and the
+    pattern its strategy.
     """
     yield "issue", entry.model, entry.issue_type
     yield "type_of", entry.issue_type, ""
     if entry.strategy:
         yield "type", entry.issue_type, entry.strategy
-        if entry.level == SUCCEEDED:
-            yield "model", entry.model, entry.strategy
-            yield "pattern", entry.pattern, entry.strategy
+        yield "model", entry.model, entry.strategy
+        yield "pattern", entry.pattern, entry.strategy
 
 
 def _is_rollback(kept: Kept) -> bool:

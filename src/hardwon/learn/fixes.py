@@ -285,7 +285,8 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution:
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped; `after` is the action that had failed so, empty where others came in between.
+    helped; `after` is the action that had failed so, empty where others came in between; `vouched`
+    how many of the trajectories somebody vouches for.
     """
 
     diagnosis: str
@@ -297,6 +298,7 @@ class Solution:
     last_tried: datetime
     evidence: tuple[str, ...]
     after: str = ""
+    vouched: int = 0
 
 
 def p_helped(support: Evidence) -> float:

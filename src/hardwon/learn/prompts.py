@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from string import Template
 from typing import Any, Final, NoReturn
@@ -144,6 +145,23 @@ def rules_from(reply: str) -> list[str]:
     return list(distinct.values())
 
 
+def good_rules_from(reply: str) -> list[str]:
+    """Every good rule of a reply that may have prose around its list, or something in the list that
+    is none: for whoever takes a model at its word. A rule may have several sentences.
+    """
+    begin, end = reply.find("["), reply.rfind("]") + 1
+    items = parsed(reply[begin:end] if 0 <= begin < end else reply, _RULES_SHAPE)
+    good: dict[str, str] = {}
+    for item in items if isinstance(items, list) else ():
+        with suppress(InvalidInputError):
+            said = item.strip().removeprefix(_MARK) if isinstance(item, str) else item
+            rule = one_sentence("reply", said, limits.LLM_RULE_CHARS_MAX, several=True)
+            good.setdefault(rule.casefold(), rule)
+    if not good:
+        raise InvalidInputError.one("reply", reply, _RULES_SHAPE)
+    return list(good.values())[: limits.LLM_RULES_MAX]
+
+
 def parsed(reply: str, shape: str) -> object:
     """The JSON that a reply is, in one code fence or none."""
     if len(reply) > limits.LLM_REPLY_BYTES_MAX:
@@ -172,10 +190,12 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def one_sentence(field: str, item: object, chars_max: int, given: object = None) -> str:
-    """A text without surrounding space, if it is one sentence on one line, of visible characters
-    alone: `LLM_RULE_CHARS_MIN` of them to `chars_max`. `given` is what an error shows, where that
-    was more.
+def one_sentence(
+    field: str, item: object, chars_max: int, given: object = None, *, several: bool = False
+) -> str:
+    """A text without surrounding space, if it is one sentence (or `several`) on one line, of
+    visible characters alone: `LLM_RULE_CHARS_MIN` of them to `chars_max`. `given` is what an error
+    shows, where that was more.
     """
     shown = item if given is None else given
     if not isinstance(item, str):
@@ -192,7 +212,7 @@ def one_sentence(field: str, item: object, chars_max: int, given: object = None)
             f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters",
         ),
         (hidden, "one line without control, bidirectional or other invisible characters"),
-        (second, "one sentence"),
+        (second and not several, "one sentence"),
     ):
         if wrong:
             raise InvalidInputError.one(field, shown, allowed)

@@ -1,10 +1,6 @@
 """What a language model is asked, and what its reply is checked by: read by prompts.py."""
 
-from __future__ import annotations
-
-from typing import Final
-
-TEXTS: Final[dict[str, str]] = {
+TEXTS: dict[str, str] = {
     "rules": """\
 You look for what past attempts teach. The user message is a log of attempts that a program \
 made: one JSON object a line, oldest first, with the task, its score from 0 (failed) to 1 \
@@ -31,7 +27,7 @@ advice.
 Answer with one JSON object and no other text: {"sentence": "…"}""",
 }
 
-WORDS: Final[dict[str, str]] = {
+WORDS: dict[str, str] = {
     # Words that make it another fact, where one sentence has them and the other does not; in their
     # shortest form.
     "opposites": """
@@ -60,7 +56,7 @@ WORDS: Final[dict[str, str]] = {
     then""",
 }
 
-PATTERNS: Final[dict[str, str | list[str]]] = {
+PATTERNS: dict[str, str | list[str]] = {
     "fenced": r"(?s)```[A-Za-z]*[ \t]*\r?\n(.*)\n[ \t]*```",
     "sentence_end": r"(?<=\S)[.!?][\"')\]\u2019\u201d]*\s+[\"'(\[\u2018\u201c]*(\w)",
     "abbreviation": r"(?i)(?<!\w)(?:(?:[a-z]\.)+[a-z]|etc|vs|cf|approx|incl|excl|resp|viz)\Z",

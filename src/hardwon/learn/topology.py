@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import INTAKE, AnyRecord
+from hardwon.text.words import counted
 
 # The area of what lies directly in the folder of its outcome.
 UNSORTED: Final = "(unsorted)"
@@ -156,7 +157,7 @@ def _insights(
             "No successes or failures are remembered yet, so nothing can be said about what works."
         ]
     elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
-        seen = f"{_number(succeeded, 'success', 'successes')} and {_number(failed, 'failure')}"
+        seen = f"{counted(succeeded, 'success', 'successes')} and {counted(failed, 'failure')}"
         said = [f"Only {seen} so far: too few to say how often things work."]
     else:
         said = [
@@ -166,7 +167,7 @@ def _insights(
         ]
     if intake:
         wait = "waits" if intake == 1 else "wait"
-        memories = _number(intake, "memory", "memories")
+        memories = counted(intake, "memory", "memories")
         said.append(
             f"{memories} {wait} in {INTAKE}: a required key is missing or a value is unknown."
         )
@@ -220,10 +221,6 @@ def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
         ((name, count) for name, count in counts.items() if name and count),
         key=lambda item: (-item[1], item[0]),
     )
-
-
-def _number(count: int, one: str, several: str = "") -> str:
-    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -23,11 +23,17 @@ from hardwon.memory import places
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
+from hardwon.memory.later import tokens, transfer
 from hardwon.memory.places import current_folder, memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Project
-from hardwon.memory.record import Entries, Envelope, Recording
-from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
+from hardwon.memory.record import (
+    Entries,
+    Envelope,
+    EpisodeRecorder,
+    Recording,
+    TrajectoryRecorder,
+)
 from hardwon.records.fields import check_flag, check_text, check_whole_number
 
 if TYPE_CHECKING:
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from hardwon.fixes.reports import Fixes
     from hardwon.memory.knowledge import Episodes
     from hardwon.memory.results import Merged
+    from hardwon.memory.skills import Skills
     from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
     from hardwon.outside.llm import Llm
@@ -88,6 +95,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
+    skills: Noun[Skills] = Noun("hardwon.memory.skills:Skills")
 
     def __init__(
         self,
@@ -165,10 +173,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     @property
     def tokens(self) -> Tokens:
         """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
-        from hardwon.memory.tokens import Tokens
-
         if self._tokens is None:
-            self._tokens = Tokens(self._project.store.tokens(), self._project.now)
+            self._tokens = tokens.Tokens(self._project.store.tokens(), self._project.now)
         return self._tokens
 
     def __repr__(self) -> str:
@@ -219,8 +225,6 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         merging twice, or the other way round, gives the same memory. Where both keep an id with
         different content, each keeps its own.
         """
-        from hardwon.memory import transfer
-
         if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)

@@ -52,7 +52,7 @@ from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters, no_filters
 from hardwon.search.times import NAMES_TIME, time_asked
 from hardwon.store.query import original_of, record_of, restored
-from hardwon.store.types import Counts, Found, Stored
+from hardwon.store.types import Counts, Found, Routed, Stored
 from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hashes, shows_error
 from hardwon.text.terms import query_terms
@@ -596,7 +596,18 @@ def folder_counts(project: Project) -> list[FolderCount]:
             return counts
     keys = sorted({route[0] for route in ROUTES.values() if route})
     router = resolve_name(ROUTER)()
+
+    def folder_of(each: Routed) -> str:
+        """A tool that no tree knows has a folder all the same."""
+        route = router.route(each.packet)
+        if each.unrouted or not route.problem:
+            return str(route.folder)
+        named = {name: each.packet.get(name, "") for name in ("outcome", "tool")}
+        return "/".join(
+            f"{name}={value}".replace("/", "_") for name, value in named.items() if value
+        )
+
     return [
-        FolderCount(router.route(each.packet).folder, each.records, each.bytes)
+        FolderCount(folder_of(each), each.records, each.bytes)
         for each in project.store.routes(project.name, keys)
     ]

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
-from hardwon.memory import known
-from hardwon.memory.places import find_place
+from hardwon.memory.later import cleanup, results, transfer
+from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
-from hardwon.outside import own_files
+from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -38,6 +38,7 @@ from hardwon.records.kinds import (
     Adopted,
     AnyRecord,
     Decision,
+    Event,
     Kind,
     Status,
 )
@@ -45,7 +46,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.types import Cursor, Finding, Progress
+from hardwon.store.types import Cursor, Finding, Progress, Row
 from hardwon.trust.lifecycle import not_undone
 
 if TYPE_CHECKING:
@@ -107,21 +108,17 @@ class Keeping(Group):
         somebody vouches for, that helped, or that are the last of their pattern, of its solution or
         of a proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
-        from hardwon.memory.cleanup import clean_up, days_ago
-
         at = self._project.now()
-        failed_us = days_ago(at, "older_than_days", older_than_days)
+        failed_us = cleanup.days_ago(at, "older_than_days", older_than_days)
         if successes_days is None:
             successes_days = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        succeeded_us = days_ago(at, "successes_days", successes_days)
-        return clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
+        succeeded_us = cleanup.days_ago(at, "successes_days", successes_days)
+        return cleanup.clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for
         good; what it taught stays.
         """
-        from hardwon.memory import cleanup
-
         return cleanup.compact(self._project, progress)
 
     def export(
@@ -135,11 +132,9 @@ class Keeping(Group):
         written whole; of those that were compacted since there is nothing left to write, and only
         `merge` carries what they taught.
         """
-        from hardwon.memory import transfer
-
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = own_files.target(
+        target = files.target(
             "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
         return transfer.export(self._project, target, format == "json", progress)
@@ -155,8 +150,6 @@ class Keeping(Group):
         whole file is checked before anything is written. What is here already stays as it is; what
         is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
         """
-        from hardwon.memory import transfer
-
         file = check_path("path", path)
         return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
 
@@ -164,10 +157,10 @@ class Keeping(Group):
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
         with a checksum beside it. Not of a database, which its own tools copy.
         """
-        from hardwon.memory.results import Backup
-
         target = check_path("path", path)
-        return Backup(target, self._project.store.backup(target, progress), target.stat().st_size)
+        return results.Backup(
+            target, self._project.store.backup(target, progress), target.stat().st_size
+        )
 
     @classmethod
     def restore(
@@ -183,19 +176,17 @@ class Keeping(Group):
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         kept = restore_file(check_path("path", path), found.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
-            known.note(found.path)
+            note(found.path)
         return kept
 
-    def doctor(self) -> Diagnosis:
+    def doctor(self, progress: Progress | None = None) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's
         records. Changes nothing, but for taking away what killed writers left.
         """
-        from hardwon.memory.results import Diagnosis
-
         findings = list(self._project.store.check(self._project.name))
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             try:
-                findings += self._derived_again()
+                findings += self._derived_again(progress)
             except DamagedError as error:  # an event, which the store has counted
                 findings.append(
                     Finding(
@@ -206,11 +197,11 @@ class Keeping(Group):
                 findings.append(Finding("embedding", True, f"{waiting} {_WAIT}"))
             for listener in self._project.listeners:
                 findings += listener.check()
-        return Diagnosis(findings)
+        return results.Diagnosis(findings)
 
-    def _derived_again(self) -> list[Finding]:
+    def _derived_again(self, progress: Progress | None) -> list[Finding]:
         checked, wrong, damaged = 0, list[str](), list[str]()
-        for row, events in self._project.store.rows(self._project.name):
+        for row, events in self._rows(progress):
             checked += 1
             try:
                 if derive_again(row, events) != row:
@@ -234,12 +225,21 @@ class Keeping(Group):
             ),
         ]
 
-    def rebuild(self) -> int:
+    def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
+        """Every row of the project with its events, while somebody is told how far it is."""
+        counts = self._project.store.counts(self._project.name)
+        total = counts.records + counts.decisions + counts.adopted + counts.cleaned
+        for done, each in enumerate(self._project.store.rows(self._project.name), 1):
+            yield each
+            if progress and (done % limits.BATCH_ROWS == 0 or done >= total):
+                progress(done, max(total, done))
+
+    def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many
         records that were.
         """
         project, corrected = self._project, 0
-        for batch in batches(project.store.rows(project.name), limits.BATCH_ROWS):
+        for batch in batches(self._rows(progress), limits.BATCH_ROWS):
             with project.write() as change:
                 for row, _ in batch:
                     try:
@@ -276,12 +276,17 @@ class Care(Group):
         project.embedding.wait(timeout_s)
         return project.store.count_without_vector(project.name)
 
+    def ids(self, beginning: str, limit: int = 20) -> list[str]:
+        """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
+        check_text("beginning", beginning)
+        return self._project.store.ids_from(
+            self._project.name, beginning.lower(), check_limit(limit)
+        )
+
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
         it.
         """
-        from hardwon.memory.results import Links
-
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
         happened = not_undone(store.events_of(name, wanted))
         superseded = [event.replaced_by for event in happened if event.kind == "superseded"]
@@ -293,7 +298,7 @@ class Care(Group):
             for other in decision.evidence
             if other != wanted
         ]
-        return Links(
+        return results.Links(
             replaced_by=superseded[-1] if superseded else None,
             replaces=tuple(store.superseded_by(name, wanted)),
             contradicts=tuple(dict.fromkeys(others)),
@@ -303,15 +308,13 @@ class Care(Group):
         self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
     ) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
-        from hardwon.memory.results import Page
-
         size = check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
         before = None if cursor is None else parse_cursor(cursor)
         asked = Filters.of(self._project.name, filters)
         self._project.before_read()
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
-        return Page(
+        return results.Page(
             [record_of(stored) for stored in found[:size]],
             write_cursor(more) if more else None,
         )
@@ -326,13 +329,11 @@ class Care(Group):
         """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the
         one of `since` to the one of `until`. Where nobody says, from the first record to today.
         """
-        from hardwon.memory.results import Activity
-
         asked = Filters.of(self._project.name, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
         last = to_us(self._project.now() if asked.until is None else asked.until) // limits.DAY_US
         return [
-            Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
+            results.Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
             for day, kind, *counts in self._project.store.activity(
                 self._project.name, first, last + 1
             )
@@ -342,24 +343,22 @@ class Care(Group):
         """The records of a status that helped most often when they were recalled, of those that
         ever did.
         """
-        from hardwon.memory.results import Credited
-
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
         found = self._project.store.most_helpful(self._project.name, status, check_limit(limit))
         return [
-            Credited(record, *counts) for stored, *counts in found for record in readable([stored])
+            results.Credited(record, *counts)
+            for stored, *counts in found
+            for record in readable([stored])
         ]
 
     def stale(self, limit: int = 20) -> list[Held]:
         """The records that `check_stale` archived because their files changed, and about which
         nobody decided since; the last one first.
         """
-        from hardwon.memory.results import Held
-
         found = self._project.store.held_as_stale(self._project.name, check_limit(limit))
         return [
-            Held(record, event.at, event.by, event.reason or "")
+            results.Held(record, event.at, event.by, event.reason or "")
             for stored, event in found
             for record in readable([stored])
         ]
@@ -403,8 +402,6 @@ class Care(Group):
         transaction or, when one is refused, none; they are then taken one after the other as they
         are made, and other writers wait until the last.
         """
-        from hardwon.memory import transfer
-
         given = (
             records
             if at_once and isinstance(records, Iterator)

@@ -7,7 +7,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -215,11 +215,13 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
     )
 
 
-def ask_for_rules(llm: Llm, shown: Sequence[Episode]) -> list[str]:
+def ask_for_rules(
+    llm: Llm, shown: Sequence[Episode], read: Callable[[str], list[str]] = prompts.rules_from
+) -> list[str]:
     """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it
     is of no use.
     """
-    return prompts.rules_from(_answer_of(llm, *prompts.rules_request(shown)))
+    return read(_answer_of(llm, *prompts.rules_request(shown)))
 
 
 def restated(llm: Llm, fact: Fact) -> str:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.memory.later import results, staleness
 from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
@@ -176,8 +177,6 @@ class Deciding(Group):
         `forget(author="x")`; one or the other must be said as `ids_or_filters` or keywords. A
         tombstone without content stays, so that a merge or a load does not bring them back.
         """
-        from hardwon.memory.results import Forgotten
-
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()
@@ -208,12 +207,12 @@ class Deciding(Group):
         known = set(ids)
         unknown = [str(each) for each in given if parse_id(each) not in known]
         if dry_run:
-            return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
+            return results.Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
             forgotten += project.carry_out(partial(Change.erase, record_ids=batch, by=by))
         erased = project.store.finish_erasure()
-        return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
+        return results.Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
 
     def check_stale(
         self,
@@ -227,8 +226,6 @@ class Deciding(Group):
         twice changes nothing more. Other checkouts are not concerned: what is archived here is not
         archived in a memory that this one is merged into.
         """
-        from hardwon.memory import staleness
-
         asked = check_path("repo", repo)
         root = repository_root(asked)
         checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None

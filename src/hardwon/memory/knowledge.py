@@ -847,6 +847,7 @@ class Knowledge:
             p_helped=p_helped(support),
             last_tried=from_us(support.last_us),
             evidence=tuple(support.newest_ids),
+            vouched=support.vouched,
         )
 
 

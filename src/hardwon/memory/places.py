@@ -24,14 +24,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
-from hardwon.memory import known
-from hardwon.outside.files import exists, read_regular
-from hardwon.outside.git import repository_root
+from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
+from hardwon.first_use import Later
+from hardwon.outside.files import exists, read_regular, writing_atomically
+from hardwon.outside.git import Repository, folders_for, in_index, repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
     DEFAULT_PROJECT,
@@ -43,6 +44,8 @@ from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.types import Progress
+
+platformdirs: Any = Later("platformdirs")  # most memories are named
 
 # --- places ---
 
@@ -78,7 +81,8 @@ class Place(NamedTuple):
 def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of
     a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
-    the project is named after the git checkout we are in.
+    the project is named after the git repository we are in. A linked worktree has the memory and
+    the name of its repository.
     """
     start = start or current_folder()
     if location is None:
@@ -124,13 +128,11 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
 
 def _discover(start: Path) -> Place:
     root = repository_root(start)
-    project = root.name if root and root.name else DEFAULT_PROJECT
-    for folder in (start, *start.parents):
+    project = (Repository(root).name if root else "") or DEFAULT_PROJECT
+    for folder in folders_for(start):
         if (folder / FOLDER_NAME).is_dir():
             return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
-    from platformdirs import user_data_path  # only this branch needs it
-
-    return Place(user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
+    return Place(platformdirs.user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
 
 
 def memory_exists(location: str | Path | None = None) -> bool:
@@ -148,36 +150,73 @@ def current_folder() -> Path:
         return Path("/")
 
 
-def open_store(
-    found: Place,
-    busy_timeout_ms: int | None = None,
-    *,
-    may_upgrade: bool = True,
-    progress: Progress | None = None,
-) -> Store:
+class Opening(TypedDict, total=False):
+    """How a store is opened, of whatever sort."""
+
+    busy_timeout_ms: int | None
+    may_upgrade: bool
+    progress: Progress | None
+
+
+def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
     """Opens what is there; a file that is not there yet is made. One of an older version is brought
     to this one's format, after a backup whose `progress` is told, or refused: OlderFileError. One
     that was found, and is a stranger's, is refused: UntrustedMemoryError.
     """
     if found.path is not None:
         if found.found:
-            known.refuse_unknown(found.path)
+            _refuse_unknown(found.path)
         # only such a one is ever found
         is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
-        store = SqliteStore(
-            found.path,
-            busy_timeout_ms=busy_timeout_ms,
-            may_upgrade=may_upgrade,
-            progress=progress,
-        )
+        store = SqliteStore(found.path, **opening)
         if is_new:
             with suppress(PlaceError, FullError):  # it is used all the same, by its name
-                known.note(found.path)
+                note(found.path)
         return store
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
-    return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
+    return PostgresStore(found.url, **opening)
+
+
+# --- which of the memories that can be *found* are this user's own ---
+#
+# A clone or an archive may bring one along, and what it says would be told to an agent before
+# anybody looked: it is not used until `hardwon trust`. What was made or restored here is noted in
+# the user's data folder: a file for each path, with the inode of the memory there. Who puts another
+# file in its place, or the same one elsewhere, is asked again. Git replaces a file that it ignored
+# without a word, so one in a repository's index is trusted only as that very version.
+
+
+def note(path: Path) -> None:
+    """The memory at this path is this user's own. PlaceError where that cannot be kept."""
+    with writing_atomically(_note_of(path)) as file:
+        file.write(_identity(path))
+
+
+def _refuse_unknown(path: Path) -> None:
+    """UntrustedMemoryError where there is a memory that was not made here, and nobody trusted."""
+    if not path.exists():
+        return
+    noted = b""
+    with suppress(OSError, PlaceError):
+        noted = read_regular(_note_of(path), limits.SETTINGS_BYTES_MAX)
+    if noted != _identity(path):
+        came = "came with the repository" if in_index(path.resolve()) else "was not made here"
+        raise UntrustedMemoryError(
+            f"the memory at {path} {came}, and is not used: what it says may be anybody's. If it is "
+            f"yours, or you trust who made it, run hardwon trust there, once; --memory and "
+            f"HARDWON_MEMORY name another"
+        )
+
+
+def _note_of(path: Path) -> Path:
+    name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
+    return Path(platformdirs.user_data_path("hardwon", appauthor=False), "known", name)
+
+
+def _identity(path: Path) -> bytes:
+    return f"{path.stat().st_ino} {in_index(path.resolve()) or ''}\n".encode()
 
 
 # --- settings ---
@@ -222,12 +261,10 @@ class Settings:
         folder: Path | None = None,
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
-        from platformdirs import user_config_path
-
         given = os.environ if environ is None else environ
-        user_file = user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
+        user_file = platformdirs.user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
         here = folder or current_folder()
-        above = (each / FOLDER_NAME / SETTINGS_NAME for each in (here, *here.parents))
+        above = (each / FOLDER_NAME / SETTINGS_NAME for each in folders_for(here))
         file = next(filter(os.path.exists, above), None)  # False, too, where we may not look
         user, project = _values(user_file), _values(file) if file else {}
         own = user.get("memory", "~")

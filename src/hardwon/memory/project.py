@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -28,8 +29,9 @@ from hardwon.errors import (
     RepeatedError,
     UnknownRecordError,
 )
-from hardwon.first_use import lazy, making
+from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
+from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -52,7 +54,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Design, Writer, kept_row, row_of
+from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
 from hardwon.store.query import counted_from, dated, has_tree, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
@@ -94,8 +96,10 @@ _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 BY_MEMORY: Final = "hardwon"
 
 # The designs that are built on a memory are imported when they are first needed.
-DESIGNS.append(Design(frozenset({"fix", "cleaned", "decision"}), "hardwon.fixes.tables:FixTables"))
+DESIGNS.update(dict.fromkeys(("fix", "cleaned", "decision"), "hardwon.fixes.tables:FixTables"))
 
+# What an adapter calls its entries (`adapters.items`): tags that no other record has.
+ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
 ROUTER: Final = "hardwon.tree.routing:Coherence"
 
@@ -180,9 +184,11 @@ class Project:
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
-        self.store = open_store(where, busy_timeout_ms, may_upgrade=upgrade, progress=progress)
+        self.store = open_store(
+            where, busy_timeout_ms=busy_timeout_ms, may_upgrade=upgrade, progress=progress
+        )
         # After the store: what is done here before a fork, and at the end, comes before what it does.
-        self._embedding = None if embedder is None else _embedding(embedder)
+        self._embedding = None if embedder is None else embedding.Embedding(embedder)
         try:
             self.find_listeners()
         except BaseException:
@@ -208,9 +214,14 @@ class Project:
         self._seen_us = to_us(at)
         return at
 
-    def not_before_us(self, at_us: int) -> int:
-        """A time that the clock has shown, or shows now: not before this one, if that has come."""
-        return self._seen_us if at_us <= self._seen_us else to_us(self.now())
+    def date(self, records: Sequence[R]) -> Sequence[R]:
+        """The records as they arrive now: nothing happened later than that, whatever they say."""
+        latest_us = max((record.at_us for record in records), default=0)
+        # what the clock has shown, or shows now
+        now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
+        if latest_us <= now_us:
+            return records
+        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
 
     @property
     def today(self) -> int:
@@ -235,10 +246,7 @@ class Project:
     def staleness(self) -> Watch | None:
         if not self._looks_at_files or not self.checkout:
             return None
-        with making:
-            from hardwon.memory.staleness import Watch
-
-        return Watch(self.checkout)
+        return staleness.Watch(self.checkout)
 
     @property
     def head(self) -> Head:
@@ -246,19 +254,14 @@ class Project:
 
     @property
     def knowledge(self) -> Knowledge:
-        with making:
-            from hardwon.memory.knowledge import Knowledge
-
-        return Knowledge(self)
+        return knowledge.Knowledge(self)
 
     @property
     def llm(self) -> Llm | None:
         """The one that the memory was opened with, else the one that the environment names."""
-        from hardwon.outside.llm import ChatModel
+        return llm.ChatModel.from_environment(os.environ) if self._llm is None else self._llm
 
-        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
-
-    def prepare(self, record: R, head: Head = NO_HEAD) -> R:
+    def prepare(self, record: R, head: Head | None = None) -> R:
         """The record as it will be kept: of this project, with its defaults, without secrets.
         `head`: where it is recorded here and now, and not brought from elsewhere.
         """
@@ -266,6 +269,12 @@ class Project:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
         metadata = record.metadata
+        if head is not None:
+            if record.kind in INTERNAL_KINDS:
+                raise made_elsewhere(record)
+            if entry := next(filter(ENTRY_NAME.fullmatch, metadata.tags), None):
+                allowed = "other tags: names of entries are reserved for the adapter that has them"
+                raise InvalidInputError.one("tags", entry, allowed)
         if metadata.project_id not in ("", self.name):
             allowed = (
                 f"{self.name!r}, the project this memory was opened for: open one with project=…"
@@ -276,7 +285,7 @@ class Project:
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
             changes["source"] = metadata.source.altered(author=author)
-        if head is not NO_HEAD and (here := self._here(record, head)):
+        if head and head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
@@ -378,6 +387,10 @@ class Project:
         """After statuses changed, or records were erased."""
         for listener in self.listeners:
             listener.on_commit(erased=erased, restored=restored)
+        if erased:
+            from hardwon.memory.skills import refresh
+
+            refresh(self)
 
     # --- reading ---
 
@@ -393,8 +406,6 @@ class Project:
     # --- vectors ---
 
     def embed_query(self, query: str) -> Sequence[float]:
-        from hardwon.outside import embedders
-
         self.check_embedder()
         self.embed()
         return list(embedders.as_vectors(self.embedder, [query])[0]) if self.embedder else []
@@ -448,7 +459,7 @@ class Change:
         `in_order`: their times are not only theirs to choose, but put one behind the other.
         """
         if not in_order:
-            records = self.date(records)
+            records = self.project.date(records)
         rows = [row_of(record) for record in records]
         appended = self.writer.append(rows)
         if appended.forgotten:
@@ -476,14 +487,6 @@ class Change:
         if appended.has_tree:
             self.tell_appended(records, rows, added)
         return list(records)
-
-    def date(self, records: Sequence[R]) -> list[R]:
-        """The records as they arrive now: nothing happened later than that, whatever they say."""
-        latest_us = max((record.at_us for record in records), default=0)
-        now_us = self.project.not_before_us(latest_us)
-        if latest_us <= now_us:
-            return list(records)
-        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something
@@ -634,11 +637,15 @@ def checkout_of(
     )
 
 
-def _embedding(embedder: Embedder) -> Embedding:
-    with making:
-        from hardwon.memory.embedding import Embedding
-
-    return Embedding(embedder)
+def made_elsewhere(record: Record) -> InvalidInputError:
+    """A decision changes what others are believed, and what was adopted stands for records that
+    nobody has: a caller does not add one like something that was tried.
+    """
+    allowed = (
+        "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
+        "adopted is brought by take_in"
+    )
+    return InvalidInputError.one("record", record.id, allowed)
 
 
 def project_name(given: str) -> str:
@@ -786,7 +793,7 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
     derived = kept_row(row, record, *standing_of(record, list(events)))
-    return derived._replace(lessons=(), record=None)
+    return derived._replace(taught=None, record=None)
 
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:

@@ -1,21 +1,33 @@
-"""What was tried and found goes in."""
+"""What was tried and found goes in: as records, as entries under names, and while it happens."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError
-from hardwon.first_use import making
-from hardwon.memory.project import NO_LLM, Change, Group, Project, R, refresh_status
+from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem, ask_foreign
+from hardwon.learn.actions import worked
+from hardwon.memory.later import consolidate
+from hardwon.memory.project import (
+    NO_LLM,
+    Change,
+    Group,
+    Project,
+    R,
+    made_elsewhere,
+    refresh_status,
+)
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -29,11 +41,9 @@ from hardwon.records.fields import (
     new_id,
 )
 from hardwon.records.kinds import (
+    INTERNAL_KINDS,
     MODEL_OF_KIND,
-    Adopted,
     AnyRecord,
-    Cleaned,
-    Decision,
     Entities,
     Episode,
     Experience,
@@ -44,21 +54,24 @@ from hardwon.records.kinds import (
     Kind,
     Metadata,
     MistakeCard,
-    Moment,
+    Outcome,
     Record,
     RelatedFile,
     Source,
     Step,
     Trajectory,
-    Validation,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
-from hardwon.store.query import counted_from, dated, readable, record_of
+from hardwon.store.query import readable, record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words
 from hardwon.trust.redact import clean_event, redact, redact_json
+
+if TYPE_CHECKING:
+    from hardwon.memory import Memory
+    from hardwon.memory.context import Context
 
 _log = logging.getLogger("hardwon")
 _PUT_AGAIN: Final = "put again under the same name"
@@ -66,10 +79,6 @@ _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _FILLED_IN: Final = (
     "keywords, which a memory does not fill in itself: load and add take whole records"
-)
-_MADE_ELSEWHERE: Final = (
-    "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
-    "adopted is brought by take_in"
 )
 
 
@@ -130,14 +139,16 @@ class Recording(Group):
         self,
         /,
         content: str,
-        outcome: str,
+        outcome: Outcome | None = None,
         tool: str | None = None,
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
         """Keeps an experience. `content` says what happened, `outcome` is success, failure,
-        learning or interaction, `tool` what was used; without a `summary` the content makes one.
-        `keys` are the key that the outcome and tool require, keys of your own, and the envelope's.
+        learning or interaction, `tool` what was used, by any name; without a `summary` the content
+        makes one. Without an outcome it is the one that the content tells, with the tool and the
+        sort of error where it names an exception. `keys` are what more there is to say of it
+        (`task_type`, `error_type`, …), keys of your own, and the envelope's.
         """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
@@ -147,6 +158,14 @@ class Recording(Group):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
+        if outcome is None and isinstance(content, str):
+            # what tells failures apart takes long to load, and most say how it turned out
+            from hardwon.text.outcomes import guess_error_type, guess_outcome
+
+            own["outcome"] = guess_outcome(content)
+            sort = guess_error_type(content) if own["outcome"] == "failure" else None
+            if sort and tool in (None, "code_interpreter"):
+                own = {"error_type": sort, **own, "tool": "code_interpreter"}
         return keep_all(self._project, [make(self._project, Experience, own, envelope)])[0]
 
     def record_fact(
@@ -262,10 +281,6 @@ class Recording(Group):
         return self.record(make(self._project, Fix, own, envelope))
 
 
-# What an adapter calls its entries (`adapters.items`): tags that no other record has.
-ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
-
-
 class Entries(Group):
     """Records under names: `memory.entries`. What stands under a name is the newest record that has
     it as a tag, and is neither archived nor of a source that was rolled back. `authors` are those
@@ -341,11 +356,9 @@ class Entries(Group):
         """As it will be kept. What is put somewhere is no report about a checkout, and does not
         grow stale with its files.
         """
-        prepared = self._project.prepare(recordable(record))
-        prepared = dated(
-            prepared,
-            counted_from(prepared.at_us, self._project.not_before_us(prepared.at_us)),
-        )
+        (prepared,) = self._project.date([self._project.prepare(record)])
+        if prepared.kind in INTERNAL_KINDS:
+            raise made_elsewhere(prepared)
         if check_text("name", name) not in prepared.metadata.tags:
             raise InvalidInputError.one(
                 "name", name, "a name that its record has as a tag, and that is no secret"
@@ -389,16 +402,14 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
     early = len(given) <= size  # before anybody waits for us, where they are few
-    ready = (
-        [ordinary(project.prepare(recordable(each), head)) for each in given] if early else given
-    )
+    ready = [project.prepare(each, head) for each in given] if early else given
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
         for start in range(0, len(given), size):
             batch = ready[start : start + size]
             if not early:
-                batch = [ordinary(project.prepare(recordable(each), head)) for each in batch]
+                batch = [project.prepare(each, head) for each in batch]
             batch = change.append(batch, given[start : start + size])
             if project.embedder:
                 change.embed(batch)
@@ -411,7 +422,10 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     more = any(getattr(record, "recalled", None) for record in given)
     kept = project.carry_out(work, exclusive=more or len(given) > size)
     if project.consolidate_every and any(type(record) is Episode for record in given):
-        _consolidate_when_due(project)
+        try:  # they are safely kept: what goes wrong here must not look as if they were not
+            consolidate.consolidate_when_due(project)
+        except HardwonError as error:
+            _log.warning("the episodes are kept, but consolidation failed: %s", error)
     return kept
 
 
@@ -445,48 +459,19 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     at, recalled = project.now(), envelope.get("recalled")
     if recalled is not None:  # a context knows the ids of what it showed
         recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
-    return kind.model_validate(
-        {
-            **own,
-            "id": new_id(at),
-            "metadata": metadata_of(envelope, at, project.root, project.place.path),
-            "recalled": recalled,
-        }
-    )
-
-
-def _consolidate_when_due(project: Project) -> None:
-    """After the episodes are safely kept. What goes wrong here must not look as if they were
-    not.
-    """
-    with making:
-        from hardwon.memory.consolidate import consolidate_when_due
-
+    problems: list[Problem] = []
+    given = {**own, "id": new_id(at), "recalled": recalled}
     try:
-        consolidate_when_due(project)
-    except HardwonError as error:
-        _log.warning("the episodes are kept, but consolidation failed: %s", error)
-
-
-def recordable(record: R) -> R:
-    """A decision changes what others are believed, and what was adopted stands for records that
-    nobody has: a caller does not add one like something that was tried.
-    """
-    if type(record) in (Decision, Adopted, Cleaned):
-        raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
-    return record
-
-
-def ordinary(record: R) -> R:
-    """No record is an entry of an application that did not come from it."""
-    for tag in record.metadata.tags:
-        if ENTRY_NAME.fullmatch(tag):
-            raise InvalidInputError.one(
-                "tags",
-                tag,
-                "other tags: names of entries are reserved for the adapter that has them",
-            )
-    return record
+        given["metadata"] = metadata_of(envelope, at, project.root, project.place.path)
+    except InvalidInputError as error:
+        problems = error.problems
+    try:
+        made = kind.model_validate(given)
+    except InvalidInputError as error:  # whatever is wrong is told at once
+        raise InvalidInputError([*error.problems, *problems]) from None
+    if problems:
+        raise InvalidInputError(problems)
+    return made
 
 
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
@@ -516,12 +501,15 @@ def metadata_of(
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
         moment["related_files"] = related_files(given["related_files"], root, memory_file)
-    return Metadata(
-        source=Source.model_validate(source),
-        context=Moment.model_validate(moment),
-        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
-        tags=check_items("tags", given["tags"]) if "tags" in given else [],
-    )
+    tags = check_items("tags", given["tags"]) if "tags" in given else []
+    validation = {"failure_hash": given.get("failure_hash")}
+    whole = {"source": source, "context": moment, "validation": validation, "tags": tags}
+    try:
+        return Metadata.model_validate(whole)
+    except InvalidInputError as error:  # by the names of the keywords
+        part = re.compile(r"^(?:source|context|validation)\.")
+        renamed = [replace(each, field=part.sub("", each.field)) for each in error.problems]
+        raise InvalidInputError(renamed) from None
 
 
 def related_files(
@@ -563,17 +551,14 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
 def _state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
     check_flag("restate", restate)
-    fact = _stated(ordinary(project.prepare(given, project.head)))
+    fact = _stated(project.prepare(given, project.head))
     if not restate:
         return fact
-    with making:
-        from hardwon.memory.consolidate import restated
-
     try:
         llm = project.llm
         if llm is None:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        sentence = restated(llm, fact)
+        sentence = consolidate.restated(llm, fact)
     except LlmError as error:
         _log.warning("the fact is kept as it was said: %s", error)
         return fact
@@ -678,3 +663,247 @@ def _fitting(steps: list[Step]) -> list[Step]:
 def cut(text: str, chars: int) -> str:
     """The beginning of a text. Secrets go first: half of one would not be recognised."""
     return text if len(text) <= chars else redact(text)[0][:chars]
+
+
+# --- recording while something happens, whatever happens ---
+
+
+class _Recorder(ABC):
+    """Records when its `with` block ends, whatever happens in it."""
+
+    def __init__(self, memory: Memory, envelope: Envelope) -> None:
+        self.steps: list[Step] = []
+        self._memory = memory
+        self._envelope = envelope
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._record(error)
+        except Exception as failure:
+            if error is None:
+                raise
+            # The caller's own error is the news; whatever failed here must not hide it. One of the
+            # caller's own making may take no notes.
+            note = f"Hardwon could not record this {self._what}: {failure}"
+            ask_foreign(partial(error.add_note, note), None)
+
+    _what: ClassVar[str]
+
+    @abstractmethod
+    def _record(self, error: BaseException | None) -> None:
+        """Keeps what was collected; `error` is what ended the block, if one did."""
+
+
+class TrajectoryRecorder(_Recorder):
+    """Collects steps inside a `with` block and records them when it ends.
+
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise,
+    or its last step shows an error that nobody gave a reward for; one that raises counts as failed
+    (0.0), with the error as its last observation. `record` is what was kept.
+    """
+
+    _what = "trajectory"
+
+    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
+        super().__init__(memory, envelope)
+        self.task = task
+        self.final_reward: float | None = None
+        self.record: Trajectory | None = None
+
+    def step(
+        self, action: str, observation: str = "", reward: float = 0.0, ok: bool | None = None
+    ) -> None:
+        """One step was taken: what was done, what came of it, and what that was worth."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
+
+    def _record(self, error: BaseException | None) -> None:
+        last = self.steps[-1] if self.steps else None
+        well = last is None or last.reward > 0 or worked(last)
+        reward = float(well) if self.final_reward is None else self.final_reward
+        if error is not None:
+            reward = 0.0
+            self.step("(the attempt raised an error)", _told(error))
+        self.record = self._memory.record_trajectory(
+            self.task, self.steps, reward, **self._envelope
+        )
+
+
+class EpisodeRecorder(_Recorder):
+    """Collects what happens in one attempt at a task inside a `with` block and records it when the
+    block ends.
+
+    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that
+    raises counts with the score it has by then, else as failed (0.0), and the error is one of its
+    mistakes; `sys.exit(0)` and the end of a generator are no errors. Without a `summary` the
+    actions of the steps make one. `record` is what was kept. What is not allowed is refused where
+    it is said, not when the block ends.
+    """
+
+    _what = "episode"
+
+    def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
+        super().__init__(memory, _checked_envelope(envelope))
+        recalled = envelope.get("recalled")
+        if recalled is not None:
+            recalled = check_items("recalled", getattr(recalled, "ids", recalled))
+        began = Episode(task_id=task_id, score=0.0, recalled=recalled)
+        self.task_id = began.task_id
+        self.mistakes: list[str] = []
+        self.successes: list[str] = []
+        self.cards: list[MistakeCard] = []
+        self.record: Episode | None = None
+        self._score: float | None = None
+        self._summary = ""
+        self._entered = False
+        self._recalled = began.recalled
+
+    @property
+    def score(self) -> float | None:
+        """From 0 to 1; None until it is set."""
+        return self._score
+
+    @score.setter
+    def score(self, score: float) -> None:
+        self._score = self._checked(score=score).score
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a sentence or two."""
+        return self._summary
+
+    @summary.setter
+    def summary(self, summary: str) -> None:
+        self._summary = self._checked(trajectory_summary=summary).trajectory_summary
+
+    def step(
+        self, action: str = "", observation: str = "", reward: float = 0.0, ok: bool | None = None
+    ) -> None:
+        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done
+        and seen in each.
+        """
+        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
+
+    def mistake(self, text: str) -> None:
+        """Something that went wrong, as a lesson."""
+        self.mistakes += self._checked(mistakes=[text]).mistakes
+
+    def success(self, text: str) -> None:
+        """Something that worked, as a lesson."""
+        self.successes += self._checked(successes=[text]).successes
+
+    def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
+        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`,
+        `correct_decision`, `evidence`, `lesson`, and `task_id` where it is not this one.
+        """
+        # before evidence and lesson are cut
+        card, _ = redact_json({"mistake_type": mistake_type, **fields})
+        self.cards.append(MistakeCard.model_validate(card))
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        issue: Issue | Mapping[str, Any] | None = None,
+        budget_tokens: int = limits.CONTEXT_TOKENS,
+        count_tokens: Callable[[str], int] | None = None,
+        solved_from: float = 1.0,
+        explain: bool = False,
+    ) -> Context:
+        """What the memory has to say before the attempt, as `Memory.context` does. The episode
+        names what it was shown, so that its score tells whether that helped, and `Memory.compare`
+        knows that it had the memory.
+        """
+        counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
+        found = self._memory.context(
+            query,
+            task_id=self.task_id,
+            issue=issue,
+            budget_tokens=budget_tokens,
+            solved_from=solved_from,
+            explain=explain,
+            **counting,
+        )
+        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[
+            : limits.ITEMS_MAX
+        ]
+        return found
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise InvalidInputError.one(
+                "episode", self.task_id, "one block for each memory.episode(…): begin another one"
+            )
+        self._entered = True
+        return self
+
+    def _checked(self, **fields: Any) -> Episode:
+        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
+
+    def _record(self, error: BaseException | None) -> None:
+        # left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on
+        on_purpose = isinstance(error, GeneratorExit) or (
+            isinstance(error, SystemExit) and error.code in (None, 0)
+        )
+        failed = error is not None and not on_purpose
+        if error is not None and failed:
+            self.mistakes.append(_told(error))
+        envelope = self._envelope.copy()
+        envelope["recalled"] = self._recalled
+        done = cut(
+            "; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX
+        )
+        # characters for a quarter of the record, as of a trajectory
+        each = limits.RECORD_BYTES_MAX // 8 // 4
+        self.record = self._memory.record_episode(
+            self.task_id,
+            float(not failed) if self._score is None else self._score,
+            len(self.steps),
+            cut(self._summary or done, each),
+            _fitting_texts(self.mistakes, each),
+            _fitting_texts(self.successes, each),
+            self.cards[-limits.CARDS_PER_EPISODE_MAX :],
+            **envelope,
+        )
+
+
+def _checked_envelope(given: Envelope) -> Envelope:
+    """The envelope, if it is allowed. Related files are read when the block ends: it may be what
+    writes them.
+    """
+    envelope = given.copy()
+    if "tags" in envelope:
+        envelope["tags"] = check_items("tags", envelope["tags"])
+    if "related_files" in envelope:
+        envelope["related_files"] = check_items("related_files", envelope["related_files"])
+    for each in envelope.get("related_files", ()):
+        check_path("related_files", each)
+    metadata_of(
+        {name: value for name, value in envelope.items() if name != "related_files"},
+        datetime.now(UTC),
+        None,
+    )
+    return envelope
+
+
+def _fitting_texts(texts: list[str], room: int) -> list[str]:
+    """As many texts, the newest, and as much of each, as fit."""
+    texts = texts[-limits.ITEMS_MAX :]
+    if sum(map(len, texts)) <= room:
+        return texts
+    return [cut(text, room // len(texts)) for text in texts]
+
+
+def _told(error: BaseException) -> str:
+    name = type(error).__name__
+    told = ask_foreign(lambda: f"{name}: {error}", name)
+    told = told.replace("\0", "").encode(errors="replace").decode()
+    # in this order: half a secret would not be recognised
+    return redact(told)[0][: limits.TEXT_CHARS_MAX]

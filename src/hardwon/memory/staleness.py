@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hardwon import limits
 from hardwon.memory.project import Change, Project
+from hardwon.memory.results import StaleReport
 from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import original_of, readable
 from hardwon.store.types import Progress
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
-
-if TYPE_CHECKING:
-    from hardwon.memory.results import StaleReport
 
 
 class Watch:
@@ -76,8 +73,6 @@ def check_stale(
     """Files are looked at before anybody has to wait; then a batch is a transaction, so that other
     writers get their turn.
     """
-    from hardwon.memory.results import StaleReport
-
     report = StaleReport(dry_run=dry_run)
     after = ""
     while page := project.store.with_files(project.name, after, limits.PAGE_ROWS):

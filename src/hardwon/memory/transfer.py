@@ -73,7 +73,7 @@ def load(
                 if left := next((each for each in batch if isinstance(each, Cleaned)), None):
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.id, allowed)
-                arrived = change.date(batch)
+                arrived = project.date(batch)
                 rows = [
                     row_of(record, record.metadata.validation.altered(status="hypothesis"))
                     for record in arrived
@@ -187,8 +187,8 @@ def merge(
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
-            records = change.date(records)
-            added = incoming.append(change, records, [_row(each, strange) for each in records])
+            dated = project.date(records)
+            added = incoming.append(change, dated, [_row(each, strange) for each in dated])
             new = [each for each in added if each in strange]
             if new and not arrived:
                 change.append([arrival])

@@ -1,5 +1,6 @@
 """Files and folders that are private, appear whole or not at all, and stand on a disk that keeps
-its word.
+its word; one that has a single writer at a time; and which of them are a memory's own, so that
+nothing that its user has written somewhere replaces one.
 """
 
 from __future__ import annotations
@@ -7,18 +8,22 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import io
 import os
+import random
 import re
 import secrets
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem
+from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError, Problem
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -323,3 +328,221 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+# --- a file that is read whole, and replaced whole by one writer at a time ---
+
+
+class LockedFile:
+    """A file whose lock this process holds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: io.FileIO | None = None
+        _held.add(self)
+
+    @property
+    def _lock(self) -> int:
+        return self._file.fileno() if self._file else -1
+
+    def take(self) -> None:
+        """The file object closes what it opened, wherever an interrupt strikes."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
+        while True:
+            self._file = io.FileIO(
+                lock,
+                "r+",
+                opener=lambda name, flags: os.open(
+                    name, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE
+                ),
+            )
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _leads_to(lock, self._lock):
+                    return
+            except BlockingIOError:
+                most_s = limits.TRAINING_LOCK_WAIT_MAX_S
+                time.sleep(random.uniform(most_s / 10, most_s))
+            self.close()
+            if time.monotonic() > deadline:
+                raise BusyError(
+                    f"{lock} was held by another process for {limits.BUSY_TIMEOUT_MS // 1000} s; "
+                    f"nothing was changed, try again"
+                )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def read(self) -> bytes | None:
+        return read_replaced(self.path)
+
+    def set_aside(self) -> Path:
+        """Gives the file a name of its own, and never one that is taken. Returns it."""
+        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        aside = self.path.with_name(f"{self.path.name}.unreadable-{at}-{secrets.token_hex(3)}")
+        try:
+            publish(self.path, aside)
+        except OSError as error:
+            raise PlaceError(
+                f"{self.path} cannot be read as what it should be and could not be moved aside "
+                f"({error.strerror or error}). "
+                "It was left as it is: move it away, or choose another path"
+            ) from error
+        return aside
+
+    def write(self, content: bytes) -> None:
+        """Replaces the file in one step, durably. The lock file holds the name of what is being
+        written, so that the next writer clears away what a killed one left.
+        """
+        temporary = temporary_beside(self.path)
+        try:
+            os.pwrite(self._lock, temporary.name.encode(), 0)
+            # who could read it before still can
+            there = self.path.exists()
+            mode = stat.S_IMODE(self.path.stat().st_mode) if there else FILE_MODE
+            with writing_atomically(self.path, mode, temporary) as file:
+                file.write(content)
+        except OSError as error:
+            raise disk_error(error, self.path) from error
+        finally:
+            with suppress(OSError):
+                os.ftruncate(self._lock, 0)
+
+    def clear_leftovers(self) -> None:
+        left = os.pread(self._lock, 4096, 0).decode(errors="replace")
+        if left.startswith(f".{self.path.name}.") and left.endswith(".part") and "/" not in left:
+            remove(self.path.with_name(left))
+        if left:
+            os.ftruncate(self._lock, 0)
+
+
+@contextmanager
+def lock_file(path: Path) -> Iterator[LockedFile]:
+    """Holds the file's lock, which the kernel takes back from a process that dies. The folder is
+    made where it is missing.
+    """
+    held = LockedFile(path)
+    try:
+        try:
+            make_folder(path.parent)
+            held.take()
+        except OSError as error:
+            raise disk_error(error, path) from error
+        held.clear_leftovers()
+        yield held
+    finally:
+        held.close()
+
+
+_held: weakref.WeakSet[LockedFile] = weakref.WeakSet()
+
+
+def close_locks() -> None:
+    """In a child that was forked in the middle of another thread's save: the lock is that thread's
+    alone.
+    """
+    for held in list(_held):
+        held.close()
+
+
+def _leads_to(lock: Path, handle: int) -> bool:
+    """Whether the name still leads to what was locked: somebody may have cleared the folder in
+    between.
+    """
+    try:
+        found = lock.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(handle)
+    return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def read_replaced(path: Path) -> bytes | None:
+    """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed
+    to read it.
+    """
+    try:
+        return read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PlaceError(
+            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its "
+            f"folder"
+        ) from error
+
+
+# --- which files are a memory's own ---
+
+# What a memory's own files are counts by the file that a name leads to, through links, `..` and
+# linked folders: by the place where it is, or would be, and where it exists also by what it is
+# (device and inode), for a second name of the same file.
+
+MARK: Final = ".hardwon-tree"
+SUFFIX: Final = ".json"
+
+
+def target(
+    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+) -> Path:
+    """Where something may be written that replaces what is there: the file that `given` leads to.
+    InvalidInputError where that has a database's name or is one of the own files of the memory at
+    `location`; PlaceError where it is no regular file. `also`: how the names begin of what else the
+    memory keeps in its folder.
+    """
+    found = replaceable(given)
+    refuse_database(field, found, such_as)
+    refuse_own(field, given, location, such_as, also)
+    return found
+
+
+def refuse_database(field: str, found: Path, such_as: str) -> None:
+    """InvalidInputError where a file, at the end of all links, has the name of a database."""
+    # in small letters: some file systems take both for one
+    if found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")):
+        raise InvalidInputError.one(
+            field, str(found), f"a name that no database has, such as {such_as}"
+        )
+
+
+def refuse_own(
+    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+) -> None:
+    """InvalidInputError where a name leads to one of the own files of the memory at `location`. One
+    that is in a database, or elsewhere, has none here.
+    """
+    if not Path(location).is_absolute():
+        return
+    found, home = replaceable(given), Path(location).parent.resolve()
+    memory = home / Path(location).name
+    if found.parent == home:
+        own = _is_own_name(found.name, memory, also)
+    else:  # in a tree, whatever ends so is read as a memory
+        inside = found.name.lower().endswith(SUFFIX) and home in found.parents
+        own = inside and (home / MARK).exists()
+    with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
+        # also where an own file is the same one, or a link that leads to it
+        own = own or any(
+            each.resolve() == found or (found.exists() and each.exists() and each.samefile(found))
+            for each in home.iterdir()
+            if _is_own_name(each.name, memory, also)
+        )
+    if own:
+        raise InvalidInputError.one(
+            field, str(given), f"a file that is not the memory's own, such as {such_as}"
+        )
+
+
+def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:
+    """The database, its log, what restoring and upgrading kept, its tokens, the tree's mark, and what is on its
+    way to one of these.
+    """
+    plain, database = name.lower().removeprefix("."), memory.name.lower()
+    tokens = memory.with_suffix(".tokens.db").name.lower()
+    if plain in (database, tokens) or name.lower() == MARK:
+        return True
+    parts = (f".{database}.", f".{tokens}.") if name.startswith(".") else ()
+    begins = (f"{database}-", f"{database}.before-", f"{tokens}-", *also)
+    return plain.startswith(begins) or name.lower().startswith(parts)

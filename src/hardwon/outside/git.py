@@ -56,6 +56,19 @@ def repository_root(start: Path) -> Path | None:
     return None
 
 
+def folders_for(start: Path) -> list[Path]:
+    """Where something may be kept for whoever is at `start`, nearest first: the folders up to the
+    root of the checkout, then the home of the repository, and whatever is above either.
+    """
+    above = [start, *start.parents]
+    root = repository_root(start)
+    home = Repository(root).home if root else None
+    if root is None or home is None or home == root:
+        return above
+    inside = above.index(root) + 1
+    return list(dict.fromkeys((*above[:inside], home, *home.parents, *above[inside:])))
+
+
 class Repository:
     """A checkout, main or linked worktree. `head` is read anew only when one of the files behind it
     changed.
@@ -73,6 +86,27 @@ class Repository:
         self._behind: list[str] = []
         self._seen: tuple[object, ...] | None = None
         self._head = NO_HEAD
+
+    @property
+    def home(self) -> Path:
+        """The folder that a repository is known by, whichever of its worktrees this is: the first
+        checkout, or a bare repository itself. A folder that merely claims to be a worktree, and
+        that git does not know of, is its own: an archive must not reach another one's memory.
+        """
+        if self._git_dir == self._common_dir:
+            return self.root
+        try:
+            named = (self._git_dir / "gitdir").read_text(encoding="utf-8").strip()
+            if not (self._git_dir / named).samefile(self.root / ".git"):
+                return self.root
+        except (OSError, ValueError):
+            return self.root
+        common = self._common_dir
+        return common.parent if common.name.startswith(".") else common
+
+    @property
+    def name(self) -> str:
+        return self.home.name.removesuffix(".git")
 
     @property
     def has_files(self) -> bool:

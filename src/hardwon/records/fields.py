@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem
+from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
 from hardwon.first_use import making
 
 T = TypeVar("T")
@@ -388,7 +388,7 @@ def parse_id(value: Any) -> str:
 
 # --- errors that speak our language ---
 
-ABSENT: Final = "(absent)"
+ABSENT: Final = NOT_GIVEN
 
 _ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
     "missing": "a value; this field is required",

@@ -25,11 +25,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, from_json
+from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -99,6 +98,28 @@ EventKind = Literal[
 RuleState = Literal["candidate", "active", "retired"]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
+# What people and programs call the four outcomes.
+OUTCOME_WORDS: Final[Mapping[str, str]] = {
+    word: outcome
+    for outcome, words in {
+        "success": "ok okay good pass passed passes succeed succeeded successful succeeds works worked "
+        "done fixed solved",
+        "failure": "fail failed fails failing bad error errored broken crash crashed timeout",
+        "learning": "learn learned learnt lesson insight note fact",
+        "interaction": "chat conversation feedback",
+    }.items()
+    for word in words.split()
+}
+
+
+def plain_outcome(word: object) -> object:
+    """The outcome that a word means; what means none stays as it is."""
+    return OUTCOME_WORDS.get(word.strip().lower(), word) if isinstance(word, str) else word
+
+
+# An outcome, by whichever of its words.
+OutcomeWord = Annotated[Outcome, BeforeValidator(plain_outcome)]
+
 STATUSES: Final = get_args(Status)
 # Somebody, or a test, stands behind a record of these.
 VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
@@ -294,6 +315,9 @@ _SAFE_SUMMARY: Final = re.compile(
 )
 
 
+UNTITLED: Final = "untitled"
+
+
 def safe_summary(text: str) -> str:
     """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
     name.
@@ -301,12 +325,13 @@ def safe_summary(text: str) -> str:
     text = text[: limits.SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
-    return slug or "untitled"
+    return slug or UNTITLED
 
 
 class Experience(Record):
-    """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the
-    required one.
+    """Something that happened. The outcome is one of four, or a word that means one of them; the
+    tool is any name. `ROUTES` has the tools and keys that a tree of files knows; keys of your own
+    are kept beside them.
 
     A key given as None counts as not given. `unrouted` says why no route took it: it is kept and
     found, and teaches nothing. `own_schema`: it was routed by a schema of the caller's own, in
@@ -340,6 +365,8 @@ class Experience(Record):
         if not isinstance(data, dict):
             return data
         data = {key: value for key, value in data.items() if value is not None}
+        if "outcome" in data and not data.keys() & {"unrouted", "own_schema"}:
+            data["outcome"] = plain_outcome(data["outcome"])
         summary, content = data.get("summary", ""), data.get("content")
         if (
             isinstance(summary, str)
@@ -353,21 +380,8 @@ class Experience(Record):
     def _check_route(self) -> Self:
         extra = self.__pydantic_extra__
         check_keys(extra)
-        if self.unrouted is not None or self.own_schema:
-            return self
-        if self.outcome not in OUTCOMES:
+        if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
             raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
-        if (self.outcome, self.tool) not in ROUTES:
-            tools = [tool for outcome, tool in ROUTES if outcome == self.outcome]
-            allowed = (
-                "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
-            )
-            raise refuse(f"with outcome {self.outcome}, {allowed}", tool=self.tool or ABSENT)
-        route = ROUTES[self.outcome, self.tool]
-        if route and extra.get(route[0]) not in route[1]:
-            place = f"{self.outcome} by {self.tool}" if self.tool else self.outcome
-            allowed = f"for {place}, one of {', '.join(route[1])}"
-            raise refuse(allowed, **{route[0]: extra.get(route[0], ABSENT)})
         return self
 
     @property
@@ -387,32 +401,17 @@ class Experience(Record):
         return self.__pydantic_extra__
 
     @property
+    def has_route(self) -> bool:
+        """Whether its outcome, tool and key are those of `ROUTES`."""
+        wanted = ROUTES.get((self.outcome, self.tool), ("", ()))
+        return wanted is None or self.extra.get(wanted[0]) in wanted[1]
+
+    @property
     def route(self) -> tuple[str, str] | None:
-        """The routing key of the outcome/tool pair with its value, or None where the pair needs
-        none.
-        """
+        """The routing key of the outcome/tool pair with its value, or None where it has none."""
         required = ROUTES.get((self.outcome, self.tool))
         extra = self.__pydantic_extra__
         return (required[0], extra[required[0]]) if required and required[0] in extra else None
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        schema = handler.resolve_ref_schema(handler(core))
-        routes: list[dict[str, Any]] = []
-        for (outcome, tool), route in ROUTES.items():
-            properties: dict[str, Any] = {
-                "outcome": {"const": outcome},
-                "tool": {"const": tool} if tool else {"type": "null"},
-            }
-            properties |= {route[0]: {"enum": list(route[1])}} if route else {}
-            required = [name for name in properties if name != "tool" or tool]
-            routes.append({"properties": properties, "required": required})
-        unrouted = {"properties": {"unrouted": {"type": "string"}}, "required": ["unrouted"]}
-        own = {"properties": {"own_schema": {"const": True}}, "required": ["own_schema"]}
-        schema["anyOf"] = [{"oneOf": routes}, unrouted, own]
-        return schema
 
 
 class Entities(Model):

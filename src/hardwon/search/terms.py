@@ -13,7 +13,7 @@ from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
     FactType,
     Kind,
-    Outcome,
+    OutcomeWord,
     SourceType,
     Status,
 )
@@ -42,7 +42,7 @@ class Narrowing(Model):
         Kind | None, Field(description="experience, fact, trajectory, episode or fix.")
     ] = None
     outcome: Annotated[
-        Outcome | None,
+        OutcomeWord | None,
         Field(description="Of experiences: success, failure, learning or interaction."),
     ] = None
     tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None

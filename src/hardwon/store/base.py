@@ -10,16 +10,21 @@ tally, that tally is counted again from the records of its day and author.
 from __future__ import annotations
 
 import json
+import os
+import threading
+import time
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.errors import BusyError, ClosedError, DamagedError, InvalidInputError, StorageError
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
@@ -60,10 +65,8 @@ from hardwon.store.query import (
     is_packed,
     original_of,
     packed_body,
-    packed_by,
     sound_body,
     unembedded,
-    untrue_events,
 )
 from hardwon.store.types import (
     Appended,
@@ -117,12 +120,14 @@ def row_of(
         model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope = metadata.validation
+    at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
+    project, author = metadata.project_id, metadata.source.author
     return Row(
-        metadata.project_id,
+        project,
         record.id,
         record.kind,
-        record.at_us,
-        metadata.source.author,
+        at_us,
+        author,
         outcome,
         tool,
         task_id if isinstance(task_id, str) else None,
@@ -130,7 +135,7 @@ def row_of(
         issue_type,
         body.decode(),
         digest_of(body),
-        (effective or envelope).status,
+        status,
         effective.to_json() if effective and effective != envelope else None,
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
@@ -139,8 +144,8 @@ def row_of(
         else (),
         keys_of(record) if has_keys(record) else (),
         *credited,
-        tallies_of(record),
-        record if any(record.kind in design.kinds for design in DESIGNS) else None,
+        RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
+        record if record.kind in DESIGNS else None,
     )
 
 
@@ -163,7 +168,8 @@ def kept_row(
         body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
-        return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
+        decision_id = str(json.loads(stored.body)["decision"])
+        return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
 
 
@@ -392,35 +398,22 @@ class Listener:
         return 0
 
 
-class Design(NamedTuple):
-    """A design that keeps tables beside the records of these kinds. Its listener, "module:class",
-    is imported when one of them changes.
-    """
-
-    kinds: frozenset[str]
-    listener: str
-
-
-# Those that are registered (`memory/project.py`).
-DESIGNS: Final[list[Design]] = []
+# The listener, "module:class", of the design that keeps tables beside records of a kind: imported
+# when one of them changes. Those that are registered (`memory/project.py`).
+DESIGNS: Final[dict[str, str]] = {}
 
 
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
-    concerned = (
-        DESIGNS
-        if kinds is None
-        else [design for design in DESIGNS if not design.kinds.isdisjoint(kinds)]
-    )
-    return [resolve_name(design.listener)(session) for design in concerned]
+    names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
+    return [resolve_name(name)(session) for name in dict.fromkeys(names)]
 
 
 class Writer(Reader):
     """One write transaction. Everything done through it is kept together or not at all."""
 
-    def __init__(self, session: Session, dialect: Dialect) -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
-        self.dialect = dialect
         self.undos: list[Callable[[], object]] = []
 
     def read(self, project: str) -> AbstractContextManager[Session]:  # noqa: ARG002
@@ -503,10 +496,9 @@ class Writer(Reader):
                 result.conflicting.append(row)
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
-        found = self.session.first(
-            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id)
-        )
-        return found[0] if found else None
+        sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
+        found: int | None = self.session.value(sql, (project, record_id))
+        return found
 
     def arrived(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""
@@ -517,17 +509,13 @@ class Writer(Reader):
         return [record_id for record_id, body in rows if event_of(body).reason == reason]
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
-        row = self.session.first(
-            f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2",
-            (project, record_id),
-        )
-        if row is None:
-            return None
-        seq, author, status, *stored = row
-        kept = Stored._make(stored)
-        record = original_of(kept)
-        taught = RecordCounts(project, author, kept.at_us, record.id, status, tallies_of(record))
-        return Kept(seq, taught, kept.body, record)
+        sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
+        for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
+            kept = Stored._make(columns)
+            record, at_us = original_of(kept), kept.at_us
+            taught = RecordCounts(project, author, at_us, record.id, status, tallies_of(record))
+            return Kept(seq, taught, kept.body, record)
+        return None
 
     def set_standing(
         self,
@@ -743,15 +731,6 @@ class Writer(Reader):
         )
 
 
-def taught_by(rows: Iterable[Row]) -> list[RecordCounts]:
-    """What new rows teach."""
-    return [
-        RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
-        for row in rows
-        if row.lessons
-    ]
-
-
 # --- the store ---
 
 
@@ -858,7 +837,7 @@ class Store(TallyReader):
         ]
         sql = (
             f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "
-            f"ON {self.dialect.same_text('r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+            "ON record_text.seq = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self.snapshot(project) as session:
             for *kept, terms, tags, files, keys, events in session.each(sql, (project,)):
@@ -964,6 +943,212 @@ def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[Finding
     yield Finding(
         "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
     )
-    kept = session.each("SELECT id, record_id, kind, at_us, body FROM event")
-    wrong = sum(1 for _ in untrue_events(kept))
+    wrong = 0
+    for *columns, body in session.each("SELECT id, record_id, kind, at_us, body FROM event"):
+        try:
+            event = event_of(body)
+            wrong += columns != [event.id, event.record_id, event.kind, event.at_us]
+        except DamagedError:
+            wrong += 1
     yield Finding("events", not wrong, f"{wrong} that do not say what their columns say")
+
+
+# --- connections ---
+#
+# Shared by the threads of one process and given up before a fork, which a connection must not
+# cross: the child of a process with a SQLite file would believe to hold locks that only its parent
+# holds, and two processes that talk to a server through one socket would read each other's answers.
+# So all idle connections are closed right before a fork, and parent and child open their own when
+# they next need one.
+
+C = TypeVar("C")
+
+
+class _Place:
+    """Held in the pool by whoever is making a connection."""
+
+
+class Pool(Generic[C]):
+    """Lends each connection to one thread at a time.
+
+    `is_sound` ends the transaction that a connection may come back with, and tells whether it can
+    be lent again; `rest` lets a connection that will hardly be needed soon give its memory back.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], C],
+        *,
+        is_sound: Callable[[C], bool],
+        close: Callable[[C], object],
+        rest: Callable[[C], object] | None = None,
+        connections_max: int,
+    ) -> None:
+        self._name = name
+        self._connect = connect
+        self._is_sound = is_sound
+        self._close_one = close
+        self._rest = rest
+        self._connections_max = connections_max
+        self._change = threading.Condition()
+        self._idle: list[C] = []
+        # With the thread that has it. Weak: an interrupt can come between any two steps, and a
+        # connection that was lost on its way back must be closed, and its locks with it, when
+        # nobody holds it any more.
+        self._lent: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._inherited: list[C | _Place] = []
+        self._closed = False
+        self._left_by: int | None = None
+        self.write_turn = threading.RLock()
+        _POOLS.add(self)
+
+    def borrow(self) -> C:
+        me = threading.get_ident()
+        deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
+        with self._change:
+            if self._left_by not in (None, me) and all(other != me for _, other in self._in_use()):
+                # A daemon that begins anew while the process ends would be cut off in the middle,
+                # and leave the log behind. It is let through after a while, in case that somebody
+                # waits for it.
+                self._change.wait(limits.EXIT_PAUSE_S)
+            while not (self._closed or self._idle or len(self._in_use()) < self._connections_max):
+                if not self._change.wait(deadline - time.monotonic()):
+                    raise BusyError(
+                        f"all {self._connections_max} connections to {self._name} are in use; try "
+                        f"again"
+                    )
+            if self._closed or self._inherited:
+                raise self._refusal()
+            if self._idle:
+                connection = self._idle.pop()
+                self._lent[id(connection)] = weakref.ref(connection), me
+                return connection
+            place = _Place()
+            self._lent[id(place)] = weakref.ref(place), me
+        # A server may take its time to answer, and nobody else is to wait for that.
+        try:
+            connection = self._connect()
+            with self._change:
+                self._lent[id(connection)] = weakref.ref(connection), me
+                if not self._closed and not self._inherited:
+                    return connection
+            self.give_back(connection)
+            raise self._refusal()
+        finally:
+            with self._change:
+                self._lent.pop(id(place), None)
+                self._change.notify()
+
+    def _refusal(self) -> StorageError:
+        if self._closed:
+            return ClosedError(f"the memory at {self._name} was closed; open it again")
+        return forked_midway()
+
+    def _in_use(self) -> list[tuple[C | _Place, int]]:
+        """The connections that somebody has or makes, with their threads; those that were lost are
+        struck off.
+        """
+        alive = [(ref(), ref, thread) for ref, thread in self._lent.values()]
+        self._lent = {id(lent): (ref, thread) for lent, ref, thread in alive if lent is not None}
+        return [(lent, thread) for lent, _, thread in alive if lent is not None]
+
+    def give_back(self, connection: C) -> None:
+        # An interrupt may come between the statement that begins a transaction and the one that
+        # would end it: a connection that went back with its lock would block every process.
+        sound = self._is_sound(connection)
+        with self._change:
+            self._lent.pop(id(connection), None)
+            if self._closed or self._left_by is not None or not sound:
+                self._close_one(connection)
+            elif len(self._idle) < limits.CONNECTIONS_WARM_MAX:
+                self._idle.append(connection)
+            else:  # at the other end, where it is taken last
+                if self._rest:
+                    self._rest(connection)
+                self._idle.insert(0, connection)
+            self._change.notify()
+
+    def close_idle(self) -> None:
+        """Gives up what nobody uses: where one connection turned out dead, the others may be as
+        well.
+        """
+        with self._change:
+            while self._idle:
+                self._close_one(self._idle.pop())
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self.close_idle()
+            self._change.notify_all()
+
+    def leave(self, deadline: float) -> None:
+        """The process ends, and this is its last thread that counts. Others (daemons) finish what
+        they do, until the deadline; whoever comes later is still served, as long as the process
+        lives.
+        """
+        with self._change:
+            self._left_by = threading.get_ident()
+            self._close_after_others(deadline)
+
+    def _close_after_others(self, deadline: float) -> None:
+        me = threading.get_ident()
+        while any(thread != me for _, thread in self._in_use()):
+            if not self._change.wait(deadline - time.monotonic()):
+                break
+        self.close_idle()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no connection is open, or lent to anybody."""
+        with self._change:
+            return not self._idle and not self._in_use() and not self._inherited
+
+    def before_fork(self) -> None:
+        """Keeps the lock until after the fork, so that nobody opens a connection in between."""
+        self._change.acquire()
+        self._close_after_others(time.monotonic() + limits.FORK_WAIT_S)
+
+    def after_fork_in_parent(self) -> None:
+        self._change.release()
+
+    def after_fork_in_child(self) -> None:
+        # What was still in use is kept, never used and never closed: closing would disturb the
+        # parent's locks.
+        self._inherited.extend(connection for connection, _ in self._in_use())
+        self._lent.clear()
+        self.write_turn = threading.RLock()
+        self._change = threading.Condition()
+
+
+def forked_midway() -> StorageError:
+    """What a process is told that has its parent's connections, in the middle of what the parent
+    does with them.
+    """
+    return StorageError(
+        "this process was forked in the middle of an operation on the memory, so it cannot be used "
+        "here safely. Fork between operations, or start processes with 'spawn'"
+    )
+
+
+_POOLS: Final[weakref.WeakSet[Pool[Any]]] = weakref.WeakSet()
+_frozen: list[Pool[Any]] = []
+
+
+def _before_fork() -> None:
+    _frozen.extend(_POOLS)
+    for pool in _frozen:
+        pool.before_fork()
+
+
+def _after_fork(what: Callable[[Pool[Any]], None]) -> None:
+    while _frozen:
+        what(_frozen.pop())
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=partial(_after_fork, Pool.after_fork_in_parent),
+    after_in_child=partial(_after_fork, Pool.after_fork_in_child),
+)

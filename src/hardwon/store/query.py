@@ -111,11 +111,6 @@ def plain_body(body: str) -> str:
     return unpack(json.loads(body)["packed"]) if is_packed(body) else body
 
 
-def packed_by(body: str) -> str:
-    """The decision that packed it."""
-    return str(json.loads(body)["decision"])
-
-
 def did(body: str) -> tuple[list[str], str] | None:
     """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
     try:
@@ -169,25 +164,6 @@ def event_of(body: str) -> Event:
             f"to see how much is "
             "affected, and restore a backup"
         ) from None
-
-
-def untrue_events(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say
-    something else than the body.
-    """
-    for event_id, record_id, kind, at_us, body in rows:
-        try:
-            event = event_of(body)
-        except DamagedError:
-            yield event_id
-            continue
-        if (event.id, event.record_id, event.kind, event.at_us) != (
-            event_id,
-            record_id,
-            kind,
-            at_us,
-        ):
-            yield event_id
 
 
 def restored(stored: Stored) -> Stored | None:
@@ -712,7 +688,7 @@ class Query(Reader):
         sql = (
             f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
-            f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
+            f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} "
             f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
@@ -737,7 +713,7 @@ class Query(Reader):
             f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
             f"SELECT seq, {other.format('min', '>')} FROM hit) "
             f"SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
-            f"ON r.seq = near.seq {self.dialect.join} record_text ON {self.dialect.same_text('r')} "
+            f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq "
             f"WHERE {where}"
         )
         return [(hit, found_of(row)) for hit, *row in self._select(sql, bound)]
@@ -885,6 +861,15 @@ class Query(Reader):
             where += f" AND {TRUSTED_RECORD}"
         ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
         return int(found)
+
+    def ids_from(self, project: str, beginning: str, limit: int) -> list[str]:
+        """The ids that begin so, the newest first."""
+        sql = (
+            "SELECT r.id FROM record r WHERE r.project_id = ?1 AND substr(r.id, 1, ?2) = ?3 "
+            "ORDER BY r.id DESC LIMIT ?4"
+        )
+        found = self._select(sql, Bound([project, len(beginning), beginning, limit]))
+        return [record_id for (record_id,) in found]
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of

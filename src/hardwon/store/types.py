@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.tallies import Increment
+from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
 
@@ -82,8 +82,6 @@ class Dialect(ABC):
     hint: Callable[[str], str]
     # Whether a value is one of those in a parameter, which were `listed`.
     within: Callable[[str, str], str]
-    # Whether a row of `record_text` belongs to the same record as another row, by its alias.
-    same_text: Callable[[str], str]
     # The values of all rows, in an order, as a text of JSON.
     gathered: Callable[[str, str], str]
     # What an event says under a name: `by`, `status`, `replaced_by` or `undoes`.
@@ -150,8 +148,8 @@ Progress = Callable[[int, int], None]
 class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it
     (and, for `status` and `validation`, from the record's events), as are the columns before it.
-    `lessons` are counted, not kept, and `record` is what the row was made of, where a design keeps
-    something of its kind: a row that was read has neither.
+    What it `taught` is counted, not kept, and `record` is what the row was made of, where a design
+    keeps something of its kind: a row that was read has neither.
     """
 
     project_id: str
@@ -174,7 +172,7 @@ class Row(NamedTuple):
     keys: tuple[str, ...]
     helped: int = 0
     hindered: int = 0
-    lessons: tuple[Increment, ...] = ()
+    taught: RecordCounts | None = None
     record: Record | None = None
 
 

@@ -216,7 +216,7 @@ def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
         Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
         for fault in done.rejected
     ]
-    warned = f"{len(done.warnings)} warnings, which hardwon validate tells"
+    warned = f"{len(done.warnings)} warnings, which hardwon tree validate tells"
     return Adoption(
         "data-set",
         done.total,

@@ -46,7 +46,7 @@ from hardwon.memory import Memory
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
 from hardwon.memory.results import Backup, LifeEvent, Loaded
-from hardwon.outside import files, own_files
+from hardwon.outside import files
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_whole_number
@@ -165,7 +165,7 @@ class Client(_Methods):
         if format != "jsonl":
             raise InvalidInputError.one("format", format, "jsonl")
         _refuse_unsendable("export", {"progress": progress})
-        target = own_files.target("path", check_path("path", path), self.location, "records.jsonl")
+        target = files.target("path", check_path("path", path), self.location, "records.jsonl")
         with (
             files.writing_atomically(target) as file,
             self._server.stream(self._path("/export")) as response,

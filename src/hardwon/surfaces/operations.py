@@ -63,7 +63,7 @@ from hardwon.records.kinds import (
     Issue,
     Metadata,
     Moment,
-    Outcome,
+    OutcomeWord,
     Record,
     RelatedFile,
     RuleState,
@@ -235,7 +235,13 @@ class Remember(Enveloped):
         Text,
         as_in(Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"]),
     ]
-    outcome: Annotated[Outcome, as_in(Experience, "outcome", examples=["failure"])]
+    outcome: Annotated[
+        OutcomeWord | None,
+        Field(
+            description="How it turned out; where nobody says, what the content tells.",
+            examples=["failure"],
+        ),
+    ] = None
     tool: Annotated[Name | None, as_in(Experience, "tool", examples=["code_interpreter"])] = None
     summary: Annotated[Text | None, as_in(Experience, "summary")] = None
     task_type: Annotated[
@@ -436,6 +442,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "task": (Text, Field(description="What it is for.")),
     "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),
     "tool": (Name, Field(description="Experiences with this tool.")),
+    "unverified": (bool, Field(description="Also what nobody vouched for.")),
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
     # what means something else in one operation
@@ -551,6 +558,7 @@ def _types_by_name() -> dict[str, Any]:
             "hardwon.memory.context",
             "hardwon.memory.results",
             "hardwon.memory.ask",
+            "hardwon.memory.skills",
             "hardwon.records.kinds",
             "hardwon.search.rank",
         ),
@@ -609,12 +617,12 @@ class Operation:
     def takes(self) -> type[Arguments]:
         return self.arguments or arguments_of(self.method_of(Memory))
 
-    def do(self, memory: Memory, given: Arguments, caller: Caller) -> Any:
-        """Carries it out."""
+    def do(self, memory: Memory, given: Arguments, caller: Caller, **more: Any) -> Any:
+        """Carries it out. `more` are keywords of `Memory`'s that only callers in this process have."""
         if self.run is not None:
             return self.run(memory, given, caller)
         signed = {self.signs: caller.name} if self.signs and caller.name else {}
-        return self.method_of(memory)(**given.given(), **signed)
+        return self.method_of(memory)(**given.given(), **signed, **more)
 
     @property
     def method(self) -> str:
@@ -772,7 +780,7 @@ _ALL: Final = (
         again=lambda _, ids: ids,
     ),
     # asking
-    Operation("recall", "read", "POST /recall", tool="recall"),
+    Operation("recall", "read", "POST /recall", tool="search"),
     Operation("context", "read", "POST /context", tool="context"),
     Operation("advise", "read", "POST /advice", tool="advise"),
     Operation(
@@ -782,6 +790,7 @@ _ALL: Final = (
         run=lambda memory, given, _: _known(
             memory.get(given.record_id, given.as_of), memory, given.record_id
         ),
+        tool="show",
         command="show",
         answer=AnyRecord,
     ),
@@ -791,20 +800,27 @@ _ALL: Final = (
         "audit",
         "read",
         "GET /records/{record_id}/audit",
+        command="care audit",
         run=lambda memory, given, _: _known(
             memory.audit(given.record_id), memory, given.record_id, ", and never was one"
         ),
     ),
     Operation(
-        "similar_issues", "read", "POST /similar-issues", tool="similar_issues", command="similar"
+        "similar_issues",
+        "read",
+        "POST /similar-issues",
+        tool="similar_issues",
+        command="fixes similar",
     ),
-    Operation("odds", "read", "POST /odds"),
-    Operation("patterns", "read", "GET /patterns"),
+    Operation("odds", "read", "POST /odds", command="fixes odds"),
+    Operation("patterns", "read", "GET /patterns", command="fixes patterns"),
     Operation("fixes.temporal_patterns", "read", "GET /fixes/temporal-patterns"),
     Operation("fixes.strategies", "read", "GET /fixes/strategies"),
     Operation("fixes.failed_strategies", "read", "GET /fixes/failed-strategies"),
     Operation("fixes.best_strategies", "read", "GET /fixes/best-strategies"),
-    Operation("model_insights", "read", "GET /model-insights", tool="insights", command="model"),
+    Operation(
+        "model_insights", "read", "GET /model-insights", tool="insights", command="fixes model"
+    ),
     Operation("fixes.totals", "read", "GET /fixes/totals"),
     Operation("fixes.days", "read", "GET /fixes/days"),
     Operation("fixes.types", "read", "GET /fixes/types"),
@@ -812,40 +828,60 @@ _ALL: Final = (
     Operation("fixes.trends", "read", "GET /fixes/trends"),
     Operation("fixes.fixers", "read", "GET /fixes/fixers"),
     Operation("fixes.count", "read", "GET /fixes/count"),
-    Operation("solutions", "read", "POST /solutions"),
+    Operation("solutions", "read", "POST /solutions", command="fixes solutions"),
     Operation("rules", "read", "GET /rules", tool="rules"),
     Operation("episodes.candidate_rules", "read", "GET /episodes/candidate-rules"),
-    Operation("cards", "read", "GET /cards"),
+    Operation("cards", "read", "GET /cards", command="episodes cards"),
     Operation("episodes.tasks", "read", "GET /episodes/tasks"),
     Operation("episodes.scores", "read", "GET /episodes/scores"),
     Operation("episodes.compare", "read", "GET /episodes/compare"),
     Operation("care.decisions", "read", "GET /care/decisions"),
     Operation("care.adopted", "read", "GET /care/adopted"),
-    Operation("tests.failing", "read", "GET /tests/failing"),
+    Operation("tests.failing", "read", "GET /tests/failing", command="care failing-tests"),
+    Operation("skills.list", "read", "GET /skills"),
     Operation("stats", "read", "GET /stats", run=_stats, tool="stats"),
     Operation("care.activity", "read", "GET /care/activity"),
     Operation("care.helpful", "read", "GET /care/helpful"),
     Operation("care.stale", "read", "GET /care/stale"),
     Operation("care.change_mark", "read", "GET /care/change-mark"),
-    Operation("topology", "read", "GET /topology", tool="map", command="map"),
+    Operation("topology", "read", "GET /topology", tool="map", command="tree map"),
     Operation("tree.hotspots", "read", "GET /tree/hotspots", tool="hotspots"),
-    Operation("reflect", "read", "GET /reflection", tool="reflect"),
+    Operation("reflect", "read", "GET /reflection", tool="reflect", command="tree reflect"),
     Operation("export", "read", "GET /export", run=_streamed, streams="out", answer=AnyRecord),
     # deciding what is believed
     Operation("verify", "govern", "POST /records/{record_id}/verify", tool="verify", **_RECORDING),
-    Operation("publish", "govern", "POST /records/{record_id}/publish", **_DECIDING),
     Operation(
-        "archive", "govern", "POST /records/{record_id}/archive", tool="archive", **_DECIDING
+        "publish",
+        "govern",
+        "POST /records/{record_id}/publish",
+        command="care publish",
+        **_DECIDING,
     ),
-    Operation("supersede", "govern", "POST /records/{old_id}/supersede", **_DECIDING),
-    Operation("consolidate", "govern", "POST /consolidate"),
-    Operation("rollback", "govern", "POST /rollback", **_DECIDING),
+    Operation(
+        "archive",
+        "govern",
+        "POST /records/{record_id}/archive",
+        tool="archive",
+        command="care archive",
+        **_DECIDING,
+    ),
+    Operation(
+        "supersede",
+        "govern",
+        "POST /records/{old_id}/supersede",
+        command="care supersede",
+        **_DECIDING,
+    ),
+    Operation("consolidate", "govern", "POST /consolidate", command="care consolidate"),
+    Operation("rollback", "govern", "POST /rollback", command="care rollback", **_DECIDING),
     Operation("undo", "govern", "POST /decisions/{decision_id}/undo", **_DECIDING),
     # taking away, and looking after it
     Operation("forget", "admin", "POST /forget", arguments=Forget, signs="by", destructive=True),
-    Operation("cleanup", "admin", "POST /cleanup", signs="by", destructive=True),
+    Operation(
+        "cleanup", "admin", "POST /cleanup", command="care cleanup", signs="by", destructive=True
+    ),
     Operation("fixes.compress", "admin", "POST /fixes/compress", signs="by"),
-    Operation("compact", "admin", "POST /compact", destructive=True),
+    Operation("compact", "admin", "POST /compact", command="care compact", destructive=True),
     Operation(
         "load",
         "admin",
@@ -855,11 +891,18 @@ _ALL: Final = (
         streams="in",
     ),
     Operation(
-        "backup", "admin", "GET /backup", run=_streamed, streams="out", whole=True, answer=bytes
+        "backup",
+        "admin",
+        "GET /backup",
+        command="care backup",
+        run=_streamed,
+        streams="out",
+        whole=True,
+        answer=bytes,
     ),
     Operation("doctor", "admin", "GET /doctor"),
-    Operation("rebuild", "admin", "POST /rebuild"),
-    Operation("reembed", "admin", "POST /reembed"),
+    Operation("rebuild", "admin", "POST /rebuild", command="care rebuild"),
+    Operation("reembed", "admin", "POST /reembed", command="care reembed"),
     Operation("tree.sync", "admin", "POST /tree/sync"),
 )
 
@@ -909,6 +952,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
         "care.now": "the memory's own clock",
+        "care.ids": "for people who type an id: programs have whole ones",
         "care.wait_for_vectors": "vectors are made by the process that has the embedder",
         "care.once": "is what an idempotency key does",
         "care.projects": "is of no project: each surface lists those that the caller reaches",
@@ -924,6 +968,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "tokens": "whoever could make tokens from outside could make itself stronger ones",
         "fixes.history": "the tables of the file itself",
         "tree.mirror": "the files beside the memory",
+        "skills.export": "writes files of this machine",
         "location": "a path of this machine",
     }
 )

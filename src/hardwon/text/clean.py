@@ -29,17 +29,19 @@ CUT: Final = "…"
 EARLIER_CONTEXT: Final = "[earlier context]"
 
 
-def clean_line(text: str, limit: int) -> str:
+def clean_line(text: str, limit: int, *, begins_line: bool = True) -> str:
     """One line of at most `limit` characters, in which nothing is hidden and nothing acts: no line
     breaks, no control, bidirectional, invisible or private characters, no special tokens of chat
     templates, no Markdown block at its beginning, no fence line of ours. Cleaning it again changes
     nothing.
 
+    What stands alone, as a value of JSON, `begins_line` of no Markdown, and keeps its `#`.
+
     Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine,
     with them a word can be made that reads the same and is found by no filter.
     """
     text = _harmless(" ".join(_visible_part(text).split()))
-    if text[:1] in _BLOCK_STARTS and (block := RE.markdown_block.match(text)):
+    if begins_line and text[:1] in _BLOCK_STARTS and (block := RE.markdown_block.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
     return _cut(text, limit)
 

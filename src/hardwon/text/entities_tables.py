@@ -1,10 +1,6 @@
 """What names files, functions, libraries and error codes: read by entities.py."""
 
-from __future__ import annotations
-
-from typing import Final
-
-WORDS: Final[dict[str, str]] = {
+WORDS: dict[str, str] = {
     "extensions": """
     py pyi pyx ipynb js jsx ts tsx mjs cjs vue svelte c h cc cpp cxx hpp hh rs go java kt kts
     swift m mm cs fs vb rb php pl pm lua r jl scala clj ex exs erl hs ml zig nim dart sh bash zsh
@@ -72,7 +68,7 @@ WORDS: Final[dict[str, str]] = {
     "more_errno_names": "EAI_AGAIN ERESOLVE EINTEGRITY ELIFECYCLE EUSAGE",
 }
 
-PATTERNS: Final[dict[str, str | list[str]]] = {
+PATTERNS: dict[str, str | list[str]] = {
     # what prose may name besides libraries
     "prose_names": r"file|tatus |rrno |[45]\d\d [A-Z]",
     # Nothing but words, in the letters of English, and numbers. Every step takes a space: there is one

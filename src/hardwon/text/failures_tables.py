@@ -2,8 +2,6 @@
 Whoever changes a word here parts the hashes of old records from those of new ones.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 WORDS: Final[dict[str, str]] = {

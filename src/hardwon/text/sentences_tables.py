@@ -1,10 +1,6 @@
 """What keeps a sentence from standing alone, and what says the same: read by sentences.py."""
 
-from __future__ import annotations
-
-from typing import Final
-
-WORDS: Final[dict[str, str]] = {
+WORDS: dict[str, str] = {
     # without one of them no time is told
     "time_words": """
     day tomorrow night ago week month year hour minute morning evening noon lately recently soon""",
@@ -33,7 +29,7 @@ WORDS: Final[dict[str, str]] = {
     now please the""",
 }
 
-ANY_OF: Final[dict[str, str]] = {
+ANY_OF: dict[str, str] = {
     "label": "note nb fyi todo fact learned lesson observation decision solution error",
     "link": """
     and but so also then however therefore thus hence still yet sometimes usually often apparently
@@ -74,7 +70,7 @@ ANY_OF: Final[dict[str, str]] = {
     "what_follows": "that to if whether when how like what which before until",
 }
 
-PATTERNS: Final[dict[str, str | list[str]]] = {
+PATTERNS: dict[str, str | list[str]] = {
     "quoted": [
         r"(?s)```.{0,10000}?```|`[^`\n]{0,1000}`|\"[^\"\n]{0,1000}\"|\u201c[^\u201d\n]{0,300}\u201d",
         r"|\u00ab[^\u00bb\n]{0,300}\u00bb|(?<!\w)'[^'\n]{0,300}'(?!\w)",

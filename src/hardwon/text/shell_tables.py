@@ -1,10 +1,6 @@
 """What a line that a shell runs tells by its looks: read by shell.py."""
 
-from __future__ import annotations
-
-from typing import Final
-
-WORDS: Final[dict[str, str]] = {
+WORDS: dict[str, str] = {
     # commands that only look around
     "looking": """
     cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df
@@ -21,7 +17,7 @@ WORDS: Final[dict[str, str]] = {
     "doing": "-exec -execdir -ok -delete",
 }
 
-PATTERNS: Final[dict[str, str | list[str]]] = {
+PATTERNS: dict[str, str | list[str]] = {
     "heredoc": r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1",
     "quoted": r"""(?s)'[^']*'|"(?:[^\"\\]|\\.)*"|\\.""",
     "redirected": r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*",

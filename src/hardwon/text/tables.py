@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from hardwon.first_use import lazy
@@ -34,6 +35,12 @@ class Patterns:
         pattern = self.compile(self._sources[name])
         setattr(self, name, pattern)
         return pattern
+
+    def compile_all(self) -> None:
+        """For whoever runs for long, and forks."""
+        for name in self._sources:
+            with suppress(re.error):  # a part of others, and no pattern by itself
+                getattr(self, name)
 
     def compile(self, source: str | list[str]) -> re.Pattern[str]:
         return re.compile(self._join(source))
@@ -92,6 +99,10 @@ class Forms:
             for trigger in form.row["triggers"]:
                 places[trigger.islower(), trigger].add(place)
         return places
+
+    def compile_all(self) -> None:
+        for form in self.all:
+            assert form.pattern  # noqa: S101  # made when it is asked for
 
     def possible(self, text: str) -> list[Form]:
         """Those that a text may hold, in the order of the table."""

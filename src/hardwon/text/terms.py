@@ -141,7 +141,7 @@ def language_of(words: Collection[str]) -> str:
     """
     if _foreign_words().isdisjoint(words):
         return ENGLISH
-    return max(LANGUAGES, key=lambda language: sum(word in stop_words(language) for word in words))
+    return max(LANGUAGES, key=lambda language: sum(map(stop_words(language).__contains__, words)))
 
 
 _stemmers = threading.local()  # one must not be used by two threads

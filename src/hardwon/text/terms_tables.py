@@ -2,11 +2,7 @@
 of a text by. Those that English has too (`die`, `was`, `in`) are not counted for another language.
 """
 
-from __future__ import annotations
-
-from typing import Final
-
-WORDS: Final = {
+WORDS = {
     "english": """
         a about after all also an and any are as at be because been before being but by can could
         did do does doing done for from get got had has have he how i if in into is it its just

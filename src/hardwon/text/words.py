@@ -35,6 +35,11 @@ def key_of(*parts: object) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number and what it counts: `1 memory`, `2 memories`."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
 def same_action(action: str) -> str:
     """The same for the very same action, but for case and spacing. Quoted values and numbers count:
     another timeout, or another command inside a shell, is another action.

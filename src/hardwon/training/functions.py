@@ -19,16 +19,18 @@ import json
 import logging
 import math
 import os
+import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
+from inspect import signature
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
@@ -38,10 +40,10 @@ from hardwon.memory import Clock as Clock
 from hardwon.memory import Memory
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.memory.results import Loaded
-from hardwon.outside import files, own_files
+from hardwon.outside import files
+from hardwon.outside.files import LockedFile, lock_file
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
-from hardwon.outside.locks import LockedFile, lock_file, read
 from hardwon.records.fields import (
     check_texts,
     check_whole_number,
@@ -83,9 +85,12 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_PATH: Final = str(Path("outputs", "agent_memory.json"))
 MAX_EPISODES_STORED: Final = limits.TRAINING_EPISODES_STORED
-MAX_RULES_PER_TASK: Final = limits.TRAINING_RULES_PER_TASK
-CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
+# These two are the caller's to change.
+MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
+CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
+# whose frames a warning does not point at
+_OURS: Final = (__name__, "training.memory")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
@@ -137,7 +142,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
     place = _place(path)
     try:
         try:
-            return _loaded(read(place), place)
+            return _loaded(files.read_replaced(place), place)
         except NoTrainingMemoryError:
             with guard, lock_file(place) as held:
                 # somebody else may have been faster, and saved a good one
@@ -149,12 +154,15 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
         return new_agent_memory()
 
 
-def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
+def save_agent_memory(
+    memory: AgentMemory, path: Where = DEFAULT_PATH, *, rules_max: int | None = None
+) -> None:
     """Saves what was recorded. When this returns, it is on disk; when it raises, the file is as it
     was, the memory still has everything, and the next save tries again.
 
     What is in the file now is kept: the episodes recorded into this memory since it was loaded or
-    saved are added to it, and the memory is brought up to date in place.
+    saved are added to it, and the memory is brought up to date in place. `rules_max` are kept of a
+    task (None: `MAX_RULES_PER_TASK`).
     """
     place = _place(path)
     with guard, _using(memory):
@@ -162,7 +170,10 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
         with lock_file(place) as held:
             base = history_of(memory).bases.get(str(place))
             planned, merged = plan(
-                memory, str(place), _current(held, base.content if base else None)
+                memory,
+                str(place),
+                _current(held, base.content if base else None),
+                rules_max or MAX_RULES_PER_TASK,
             )
             content = encoded(planned)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
@@ -190,7 +201,7 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 def _place(path: Where) -> Path:
     place = Path(os.path.realpath(check_path("path", path)))
     # it would be kept aside as no training memory
-    own_files.refuse_database("path", place, "agent_memory.json")
+    files.refuse_database("path", place, "agent_memory.json")
     return place
 
 
@@ -278,7 +289,11 @@ def _readable(memory: Any) -> AgentMemory:
 
 
 def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
-    warnings.warn(message, category, stacklevel=3)
+    """At the line of whoever called us, however deep we are."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "") in _OURS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 # --- an episode ---
@@ -290,6 +305,7 @@ def record_episode(
     *,
     lenient: bool = False,
     clock: Clock | None = None,
+    rules_max: int | None = None,
 ) -> AgentMemory:
     """Records a completed episode into the memory, and returns the memory.
 
@@ -307,7 +323,7 @@ def record_episode(
         history.fill_in(memory)
         before = shape.snapshot(memory)
         try:
-            shape.add(memory, checked.entry)
+            shape.add(memory, checked.entry, rules_max or MAX_RULES_PER_TASK)
             history.look_at(memory)
             history.append(checked.entry)
         finally:
@@ -397,20 +413,23 @@ def maybe_consolidate_memory(
     api_key: str | None = None,
     path: Where = DEFAULT_PATH,
     *,
-    llm: Llm | None = None,
+    llm: Llm | Callable[..., str] | None = None,
+    every: int | None = None,
+    rules_max: int | None = None,
 ) -> AgentMemory:
-    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and saves the memory;
-    otherwise does nothing.
+    """Every so many episodes (`every`, or `CONSOLIDATION_EVERY`), finds rules for all tasks and
+    saves the memory; otherwise does nothing.
 
     With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own,
-    read from the last episodes. Without one, or when it is of no use, they are the summaries of
+    read from the last episodes; a function of a prompt, or of a system and a user message, is a
+    model. Without one, or when it is of no use, they are the summaries of
     episodes with high scores.
     """
     check_texts(api_key=api_key)
     with guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
-        if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
+        if total - (memory["last_consolidated_at"] or 0) < (every or CONSOLIDATION_EVERY):
             return memory
         episodes = [dict(episode) for episode in memory["episode_log"]]
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
@@ -422,22 +441,33 @@ def maybe_consolidate_memory(
                 if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
             ]
         together: list[Any] = []
-        shape.add_texts(together, [*memory["global_rules"], *rules], limits.TRAINING_GLOBAL_RULES)
+        most = 2 * (rules_max or MAX_RULES_PER_TASK)
+        shape.add_texts(together, [*memory["global_rules"], *rules], most)
         memory["global_rules"][:] = together
         memory["last_consolidated_at"] = total
         history_of(memory).look_at(memory)
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
-    save_agent_memory(memory, path)
+    save_agent_memory(memory, path, rules_max=rules_max)
     return memory
 
 
+class _FunctionModel(NamedTuple):
+    """A function as a model."""
+
+    ask: Callable[..., str]
+
+    def complete(self, system: str, user: str) -> str:
+        takes_both = len(signature(self.ask).parameters) > 1
+        return self.ask(system, user) if takes_both else self.ask(f"{system}\n\n{user}")
+
+
 def _rules_of_model(
-    episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | None
+    episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | Callable[..., str] | None
 ) -> list[str] | None:
     """Rules in a model's words; None where there is no model, or it is of no use."""
     try:
         key = api_key or os.environ.get("GROQ_API_KEY", "")
-        model = llm
+        model = llm if llm is None or hasattr(llm, "complete") else _FunctionModel(llm)
         if model is None and key.strip():
             model = ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key})
         shown = []
@@ -454,7 +484,8 @@ def _rules_of_model(
                 )
         if model is None or not shown:
             return None
-        return [f"[CONSOLIDATED] {rule}" for rule in ask_for_rules(model, distil.fitting(shown))]
+        rules = ask_for_rules(model, distil.fitting(shown), distil.good_rules_from)
+        return [f"[CONSOLIDATED] {rule}" for rule in rules]
     except (LlmError, InvalidInputError) as error:
         _warn(
             ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}"
@@ -568,7 +599,7 @@ def export_agent_memory(
             shape.add(exported, _memory_of(episode))
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
-        target = own_files.target("path", target, memory.location, "memory.json")
+        target = files.target("path", target, memory.location, "memory.json")
         with files.writing_atomically(target) as file:
             file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
     return exported

@@ -30,12 +30,13 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
-from hardwon.outside import locks
+from hardwon.outside import files
 from hardwon.records.fields import new_id
 from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
     add,
+    add_texts,
     decoded,
     empty,
     encoded,
@@ -269,7 +270,9 @@ def history_of(memory: AgentMemory) -> History:
 # --- what is saved ---
 
 
-def plan(memory: AgentMemory, place: str, found: bytes | None) -> tuple[AgentMemory, bool]:
+def plan(
+    memory: AgentMemory, place: str, found: bytes | None, rules_max: int
+) -> tuple[AgentMemory, bool]:
     """What belongs in a file in which this was found, and whether it holds what others saved.
     Changes nothing.
     """
@@ -293,14 +296,17 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> tuple[AgentMem
         return mine, False
     kept, before = (decoded(content)[0] for content in (found, start.content))
     if base is None and start.content != EMPTY:
-        kept = adopt(kept, decoded(start.content)[0])
+        kept = adopt(kept, decoded(start.content)[0], rules_max)
     new = _not_there_yet(pending, place, kept, before)
     for into, parts in ((kept, new), (before, pending)):
         for each in parts:
-            add(into, each.entry)
+            add(into, each.entry, rules_max)
         del into["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     _note_shared(kept, new)
-    return by_hand(before, mine, kept), True
+    merged = by_hand(before, mine, kept)
+    rules, merged["global_rules"] = merged["global_rules"], []
+    add_texts(merged["global_rules"], rules, 2 * rules_max)
+    return merged, True
 
 
 def _not_there_yet(
@@ -381,7 +387,7 @@ class _Fork:
         # by a thread that the child has not got, in a save that it will never finish
         if not self.held:
             guard._at_fork_reinit()  # type: ignore[attr-defined]
-            locks.close_all()
+            files.close_locks()
 
 
 _fork = _Fork()
@@ -393,7 +399,9 @@ os.register_at_fork(
 # --- a dict that does not know where it came from ---
 
 
-def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
+def adopt(
+    kept: AgentMemory, other: AgentMemory, rules_max: int = limits.TRAINING_RULES_PER_TASK
+) -> AgentMemory:
     """What is kept, with what only the other has. Both are lists of episodes of which the newest
     are known one by one, and the scores of many more. Where those agree as far as both go, the
     longer one is simply the later one. Where they do not, or nothing tells, the other's episodes
@@ -440,7 +448,7 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
                     whole(each.get(name), 0) for each in (cards[place], card)
                 )
         keep_best_cards(cards)
-    add(kept, part)
+    add(kept, part, rules_max)
     return kept
 
 
@@ -529,7 +537,6 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
             merged[name] = max(whole(memory.get(name), 0) for memory in (mine, kept)) or None
         elif name in mine or not (name in OPTIONAL or name in _OWN):
             merged[name] = _merged(*(each.get(name, _MISSING) for each in (expected, mine, kept)))
-    merged["global_rules"] = merged["global_rules"][-limits.TRAINING_GLOBAL_RULES :]
     return {name: value for name, value in merged.items() if value is not _MISSING}
 
 

@@ -49,6 +49,7 @@ _TEXT: Final = (
     f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
 )
 _WRONG: Final = object()
+_ROUNDING: Final = 1e-9
 _FIELDS: Final = (
     "task_id",
     "score",
@@ -140,9 +141,12 @@ def restore(memory: AgentMemory, before: AgentMemory) -> None:
     memory["total_episodes"] = before["total_episodes"]
 
 
-def add(memory: AgentMemory, part: AgentMemory) -> None:
+def add(
+    memory: AgentMemory, part: AgentMemory, rules_max: int = limits.TRAINING_RULES_PER_TASK
+) -> None:
     """Adds what another memory has come to: as if its episodes were added one by one, but for what
-    its bounds cut off, and with its rules for all tasks.
+    its bounds cut off, and with its rules for all tasks. `rules_max` are kept of a task, and twice
+    as many for all tasks.
     """
     before = memory["total_episodes"]
     for field, count in part.get("skipped", {}).items():
@@ -157,13 +161,13 @@ def add(memory: AgentMemory, part: AgentMemory) -> None:
     del memory["episode_log"][: -limits.TRAINING_EPISODES_UNSAVED_MAX]
     for name in ("mistakes", "successes"):
         add_texts(memory[name], part[name], limits.TRAINING_LESSONS_MAX)
-    add_texts(memory["global_rules"], part["global_rules"], limits.TRAINING_GLOBAL_RULES)
+    add_texts(memory["global_rules"], part["global_rules"], 2 * rules_max)
     for card in part["mistake_cards"]:
         if _add_card(memory["mistake_cards"], card, before):
             keep_best_cards(memory["mistake_cards"])
     for task, rules in part["task_rules"].items():
         known = list(memory["task_rules"].get(task, []))
-        add_texts(known, rules, limits.TRAINING_RULES_PER_TASK)
+        add_texts(known, rules, rules_max)
         memory["task_rules"][task] = known
         _bound_tasks(memory, task)
     numbers = [each.get("last_consolidated_at") for each in (memory, part)]
@@ -554,15 +558,17 @@ class EpisodeInput:
 
 def _score_of(value: Any) -> float:
     """Whatever is a number: those of numpy and of tensors with one element are none of Python's
-    own.
+    own, and texts may say one. A mean may be beyond the end by a rounding error.
     """
-    number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
-    if not 0 <= number <= 1:
+    number = math.nan if isinstance(value, bytes | bytearray) else float(value)
+    if not -_ROUNDING <= number <= 1 + _ROUNDING:
         raise ValueError
-    return number + 0.0
+    return min(max(number, 0.0), 1.0) + 0.0
 
 
 def _task_of(value: Any) -> str:
+    if isinstance(value, int | float):  # as the context is asked for it
+        value = str(value)
     if not isinstance(value, str) or not value.strip() or len(value) > limits.NAME_CHARS_MAX:
         raise ValueError
     value.encode()

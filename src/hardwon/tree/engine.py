@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
-from hardwon.records.kinds import Experience, Metadata
+from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Metadata
 from hardwon.text.globs import Glob
 from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
+from hardwon.tree.tables import File
 
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
@@ -86,14 +89,15 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
     def remember(
         self,
         /,
-        content: str,
+        content: str | dict[str, Any] | list[Any],
         outcome: str,
         tool: str | None = None,
         summary: str | None = None,
         **metadata: Any,
     ) -> str:
         """Keeps a memory and returns the path of its file. Where its keys fit no folder it is kept
-        under `_intake`, with the reason in the file and a warning.
+        under `_intake`, with the reason in the file and a warning. An object or a list is a content,
+        too, and comes back as it was given.
         """
         record = self._experience(
             {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **metadata}
@@ -122,31 +126,36 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Memories whose path matches the glob, and that have every key of the intent, newest
         first.
         """
-        found, folders = self._tree.find(intent, self._glob(pattern))
-        payloads = self._tree.payloads(found)
-        for match, payload in zip(found, payloads, strict=True):
-            if payload:
-                payload["_path"] = f"{self._shown_root}/{folders[match.folder]}/{match.name}"
-        return list(filter(None, payloads))
+        return self._payloads(*self._tree.find(intent, self._glob(pattern)))
 
-    def reflect(self) -> dict[str, Any]:
-        """What the memories add up to: totals, where failures and successes pile up, the newest
-        ones, and sentences.
+    def reflect(self, /, **intent: Any) -> dict[str, Any]:
+        """What the memories that have every key of the intent add up to: totals, where failures and
+        successes pile up, the newest ones, and sentences. `by_outcome` and `intake`, which counts
+        what could not be routed, make the total.
         """
-        found = self.memory.reflect()
-        newest = [record for record in found.recent if isinstance(record, Experience)]
-        return {
-            "total_memories": found.total,
-            "by_outcome": found.by_outcome,
-            "by_tool": found.by_tool,
-            "failure_hotspots": found.hotspots,
-            "success_patterns": found.strengths,
-            "recent": [
+        if intent:
+            files, folders = self._tree.find(intent)
+            found = reflect_on(FolderCount(folders[each.folder], 1, each.size) for each in files)
+            recent = self._payloads(files[: limits.RECENT_SHOWN], folders)
+        else:
+            found = self.memory.reflect()
+            recent = [
                 payload_of(
                     record.to_json(), f"{self._shown_root}/{self._tree.path_of(record.id) or ''}"
                 )
-                for record in newest
-            ],
+                for record in found.recent
+                if isinstance(record, Experience)
+            ]
+        zero = dict.fromkeys(() if self._tree.routes else OUTCOMES, 0)
+        tools = (tool for _, tool in ROUTES if tool and not self._tree.routes)
+        return {
+            "total_memories": found.total,
+            "by_outcome": zero | found.by_outcome,
+            "by_tool": dict.fromkeys(tools, 0) | found.by_tool,
+            "intake": found.intake,
+            "failure_hotspots": found.hotspots,
+            "success_patterns": found.strengths,
+            "recent": [payload | {"when": payload["timestamp"]} for payload in recent],
             "insights": found.insights,
         }
 
@@ -187,7 +196,19 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """
         return self.memory.tree.sync()
 
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """What the memories are routed by."""
+        return self._tree.router.schema
+
     # --- between the two ---
+
+    def _payloads(self, found: Sequence[File], folders: Mapping[int, str]) -> list[dict[str, Any]]:
+        payloads = self._tree.payloads(found)
+        for match, payload in zip(found, payloads, strict=True):
+            if payload:
+                payload["_path"] = f"{self._shown_root}/{folders[match.folder]}/{match.name}"
+        return list(filter(None, payloads))
 
     def _shown(self, path: str) -> str:
         return self._shown_root + path.removeprefix(str(self._tree.root))
@@ -202,6 +223,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             except InvalidInputError:
                 continue  # a key of the caller's own that happens to have this name
             envelope[name] = given.pop(name)
+        # a time of the caller's own, as JSON has it
+        given |= {name: each.isoformat() for name, each in given.items() if isinstance(each, date)}
         # by far the most have no envelope, and in bulk it shows
         metadata = (
             metadata_of(envelope, at, None)

@@ -36,7 +36,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.outside import files
-from hardwon.outside.own_files import MARK, SUFFIX
+from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
@@ -333,6 +333,7 @@ def payload_of(body: str, path: str) -> dict[str, Any]:
         "_path": path,
     }
     rest |= rest.pop(OWN_KEYS, {})
+    payload["content"] = rest.pop("content", payload["content"])  # an object, or a list
     if reason:
         payload["_reason"] = reason
     if envelope["source"]["author"] != _DEFAULT_AUTHOR:
@@ -368,7 +369,7 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
     if not isinstance(found, dict):
         raise UnreadableError("is not one JSON object")
     content = found.get("content")
-    if not isinstance(content, str) or not content.strip():
+    if not isinstance(content, str | dict | list) or not str(content).strip(" \t\n\r{}[]"):
         raise UnreadableError("has no content")
     inner = found.pop("metadata", None)
     named = {key: value for key, value in found.items() if not key.startswith("_")}

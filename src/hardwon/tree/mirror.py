@@ -157,6 +157,9 @@ class Mirror(ProjectListener):
         if problem and strict:
             raise InvalidInputError([problem])
         own = {name: value for name, value in given.items() if name not in _FIELDS}
+        if isinstance(given.get("content"), dict | list):
+            own["content"] = given["content"]  # is what comes back, its text what is searched
+            given["content"] = json.dumps(own["content"], ensure_ascii=False, default=str)
         for name in ("outcome", "tool"):
             if name in given and not _is_name(given[name]):
                 own[name] = given.pop(name)
@@ -168,11 +171,12 @@ class Mirror(ProjectListener):
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:
-            return Experience(**made)
+            if (usual := Experience(**made)).has_route:
+                return usual
         except InvalidInputError as error:
             if any(found.field in ("content", "summary") for found in error.problems):
                 raise
-            return Experience(**made, own_schema=True)
+        return Experience(**made, own_schema=True)
 
     # --- writing ---
 
@@ -184,14 +188,9 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                packet = {
-                    "outcome": record.outcome or None,
-                    "tool": record.tool,
-                    **caller_keys(record),
-                }
-                folder = self.router.route(packet).folder
+                folder = self._folder_of(record)
                 at = record.metadata.context.timestamp
-                name = file_name(at, record.summary, record.id[-12:])
+                name = file_name(at, record.summary, record.id[-12:], record.content)
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
         if len(plantings) == 1:
@@ -199,6 +198,10 @@ class Mirror(ProjectListener):
         if plantings:
             self._index(writer).plant(plantings, DUE)
         return plantings
+
+    def _folder_of(self, record: Experience) -> str:
+        own = {"outcome": record.outcome or None, "tool": record.tool, **caller_keys(record)}
+        return self.router.route(own).folder
 
     def _write_within(self, writer: Writer, file: FileContent) -> FileContent:
         """Writes a file before its record is kept; it goes where the record is not. A name that is
@@ -497,8 +500,9 @@ class Mirror(ProjectListener):
             arrived = [file for folder, name in batch if (file := self._read(folder, name))]
             if arrived:
                 with self._store.write(self._project) as writer:
-                    for file in arrived:
-                        self._take_in_one(writer, file, gone)
+                    moved = [self._take_in_one(writer, file, gone) for file in arrived]
+                for file in filter(None, moved):  # only now: it is kept elsewhere for sure
+                    self._files.remove(file.folder, file.name, file.digest)
         rest = [each for group in gone.values() for each in group]
         for absent in batches(rest, limits.TREE_BATCH_FILES):
             with self._store.write(self._project) as writer:
@@ -530,22 +534,32 @@ class Mirror(ProjectListener):
 
     def _take_in_one(
         self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
-    ) -> None:
+    ) -> FileContent | None:
+        """The file, where another has taken its place: somebody edited what it is routed by."""
         index = self._index(writer)
         known = index.at(file.folder, file.name)
         current = next(filter(_was_there, known), None)
         if current and current.digest == file.digest:
             index.move(current, file)
-            return
+            return None
         # somebody is about to write it, or to remove it
         on_its_way = ((DUE, True), (GOING, False))
         if any((each.state, each.mtime_ns == NOTHING_THERE) in on_its_way for each in known):
-            return
+            return None
+        stored = writer.get(self._project, current.record_id) if current else None
+        before = original_of(stored) if stored else None
+        in_place = (
+            isinstance(before, Experience)
+            and self._folder_of(before) == file.folder
+            and not index.has_digest(file.digest)  # else it was put there, from elsewhere
+        )
         try:
-            read, timed = self._experience_in(file)
+            read, timed = self._experience_in(file, by_folder=not in_place)
+            if in_place and read.unrouted:
+                raise UnreadableError(f"would not be found where it lies ({read.unrouted})")
         except (UnreadableError, InvalidInputError) as error:
             self._leave_alone(file.path, file.seen, str(error))
-            return
+            return None
         self._left.pop(file.path, None)
         if read.redacted:
             self._told.secrets.append(file.path)
@@ -554,14 +568,28 @@ class Mirror(ProjectListener):
                 self.root,
                 file.path,
             )
-        if current:
-            stored = writer.get(self._project, current.record_id)
-            if stored and same_memory(original_of(stored), read, timed):
-                index.move(current, file)  # only written differently
-            elif self._keep(writer, file, read, current):
-                self._told.edited += 1
-        elif not self._moved(writer, file, read, gone) and self._keep(writer, file, read):
-            self._told.added += 1
+        if current and before and same_memory(before, read, timed):
+            index.move(current, file)  # only written differently
+        elif in_place and self._folder_of(read) != file.folder:
+            return self._replace(writer, file, read, current)
+        elif current:
+            self._told.edited += self._keep(writer, file, read, current)
+        elif not self._moved(writer, file, read, gone):
+            self._told.added += self._keep(writer, file, read)
+        return None
+
+    def _replace(
+        self, writer: Writer, file: FileContent, read: Experience, current: File | None
+    ) -> FileContent | None:
+        """Puts what somebody wrote, as it is, where it belongs now."""
+        nowhere, folder = Seen(NOTHING_THERE, 0), self._folder_of(read)
+        new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
+        written = self._write_within(writer, new)
+        if written.seen == nowhere:
+            self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
+            return None
+        self._told.edited += self._keep(writer, written, read, current)
+        return file
 
     def _moved(
         self,
@@ -658,9 +686,12 @@ class Mirror(ProjectListener):
             self._happen(writer, now, "absent", reason="its file is gone")
             self._told.absent += 1
 
-    def _experience_in(self, file: FileContent) -> tuple[Experience, bool]:
+    def _experience_in(
+        self, file: FileContent, *, by_folder: bool = True
+    ) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same
-        place comes to as well; and whether the file tells its time.
+        place comes to as well; and whether the file tells its time. `by_folder`: where the two
+        disagree, the folder is right.
         """
         keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
         source = {"type": "file_analysis"}
@@ -677,7 +708,8 @@ class Mirror(ProjectListener):
         if self.router.route(keys).folder != file.folder:
             told = values_in(file.folder)
             placed = {**keys, **told}
-            keys = placed if self.router.route(placed).folder == file.folder else {**told, **keys}
+            fits = by_folder and self.router.route(placed).folder == file.folder
+            keys = placed if fits else {**told, **keys}
         read = self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
         return self._prepare(read), timed
 
@@ -710,8 +742,16 @@ class Mirror(ProjectListener):
                 folders = index.folders()
                 wanted, unsure = self._wanted(folders, asked, glob)
                 found = index.find(wanted, names, saying)
+                # where keys are asked for that no folder tells, any file may have been edited
+                asked_in = {
+                    number
+                    for keys, numbers in wanted.items()
+                    for number in numbers
+                    if keys or looked_at or number in unsure
+                }
+                looked_through = index.find({(): list(asked_in)}) if asked_in else found
             found = [match for match in found if not matches or matches(match.name)]
-            changes = self._changed_among(found, folders)
+            changes = self._changed_among(looked_through, folders)
             if not changes:
                 break
             self._take_in(changes)
@@ -826,6 +866,9 @@ class Mirror(ProjectListener):
         text = f"{len(live)} files say what the memory says"
         if differing:
             text = f"{differing} of {len(live)} files were changed: sync takes that in"
+        left = [f"{path} {reason}" for path, (_, reason) in self._left.items()]
+        if left:
+            text += f"; {len(left)} are left alone: {left[0]}"
         return [Finding("tree", not differing, text)]
 
     # --- the index ---

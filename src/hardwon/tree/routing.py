@@ -41,7 +41,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, now
-from hardwon.records.kinds import ROUTES, safe_summary
+from hardwon.records.kinds import ROUTES, UNTITLED, safe_summary
 from hardwon.text.words import spelled
 
 # where a packet goes that lacks a key which the schema asks for
@@ -61,29 +61,14 @@ _HASHED: Final = re.compile(
 )
 # on Windows, whatever the extension
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+_NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 
 
-def safe_segment(text: str) -> str:
+def safe_segment(text: str, harmless: re.Pattern[str] = _PLAIN) -> str:
     """The text as (part of) one folder's name: itself where it is short, lowercase and harmless,
     otherwise what can be read of it and a hash of all of it.
     """
-    return _safe(text, _PLAIN)
-
-
-def safe_key(text: str) -> str:
-    """The same for a key, which has less room and no dots."""
-    return _safe(text, _PLAIN_KEY)
-
-
-def _key_name(text: str) -> str:
-    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is
-    that spelling.
-    """
-    return text if _HASHED.fullmatch(text) else safe_key(text)
-
-
-def _safe(text: str, harmless: re.Pattern[str]) -> str:
     if harmless.fullmatch(text) and not _RESERVED.fullmatch(text):
         return text
     read = unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
@@ -91,6 +76,18 @@ def _safe(text: str, harmless: re.Pattern[str]) -> str:
     slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[: limits.SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=limits.SEGMENT_HASH_BYTES)
     return f"{slug or 'x'}~{digest.hexdigest()}"
+
+
+def safe_key(text: str) -> str:
+    """The same for a key, which has less room and no dots."""
+    return safe_segment(text, _PLAIN_KEY)
+
+
+def _key_name(text: str) -> str:
+    """A schema's key as its folders spell it. One that ends in a hash was read off a folder, and is
+    that spelling.
+    """
+    return text if _HASHED.fullmatch(text) else safe_key(text)
 
 
 def values_in(folder: str) -> dict[str, str]:
@@ -105,11 +102,14 @@ def values_in(folder: str) -> dict[str, str]:
     return found
 
 
-def file_name(at: datetime, summary: str, unique: str) -> str:
+def file_name(at: datetime, summary: str, unique: str, content: str = "") -> str:
     """What a memory's file is called: when in UTC, about what, and what tells it from others of the
-    same second.
+    same second. Where nothing of the summary is ASCII, it is how the content begins.
     """
     about = safe_summary(summary[: limits.SEGMENT_READ_CHARS])
+    if about == UNTITLED and not content.isascii():
+        begin = unicodedata.normalize("NFC", content[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        about = _NO_WORD.sub("_", begin).strip("_") or about
     return f"{_stamp(at)}_{about}_{safe_segment(unique)}.json"
 
 
@@ -131,9 +131,9 @@ _Test = Callable[[str, Decimal | None], bool]  # of a value's text and number
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-_PREDICATE_NAME: Final = re.compile(r"(gt|ge|lt|le)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-# as folders and the operator module name them
-_COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}
+_PREDICATE_NAME: Final = re.compile(r"([gl])(te?|e)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
+# as folders name them
+_COMPARISONS: Final = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def _require(holds: bool, where: str, value: object, allowed: str) -> None:
@@ -157,7 +157,7 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
                 where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
             )
         bound, comparison = Decimal(found[2]), _COMPARISONS[found[1]]
-        compare = getattr(operator, comparison)
+        compare = getattr(operator, comparison.replace("te", "e"))
         return (
             lambda _, number: number is not None and compare(number, bound),
             f"{comparison}_{_plainly(bound)}",
@@ -510,7 +510,7 @@ class _Compiler:
             # With a harmless value in every hole: what remains unsafe then is the template's own
             # doing.
             sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-            _require(_safe(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
+            _require(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
         stem: list[str | _Hole] | None = None
         if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
             stem = segments.pop()
@@ -561,10 +561,10 @@ class Coherence:
         """The folder for a packet. Whatever the packet holds, it is one below the root."""
         return self._place(packet)[0]
 
-    def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:  # noqa: ARG002  # for callers of old
+    def transmit(self, packet: Mapping[str, Any], dry_run: bool = True) -> str:
         """The path of a packet's file: below the intake where a key is missing or has a value that
-        no branch takes. Nothing is written, whatever `dry_run` says: `MemoryEngine.remember` does
-        that. The time is the packet's `timestamp`, else now.
+        no branch takes. The time is the packet's `timestamp`, else now. The file itself is not
+        written, `MemoryEngine.remember` does that; without `dry_run` its folder is made.
         """
         route, leaf = self._place(packet)
         about, content = packet.get("summary"), packet.get("content")
@@ -587,7 +587,10 @@ class Coherence:
                 name = _fill(leaf.stem, lambda key: own.get(key) or _given(packet, key))
             except _Unroutable as found:
                 route = Route(*found.args)
-        return "/".join([self._base, *filter(None, [route.folder]), f"{name}.json"])
+        folder = "/".join([self._base, *filter(None, [route.folder])])
+        if not dry_run:
+            os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # it is text here
+        return f"{folder}/{name}.json"
 
     def _place(self, packet: Mapping[str, Any]) -> tuple[Route, _Leaf | None]:
         if not isinstance(packet, Mapping):
@@ -696,7 +699,7 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
         if (text := spelled(value)) is None:
             raise _Unroutable(NO_MATCH, Problem(part.key, value, "text, a number, true or false"))
         texts.append(safe_segment(text))
-    return _safe("".join(texts), _PLAIN_SEGMENT)
+    return safe_segment("".join(texts), _PLAIN_SEGMENT)
 
 
 # --- reading the tree ---
@@ -782,8 +785,8 @@ def _branches_for(value: str) -> list[str]:
     is named so.
     """
     if found := _PREDICATE_NAME.fullmatch(value):
-        sign = next(sign for sign, name in _COMPARISONS.items() if name == found[1])
-        return [value, f"{sign}{found[2]}"]
+        sign = {"g": ">", "l": "<"}[found[1]] + ("=" if "e" in found[2] else "")  # once it was ge_
+        return [value, f"{sign}{found[3]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
     if found := _RANGE.fullmatch(value):
         return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]

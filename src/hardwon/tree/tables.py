@@ -209,6 +209,14 @@ class TreeIndex:
         )
         return bool(self._run(sql, (self._project, record_id)).get)
 
+    def has_digest(self, digest: bytes) -> bool:
+        """Whether any file says this now, or ever did."""
+        sql = (
+            "SELECT EXISTS (SELECT 1 FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
+            "WHERE d.project_id = ? AND f.digest = ?)"
+        )
+        return bool(self._run(sql, (self._project, digest)).get)
+
     def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
         path.

@@ -345,7 +345,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     The same object comes back if there was nothing: a caller may compare by identity.
     """
     redacted, labels = _redact(text)
-    if not text.isascii() or any(mark in text for mark in _COLOURS):
+    if not text.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
         plain = RE.unseen.sub("", unicodedata.normalize("NFKC", text))
@@ -367,7 +367,8 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         if _any_trigger(folded=False).search(text) or _any_trigger(folded=True).search(lower):
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
-        lower = text.lower()
+        if text is not before:
+            lower = text.lower()
         if RE.names_secret.search(lower) or not text.isascii():
             for form in NAMED.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)

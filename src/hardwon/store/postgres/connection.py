@@ -38,7 +38,7 @@ from hardwon.errors import (
     UnreachableError,
 )
 from hardwon.outside.locations import is_url, without_password
-from hardwon.store.pool import Pool, forked_midway
+from hardwon.store.base import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import Session, Values, Witness
 
@@ -164,16 +164,20 @@ class Address:
             raise InvalidInputError.one("location", shown, _ALLOWED)
         values = {name: str(value) for name, value in said.items() if value is not None}
         secrets = {values[name] for name in _SECRET if values.get(name)}
-        return cls(
-            url,
-            shown,
-            _defaults(values),
-            tuple(
-                sorted(
-                    secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True
-                )
-            ),
-        )
+        secrets |= {quote(secret, safe="") for secret in secrets}
+        # What we say where neither the URL nor, as far as we see, the environment or a service does.
+        ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
+        if "service" not in values and "PGSERVICE" not in os.environ:
+            if "PGCONNECT_TIMEOUT" not in os.environ:
+                ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
+            ours |= {
+                "keepalives_idle": limits.POSTGRES_SILENCE_S,
+                "keepalives_interval": limits.POSTGRES_SILENCE_S // 3,
+                "keepalives_count": 3,
+                "tcp_user_timeout": limits.POSTGRES_SILENCE_S * 1000,
+            }
+        defaults = {name: value for name, value in ours.items() if name not in values}
+        return cls(url, shown, defaults, tuple(sorted(secrets, key=len, reverse=True)))
 
     def masked(self, text: str) -> str:
         """A text of the driver, without what nobody may read."""
@@ -184,23 +188,6 @@ class Address:
     def cause(self, error: Exception) -> Exception | None:
         """The driver's error, to be shown below ours, unless it tells a secret."""
         return None if any(secret in str(error) for secret in self.secrets) else error
-
-
-def _defaults(values: dict[str, str]) -> dict[str, Any]:
-    """What we say where neither the URL nor, as far as we see, the environment or a service
-    does.
-    """
-    ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
-    if "service" not in values and "PGSERVICE" not in os.environ:
-        if "PGCONNECT_TIMEOUT" not in os.environ:
-            ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
-        ours |= {
-            "keepalives_idle": limits.POSTGRES_SILENCE_S,
-            "keepalives_interval": limits.POSTGRES_SILENCE_S // 3,
-            "keepalives_count": 3,
-            "tcp_user_timeout": limits.POSTGRES_SILENCE_S * 1000,
-        }
-    return {name: value for name, value in ours.items() if name not in values}
 
 
 # --- one connection ---
@@ -410,47 +397,30 @@ class PostgresSession(Session):
             raise self._failed(cause) from self._address.cause(cause)
 
     def _failed(self, error: psycopg.Error) -> HardwonError:
-        if self._connection.closed or _is_loss(error):
+        code = error.sqlstate
+        # What has no code the server did not say: it is the driver that cannot go on.
+        ended = code in _GONE or code.startswith("08") if code else None
+        if ended is None:
+            ended = isinstance(error, psycopg.OperationalError)
+        if self._connection.closed or ended:
             self.close()
             if self._is_writing:
-                return InterruptedWriteError(
-                    self._said(
-                        error, "was lost during a write, of which nothing was kept: do it again"
-                    )
-                )
+                what = "was lost during a write, of which nothing was kept: do it again"
+                return InterruptedWriteError(self._said(error, what))
             return ConnectionLostError(self._said(error, "was lost: try again"))
-        return self._refusal(error)
-
-    def _refusal(self, error: psycopg.Error) -> HardwonError:
-        code = error.sqlstate
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
         if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
             user = self._connection.info.user
-            return ForbiddenError(
-                self._said(
-                    error,
-                    f"does not let the database user {user} do that: `hardwon postgres grant` "
-                    "gives access",
-                )
-            )
+            what = f"does not let the database user {user} do that: `hardwon postgres grant` gives access"
+            return ForbiddenError(self._said(error, what))
         for codes, kind, text in _REFUSALS:
             if code in codes:
-                said = text.format(seconds=limits.POSTGRES_STATEMENT_S)
-                return kind(self._said(error, said))
+                return kind(self._said(error, text.format(seconds=limits.POSTGRES_STATEMENT_S)))
         return StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _said(self, error: psycopg.Error, what: str) -> str:
         said = self._address.masked(error.diag.message_primary or str(error))
         return f"the database at {self._address.location} {what} ({said})"
-
-
-def _is_loss(error: psycopg.Error) -> bool:
-    """Whether a connection has come to its end. What has no code the server did not say: it is the
-    driver that cannot go on.
-    """
-    if error.sqlstate is None:
-        return isinstance(error, psycopg.OperationalError)
-    return error.sqlstate in _GONE or error.sqlstate.startswith("08")
 
 
 def _in_transaction(settings: Mapping[str, object]) -> str:
@@ -470,26 +440,24 @@ def _connect(address: Address) -> PostgresSession:
             address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults
         )
     except psycopg.Error as error:
-        raise _refusal(error, address) from None  # its text is in ours, without secrets
+        said = address.masked(str(error))  # shown without its cause, which may hold secrets
+        if _NO_DATABASE.search(said):
+            raise PlaceError(
+                f"there is no database at {address.location} ({said}): create it, then run "
+                "`hardwon postgres init`"
+            ) from None
+        if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
+            raise PlaceError(
+                f"the server of {address.location} lets nobody in this way ({said}): check user, "
+                "password, the server's pg_hba.conf, and sslmode and certificates where the URL "
+                "names some"
+            ) from None
+        raise UnreachableError(
+            f"the database at {address.location} cannot be reached ({said})"
+        ) from None
     session = PostgresSession(connection, address)
     connection.adapters.register_loader("numeric", _NumberLoader)
     return session
-
-
-def _refusal(error: psycopg.Error, address: Address) -> StorageError:
-    said = address.masked(str(error))
-    if _NO_DATABASE.search(said):
-        return PlaceError(
-            f"there is no database at {address.location} ({said}): create it, then run `hardwon "
-            f"postgres init`"
-        )
-    if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
-        return PlaceError(
-            f"the server of {address.location} lets nobody in this way ({said}): check user, "
-            f"password, the server's "
-            "pg_hba.conf, and sslmode and certificates where the URL names some"
-        )
-    return UnreachableError(f"the database at {address.location} cannot be reached ({said})")
 
 
 # --- the link ---
@@ -587,7 +555,7 @@ class Link:
             session = self.begin(opening, is_writing=False)
             session.schema = schema
             if repeats:
-                session.reconnect = partial(_reconnect, session, self, opening)
+                session.reconnect = partial(self._reconnect, session, opening)
             yield session
         finally:
             if session is not None:
@@ -666,6 +634,12 @@ class Link:
                         "network are right"
                     ) from None
 
+    def _reconnect(self, session: PostgresSession, opening: str) -> None:
+        """Has a session go on with another connection; the one that was lost is given back."""
+        other = self.begin(opening, is_writing=False)
+        session._opened, other._opened = other._opened, session._opened
+        self._pool.give_back(other)
+
     def was_kept(self, schema: str, transaction: str, witness: Witness | None) -> bool:
         """Whether a transaction was kept whose COMMIT got no answer."""
         outcome = ""
@@ -695,10 +669,3 @@ class Link:
             f"the connection to {self.location} was lost while a write was being kept, and nobody "
             f"can tell whether it was ({why}): look before you do it again"
         )
-
-
-def _reconnect(session: PostgresSession, link: Link, opening: str) -> None:
-    """Has a session go on with another connection; the one that was lost is given back."""
-    other = link.begin(opening, is_writing=False)
-    session._opened, other._opened = other._opened, session._opened
-    link._pool.give_back(other)

@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from threading import local
 from typing import Any, Final, NamedTuple
@@ -27,7 +28,7 @@ from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing, taught_by
+from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -78,7 +79,7 @@ from hardwon.store.query import (
     original_of,
     search_condition_of,
 )
-from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
+from hardwon.store.sqlite.search import COSINE_MIN, cosines_of, np
 from hardwon.store.types import (
     Appended,
     Bound,
@@ -111,13 +112,15 @@ class Reach(NamedTuple):
 class PostgresWriter(Writer):
     """The statements of one transaction."""
 
+    dialect = POSTGRES
+
     def __init__(
         self, session: PostgresSession, project: str, reach: Reach, unasked: dict[str, int]
     ) -> None:
         """`unasked` is how many records each project may grow by before it is asked whether its
         terms are to be counted.
         """
-        super().__init__(session, POSTGRES)
+        super().__init__(session)
         self.session: PostgresSession = session
         self.undos = session.undos
         self._project = project
@@ -170,7 +173,7 @@ class PostgresWriter(Writer):
         if others:
             self._tell_apart(others, result)
         if added:
-            self._taught += taught_by(added)
+            self._taught += [row.taught for row in added if row.taught]
             self._grown += len(added)
             self.session.witness = "SELECT 1 FROM record WHERE id = ?1", (added[0].id,)
         result.added.extend(row.id for row in added)
@@ -537,14 +540,21 @@ class PostgresStore(Store):
 
     dialect = POSTGRES
 
-    def __init__(self, url: str, *, busy_timeout_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        busy_timeout_ms: int | None = None,
+        may_upgrade: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
         self._link = Link(url, busy_timeout_ms)
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
         with ExitStack() as on_failure:
             on_failure.callback(self._link.close)
-            setup.check_version(self._link)
+            setup.check_version(self._link, may_upgrade=may_upgrade, progress=progress)
             on_failure.pop_all()
 
     @property
@@ -685,7 +695,7 @@ class PostgresStore(Store):
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
                 f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
-                f"{POSTGRES.same_text('r')} WHERE r.seq = ANY (?1)"
+                "record_text.seq = r.seq WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
         found = [(each, near[each.seq]) for each in map(found_of, rows)]
@@ -827,18 +837,6 @@ def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
     )
 
 
-def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:
-    """The rarest of them, as many as a search may go through all entries of, and at least one."""
-    entries = 0
-    chosen: list[str] = []
-    for term in sorted(terms, key=lambda term: (frequencies.having[term], term)):
-        entries += frequencies.having[term]
-        if chosen and entries > limits.TERM_ENTRIES_MAX:
-            break
-        chosen.append(term)
-    return chosen
-
-
 class _Search:
     """One search of a project for some terms, whoever's records are asked for."""
 
@@ -893,7 +891,11 @@ class _Search:
             POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
         )
         frequencies = self._known.frequencies
-        searched = _affordable(self._terms, frequencies)
+        # The rarest, as many as a search may go through all entries of, and at least one.
+        rarest = sorted(self._terms, key=lambda term: (frequencies.having[term], term))
+        entries = accumulate(frequencies.having[term] for term in rarest)
+        few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
+        searched = rarest[: max(1, few)]
         queries = as_queries(searched)
         texts = bound.add([query for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
@@ -973,8 +975,6 @@ def _compared(
     rows: Sequence[tuple[int, bytes]], vector: Sequence[float], dimension: int, limit: int
 ) -> dict[int, float]:
     """Without pgvector: the cosines of those that are nearest."""
-    import numpy as np
-
     if not rows:
         return {}
     matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(

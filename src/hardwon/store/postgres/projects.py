@@ -19,11 +19,11 @@ from hardwon.errors import (
     HardwonError,
     InvalidInputError,
     NewerFileError,
+    OlderFileError,
     PlaceError,
     StorageError,
 )
 from hardwon.learn.tallies import keys_of
-from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -44,7 +44,7 @@ from hardwon.store.postgres.schema import (
 )
 from hardwon.store.postgres.search import POSTGRES, as_json, count_terms, text_columns
 from hardwon.store.query import STORED, original_of
-from hardwon.store.types import Stored
+from hardwon.store.types import Progress, Stored
 
 # the advisory lock under which a database is set up, one process at a time
 _log = logging.getLogger("hardwon")
@@ -100,9 +100,8 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
     it changes nothing. What an older version set up is carried over.
     """
     for project in projects:
-        name = Metadata(project_id=project).project_id
-        if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
-            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
+        if len(project.encode()) > limits.PROJECT_BYTES_MAX:
+            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes"
             raise InvalidInputError.one("project", project, allowed)
     try:
         with administering(link) as session:
@@ -347,9 +346,9 @@ _CARRIED: Final = {
 _INDEXED_ANEW: Final = ("record_text", "term_count", "record_key")
 
 
-def check_version(link: Link) -> None:
+def check_version(link: Link, *, may_upgrade: bool, progress: Progress | None) -> None:
     """Raises NewerFileError; what an older version set up is carried over, by whoever comes first
-    and owns it.
+    and owns it, unless that is not to be done now: OlderFileError.
     """
     with link.reading() as session:
         version = version_of(session)
@@ -365,14 +364,20 @@ def check_version(link: Link) -> None:
             f"the database at {link.location} was set up by an older Hardwon and waits to be "
             f"carried over: whoever set it up, or a superuser, runs `hardwon postgres init URL`"
         )
+    if is_old and not may_upgrade:
+        raise OlderFileError(
+            f"the database at {link.location} was set up by an older Hardwon and was left as it "
+            "is. Run `hardwon postgres init URL` once: it gives each project a schema of its own, "
+            "and keeps the tables of before"
+        )
     if is_old:
-        carry_over(link)
+        carry_over(link, progress)
 
 
-def carry_over(link: Link) -> None:
+def carry_over(link: Link, progress: Progress | None = None) -> None:
     """Gives each project of an older version a schema of its own: one transaction each, so that
     whoever is interrupted goes on where it was. Users keep what they reach, because roles keep
-    their names.
+    their names. What was there before is kept, in a schema of its own.
     """
     with administering(link) as session:
         version = version_of(session)
@@ -404,6 +409,12 @@ def carry_over(link: Link) -> None:
                 break
             project, reader = map(str, left)
             _carry_project(session, project, reader.removesuffix(f"_{ACCESS[0]}"))
+            if progress:
+                done, total = session.first(
+                    f"SELECT (SELECT count(*) FROM {SCHEMA}.project), "
+                    f"(SELECT count(*) FROM {SCHEMA}.granted WHERE level = '{ACCESS[0]}')"
+                ) or (0, 0)
+                progress(done, total)
     with administering(link) as session:
         # They had the rights on all tables, and have none without tables: those may stay that a
         # database of this server still needs, or that this user may not drop.
@@ -447,8 +458,7 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
             )
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
-    _index_anew(session)
-    _key_anew(session)
+    _derive_anew(session)
     recount(session, POSTGRES, project)
     if extension:
         session.run(
@@ -457,35 +467,27 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
         )
 
 
-def _key_anew(session: PostgresSession) -> None:
-    last = 0
-    sql = f"SELECT r.seq, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
-    while rows := session.select(sql, (last, limits.BATCH_ROWS)):
-        keys = []
-        for last, *columns in rows:
-            with suppress(DamagedError):
-                found = keys_of(original_of(Stored._make(columns)))
-                keys += [{"seq": last, "key": key} for key in found]
-        session.run(
-            "INSERT INTO record_key (seq, key) SELECT * FROM json_to_recordset(?1::json) "
-            "AS t (seq bigint, key text)",
-            (as_json(keys),),
-        )
-
-
-def _index_anew(session: PostgresSession) -> None:
+def _derive_anew(session: PostgresSession) -> None:
+    """The words and the exact keys that records are found by."""
     last = 0
     sql = f"SELECT r.seq, r.{VOUCHED}, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
     while rows := session.select(sql, (last, limits.BATCH_ROWS)):
-        texts = []
+        texts, keys = [], []
         for last, vouched, *columns in rows:
-            own = text_columns(terms_of(Stored._make(columns)))
-            texts.append({"seq": last, "vouched": vouched, **own})
+            stored = Stored._make(columns)
+            texts.append({"seq": last, "vouched": vouched, **text_columns(terms_of(stored))})
+            with suppress(DamagedError):
+                keys += [{"seq": last, "key": key} for key in keys_of(original_of(stored))]
         session.run(
             "INSERT INTO record_text (seq, length, vouched, terms, often) SELECT * FROM "
             "json_to_recordset(?1::json) AS t (seq bigint, length integer, vouched boolean, "
             "terms text, often text)",
             (as_json(texts),),
+        )
+        session.run(
+            "INSERT INTO record_key (seq, key) SELECT * FROM json_to_recordset(?1::json) "
+            "AS t (seq bigint, key text)",
+            (as_json(keys),),
         )
     count_terms(session, afresh=True)
 

@@ -34,7 +34,6 @@ class PostgresDialect(Dialect):
     glob_operator = "~"
     hint = "".format  # its planner knows how many rows there are
     within = "{} = ANY ({})".format
-    same_text = "record_text.seq = {}.seq".format
     gathered = "coalesce(json_agg({} ORDER BY {}), '[]')::text".format
     said = "{}.said_{}".format
     given = "r.extra ->> {}".format
@@ -56,7 +55,25 @@ class PostgresDialect(Dialect):
         return list(values)
 
     def glob(self, pattern: str) -> str:
-        return as_expression(pattern)
+        """A class that is never closed matches nothing."""
+        parts: list[str] = []
+        place = 0
+        while place < len(pattern):
+            sign = pattern[place]
+            place += 1
+            if sign == "*":
+                if parts[-1:] != [".*"]:  # several say no more than one, and take longer
+                    parts.append(".*")
+            elif sign == "?":
+                parts.append(".")
+            elif sign == "[":
+                inner, place = _class_at(pattern, place)
+                if inner is None:
+                    return "(?!)"
+                parts.append(inner)
+            else:
+                parts.append(re.escape(sign) if sign.isascii() else sign)
+        return f"^(?:{''.join(parts)})$"
 
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS pg_temp.fresh")
@@ -81,30 +98,6 @@ class PostgresDialect(Dialect):
 POSTGRES: Final = PostgresDialect()
 
 
-def as_expression(glob: str) -> str:
-    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]`. A class that
-    is never closed matches nothing.
-    """
-    parts: list[str] = []
-    place = 0
-    while place < len(glob):
-        sign = glob[place]
-        place += 1
-        if sign == "*":
-            if parts[-1:] != [".*"]:  # several say no more than one, and take longer
-                parts.append(".*")
-        elif sign == "?":
-            parts.append(".")
-        elif sign == "[":
-            inner, place = _class_at(glob, place)
-            if inner is None:
-                return "(?!)"
-            parts.append(inner)
-        else:
-            parts.append(re.escape(sign) if sign.isascii() else sign)
-    return f"^(?:{''.join(parts)})$"
-
-
 def _class_at(glob: str, place: int) -> tuple[str | None, int]:
     """The class of characters whose opening bracket stands right before this place, and where it
     ends.
@@ -117,17 +110,11 @@ def _class_at(glob: str, place: int) -> tuple[str | None, int]:
     if end < 0:
         return None, place
     ranges = re.findall(r".-.|.", glob[place + first : end], re.DOTALL)
-    inner = "".join(_range(each) for each in ["]"] * first + ranges)
+    inner = ""
+    for each in ["]"] * first + ranges:  # one that runs backwards is its first character alone
+        ends = each[0] + each[-1] if each[0] < each[-1] else each[0]
+        inner += "-".join(f"\\{sign}" if sign in "\\[]^-" else sign for sign in ends)
     return f"[{'^' if other else ''}{inner}]", end + 1
-
-
-def _range(given: str) -> str:
-    first, last = given[0], given[-1]
-    return f"{_in_class(first)}-{_in_class(last)}" if first < last else _in_class(first)
-
-
-def _in_class(sign: str) -> str:
-    return f"\\{sign}" if sign in "\\[]^-" else sign
 
 
 def as_json(rows: Iterable[Mapping[str, Any]]) -> str:

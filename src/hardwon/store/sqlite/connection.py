@@ -1,6 +1,6 @@
-"""Connections to a SQLite file: how they run and word the statements that engines share, what their
-errors mean, when one can be lent again; and a memory's file as one process has it open, told in a
-way that another SQLite library in the same process notices too.
+"""Connections to a SQLite file: what their errors mean, when one can be lent again; and a memory's
+file as one process has it open, told in a way that another SQLite library in the same process
+notices too.
 
 SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours)
 takes them for its own. When its last connection is closed it believes that nobody else is there and
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import atexit
 import fcntl
-import json
 import os
 import struct
 import sys
@@ -29,137 +28,17 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, FullError, PlaceError, StorageError
-from hardwon.records.kinds import SOLVED_FROM
-from hardwon.store.pool import Pool
-from hardwon.store.types import Dialect, Session, Values
-
-# --- statements ---
-
-
-class SqliteSession(Session):
-    """A connection that somebody has borrowed."""
-
-    connection: apsw.Connection
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-
-    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, values).fetchall()
-
-    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
-        return self.connection.execute(sql, values).fetchone()
-
-    def run(self, sql: str, values: Values = ()) -> int:
-        self.connection.execute(sql, values)
-        return self.connection.changes()
-
-    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        self.connection.executemany(sql, rows)
-
-    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        yield from self.connection.execute(sql, values)
-
-
-class SqliteDialect(Dialect):
-    """Row numbers are those of the whole file, so they tell the project too."""
-
-    least = "min"
-    greatest = "max"
-    join = "CROSS JOIN"
-    solved = (
-        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' "
-        "THEN 0 END WHEN json_valid(r.body) THEN CASE r.kind "
-        "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
-        f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
-        f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
-    )
-
-    forgotten = (
-        "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "
-        "AND record_id = value AND kind = 'forgotten') "
-        "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = value)"
-    )
-    glob_operator = "GLOB"
-    hint = " INDEXED BY {}".format
-    within = "{} IN (SELECT value FROM json_each({}))".format
-    same_text = "record_text.seq = {}.seq".format
-    gathered = "json_group_array({} ORDER BY {})".format
-    said = "{}.body ->> '{}'".format
-    given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
-    # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
-    has_key = (
-        "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
-        "json_each(r.body) AS given WHERE given.key = {} AND CAST(given.value AS TEXT) = {}) "
-        "ELSE 0 END"
-    ).format
-
-    names_entity = (
-        "CASE WHEN json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_tree(r.body, '$.entities') "
-        "WHERE type = 'text' AND value = {}) ELSE 0 END"
-    )
-
-    def inside(self, *names: str) -> str:
-        return f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
-
-    def listed(self, values: Iterable[Any]) -> str:
-        return json.dumps(list(values))
-
-    def glob(self, pattern: str) -> str:
-        return pattern
-
-    def make_fresh_tallies(self, session: Session) -> None:
-        session.run("DROP TABLE IF EXISTS temp.fresh")
-        for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
-            session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
-
-    def insert_many(
-        self,
-        session: Session,
-        table: str,
-        columns: Mapping[str, str],
-        rows: Iterable[Values],
-        also: str,
-    ) -> None:
-        marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
-        session.connection.executemany(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
-        )
-
-
-SQLITE: Final = SqliteDialect()
-
-# In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
-# before it had drawn.
-NUMBER_NAME: Final = "number of the last transaction"
-NUMBER_MAX: Final = 2**30 - 1
-_EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
-
-
-def draw_number(connection: apsw.Connection) -> None:
-    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept,
-    and only once: a second one would follow a number that no file ever had.
-    """
-    number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
-    connection.execute(
-        "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
-        f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)",
-        (NUMBER_NAME, _EIGHT_BYTES | number),
-    )
-
-
-# Another one after every transaction.
-LAST_NUMBER: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{NUMBER_NAME}'"
-
+from hardwon.store.base import Pool
+from hardwon.store.sqlite.statements import SqliteSession
 
 # --- errors ---
 
@@ -176,10 +55,6 @@ _DISK_REFUSED: Final = frozenset(
 
 # The file has less in it than it says.
 CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
-
-
-def is_cut_off(error: apsw.IOError) -> bool:
-    return getattr(error, "extendedresult", 0) in CUT_OFF
 
 
 ERRORS: Final = (apsw.Error, UnicodeDecodeError)
@@ -332,7 +207,7 @@ class OpenFile:
         self,
         path: Path,
         connect: Callable[[], apsw.Connection],
-        is_sound: Callable[[apsw.Connection], bool],
+        is_sound: Callable[[SqliteSession], bool],
         owner: object,
     ) -> None:
         self._path = path
@@ -342,10 +217,10 @@ class OpenFile:
         self._left = False
         self.pool = Pool(
             str(path),
-            self._connection,
+            self._session,
             is_sound=is_sound,
-            close=apsw.Connection.close,
-            rest=apsw.Connection.release_memory,
+            close=lambda session: session.connection.close(),
+            rest=lambda session: session.connection.release_memory(),
             connections_max=limits.CONNECTIONS_MAX,
         )
         _close_forgotten()
@@ -359,13 +234,13 @@ class OpenFile:
         with _turn:
             self._presence, self._held_in = hold(self._path), os.getpid()
 
-    def _connection(self) -> apsw.Connection:
-        connection = self._connect()
+    def _session(self) -> SqliteSession:
+        session = SqliteSession(self._connect())
         with _turn:
             # forked since: what the parent holds ends with it
             if self._held_in not in (-1, os.getpid()) and not self._left:
                 self.hold()
-        return connection
+        return session
 
     def _release(self) -> int | None:
         mine = self._held_in == os.getpid()

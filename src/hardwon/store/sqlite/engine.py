@@ -1,6 +1,4 @@
-"""One write transaction on a SQLite file.
-
-A memory in one SQLite file that several processes share.
+"""A memory in one SQLite file that several processes share.
 
 WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN
 IMMEDIATE, which never fails half-way the way a read that turns into a write does. `secure_delete`,
@@ -12,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +20,7 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
-from hardwon.outside import files, own_files
+from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Event
@@ -37,7 +35,6 @@ from hardwon.store.base import (
     add_tallies,
     count_differing,
     listeners,
-    taught_by,
 )
 from hardwon.store.query import (
     SESSION_KEYS,
@@ -51,17 +48,10 @@ from hardwon.store.query import (
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
-from hardwon.store.sqlite.connection import (
-    ERRORS,
-    LAST_NUMBER,
-    SQLITE,
-    OpenFile,
-    SqliteSession,
-    draw_number,
-    translated,
-)
+from hardwon.store.sqlite.connection import ERRORS, OpenFile, translated
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
+    TokenFile,
     back_up,
     be_patient,
     check_contents,
@@ -78,10 +68,14 @@ from hardwon.store.sqlite.file import (
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.words import (
+from hardwon.store.sqlite.statements import (
+    LAST_NUMBER,
     PROJECTS,
+    SQLITE,
     VOUCHED,
+    SqliteSession,
     WordIndex,
+    draw_number,
     index_name,
     indexes_in,
     mark_of_source,
@@ -98,6 +92,8 @@ _DERIVED: Final = (
     "helped",
     "hindered",
 )
+# Where the names of a record are kept, by the field of its row.
+_NAMES: Final = {"record_tag": "tags", "record_file": "files", "record_key": "keys"}
 
 
 class SqliteWriter(Writer):
@@ -105,14 +101,14 @@ class SqliteWriter(Writer):
     connection, because every record passes there.
     """
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        super().__init__(SqliteSession(connection), SQLITE)
-        self._connection = connection
-        self._relaxed: str | None = None  # the project
-        self._changes_before = connection.total_changes()
+    dialect = SQLITE
+    session: SqliteSession
+    relaxed: str | None = None  # the project
+    has_changed = False
 
     def append(self, rows: Sequence[Row]) -> Appended:
-        first, something_forgotten, has_tree = self._connection.execute(
+        connection = self.session.connection
+        first, something_forgotten, has_tree = connection.execute(
             # The number of a fix is its id in the tables of fix history, and no id is given out
             # twice.
             "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE "
@@ -124,44 +120,43 @@ class SqliteWriter(Writer):
         others: list[Row] = []
         if something_forgotten and rows:
             given = rows[0].project_id, SQLITE.listed(row.id for row in rows)
-            gone = {found for (found,) in self._connection.execute(SQLITE.forgotten, given)}
+            gone = {found for (found,) in connection.execute(SQLITE.forgotten, given)}
             others = [row for row in rows if row.id in gone]
             rows = [row for row in rows if row.id not in gone]
         numbered = list(enumerate(rows, first))
-        before = self._connection.total_changes()
-        self._connection.executemany(
+        before = connection.total_changes()
+        connection.executemany(
             f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
             "ON CONFLICT (project_id, id) DO NOTHING",
             [(seq, *row[:ROW_FIELDS]) for seq, row in numbered],
         )
         # some id was there already, or twice among these
-        if self._connection.total_changes() - before < len(rows):
+        if connection.total_changes() - before < len(rows):
             sql = "SELECT seq FROM record WHERE seq >= ?"
-            new = {seq for (seq,) in self._connection.execute(sql, (first,))}
+            new = {seq for (seq,) in connection.execute(sql, (first,))}
             others += [row for seq, row in numbered if seq not in new]
             numbered = [(seq, row) for seq, row in numbered if seq in new]
         if others:
             self._tell_apart(others, result)
         if numbered:
-            WordIndex(self._connection, numbered[0][1].project_id).add(numbered)
-        named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
-        if named:
-            self._insert_names(named)
-        add_tallies(self.session, self.dialect, taught_by([row for _, row in numbered]))
-        for listener in listeners(self.session, {row.kind for _, row in numbered}):
-            listener.on_append(numbered)
+            self._index(numbered)
+            add_tallies(self.session, SQLITE, [row.taught for _, row in numbered if row.taught])
+        if kinds := {row.kind for _, row in numbered if row.record}:
+            for listener in listeners(self.session, kinds):
+                listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
         return result
 
-    def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
-        for table, names in (
-            ("record_tag", "tags"),
-            ("record_file", "files"),
-            ("record_key", "keys"),
-        ):
-            self._connection.executemany(
+    def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
+        """The words and the names that rows, with their numbers, are found by."""
+        WordIndex(self.session, rows[0][1].project_id).add(
+            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows]
+        )
+        named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
+        for table, names in _NAMES.items() if named else ():
+            self.session.run_many(
                 f"INSERT INTO {table} VALUES (?, ?, ?)",
-                [(seq, name, row.project_id) for seq, row in rows for name in getattr(row, names)],
+                [(seq, name, row.project_id) for seq, row in named for name in getattr(row, names)],
             )
 
     def _listeners(self, kinds: Iterable[str]) -> list[Listener]:
@@ -170,20 +165,19 @@ class SqliteWriter(Writer):
     def _rewrite(self, seq: int, row: Row) -> None:
         self._drop_derived(row.project_id, seq)
         changes = ", ".join(f"{name} = ?" for name in _DERIVED)
-        self._connection.execute(
+        self.session.run(
             f"UPDATE record SET {changes} WHERE seq = ?",
             (*(getattr(row, name) for name in _DERIVED), seq),
         )
-        WordIndex(self._connection, row.project_id).add([(seq, row)])
-        self._insert_names([(seq, row)])
+        self._index([(seq, row)])
 
     def replace(self, row: Row) -> None:
         # To take words out of the index for good costs a hundred times as much as to mark them as
         # gone. What is packed away stays in the file anyway; where something is erased later, the
         # whole index is made anew.
-        if self._relaxed is None:
-            self._relaxed = row.project_id
-            WordIndex(self._connection, row.project_id).delete_securely(0)
+        if self.relaxed is None:
+            self.relaxed = row.project_id
+            WordIndex(self.session, row.project_id).set("secure-delete", 0)
             self.set_state(row.project_id, _RELAXED, 1)
         super().replace(row)
 
@@ -196,50 +190,39 @@ class SqliteWriter(Writer):
         credited: tuple[int, int],
     ) -> None:
         super().set_standing(project, record_id, status, validation, credited)
-        index = WordIndex(self._connection, project)
         sql = "SELECT seq, author FROM record WHERE project_id = ? AND id = ?"
-        for seq, author in index.select(sql, (project, record_id)):
-            index.mark(seq, marks_of(author, status))
+        for seq, author in self.session.select(sql, (project, record_id)):
+            WordIndex(self.session, project).mark(seq, marks_of(author, status))
 
     def _drop_derived(self, project: str, seq: int) -> None:
-        WordIndex(self._connection, project).remove(seq)
-        for table in ("record_tag", "record_file", "record_key"):
-            self._connection.execute(f"DELETE FROM {table} WHERE seq = ?", (seq,))
+        WordIndex(self.session, project).remove(seq)
+        for table in _NAMES:
+            self.session.run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:
-        vectors.drop(self.session, project, seq)
+        # its row number may be another's next
+        if self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,)):
+            vectors.next_generation(self.session, project)
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
         if erased:
-            self._clean_index(WordIndex(self._connection, project))
+            self.clean_index(WordIndex(self.session, project))
         return erased
 
-    def clean_indexes(self) -> None:
-        """Makes the search indexes anew that have words of what was packed away or erased."""
-        for index in indexes_in(self._connection):
-            self._clean_index(index)
-
-    def _clean_index(self, index: WordIndex) -> None:
+    def clean_index(self, index: WordIndex) -> None:
+        """Makes a search index anew that has words of what was packed away or erased."""
         if self.state(index.project, _RELAXED) or index.remembers_erased():
             index.rebuild()
             self.set_state(index.project, _RELAXED, 0)
 
-    def finish(self) -> None:
-        """Before it is kept."""
-        if self._relaxed is not None:
-            WordIndex(self._connection, self._relaxed).delete_securely(1)
-        if self._connection.total_changes() != self._changes_before:
-            draw_number(self._connection)
-
-    def count_as_changed(self) -> None:
-        """Draws a number in any case, for what changes the file after this transaction without
-        one.
-        """
-        self._changes_before = -1
-
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        vectors.set_embedder(self.session, project, name, dimension)
+        if self.embedder(project) != (name, dimension):
+            self.session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
+            vectors.next_generation(self.session, project)
+            self.session.run(
+                "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
+            )
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         vectors.keep(self.session, project, vectors_of)
@@ -282,7 +265,7 @@ _HAS_SESSIONS: Final = f"SELECT 1 FROM record_key WHERE project_id = ? AND {SESS
 
 
 def _best_matching(
-    connection: apsw.Connection,
+    session: SqliteSession,
     project: str,
     counted: _Counted,
     terms: Sequence[str],
@@ -315,7 +298,7 @@ def _best_matching(
         first = ("",)
     found: list[Scored] = []
     for which in first:
-        matched: list[Any] = connection.execute(matching + which, (match,)).fetchall()
+        matched: list[Any] = session.connection.execute(matching + which, (match,)).fetchall()
         if not which:
             matched.reverse()  # the newest first among those that are as good
             matched.sort(key=itemgetter(1), reverse=True)
@@ -328,7 +311,7 @@ def _best_matching(
             while end < last and matched[end][1] == matched[end - 1][1]:
                 end += 1
             seqs = ",".join([str(seq) for seq, _ in matched[start:end]])
-            for row in connection.execute(reading, (*values, f"[{seqs}]")):
+            for row in session.connection.execute(reading, (*values, f"[{seqs}]")):
                 each = found_of(row)
                 found.append((each, scores[each.seq]))
             start, size = end, 4 * size
@@ -339,7 +322,7 @@ def _best_matching(
 
 
 def _nearest(
-    connection: apsw.Connection,
+    session: SqliteSession,
     project: str,
     counted: _Counted,
     codes: vectors.Codes,
@@ -361,42 +344,30 @@ def _nearest(
         found: list[Scored] = []
         for start in range(0, len(near), limit):  # nearly always, all of the nearest pass
             cosines = dict(near[start : start + limit])
-            rows: list[Any] = connection.execute(sql, (*values, SQLITE.listed(cosines))).fetchall()
+            rows = session.select(sql, (*values, SQLITE.listed(cosines)))
             found += [(each, cosines[each.seq]) for each in map(found_of, rows)]
             if len(found) >= limit:
                 break
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
-    best = codes.nearest(connection, vector, limit)
+    best = codes.nearest(session.connection, vector, limit)
     found = passing(best)
     if len(found) < limit and best and best[-1][1] > vectors.COSINE_MIN:
         # Too few of the nearest pass: the nearest of all that do.
-        all_passing = connection.execute(f"SELECT r.seq FROM record r WHERE {where}", values)
-        found = passing(codes.nearest(connection, vector, limit, [seq for (seq,) in all_passing]))
+        all_passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
+        among = [seq for (seq,) in all_passing]
+        found = passing(codes.nearest(session.connection, vector, limit, among))
     return found
 
 
-def _is_sound(connection: apsw.Connection) -> bool:
-    """Whether a connection can be lent again; what it was in the middle of is taken back."""
+def _is_sound(session: SqliteSession) -> bool:
+    """Whether it can be lent again; what it was in the middle of is taken back."""
     try:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        if session.connection.in_transaction:
+            session.connection.execute("ROLLBACK")
     except apsw.Error:  # it may be closed already
         return False
     return True
-
-
-def _clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
-    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on
-    to remember what it was about to write, and would write it with the next one: words of records
-    that nobody has. So the connection reads the schema anew, which has FTS5 begin anew. It stays
-    open: on a full disk there may be no room to open another.
-    """
-    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
-        try:
-            connection.execute("PRAGMA writable_schema = RESET").fetchall()
-        except apsw.Error:
-            connection.close()
 
 
 class SqliteStore(Store):
@@ -426,20 +397,20 @@ class SqliteStore(Store):
                 refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
             files.sweep(path.parent)
-        self._file = OpenFile(
-            path, partial(connect, path, bytes_max, busy_timeout_ms), _is_sound, self
-        )
+        opening = partial(connect, path, bytes_max, busy_timeout_ms)
+        self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
         with ExitStack() as on_failure:
             # nobody else can: or else this process would seem to have it open for good
             on_failure.callback(self.close)
-            with self._connected() as connection:
+            with self._connected() as session:
+                connection = session.connection
                 self._has_log = connection.pragma("journal_mode") == "wal"
                 if self._has_log:
                     self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
                     upgrade(connection, path, progress)
-                refuse_strange_triggers(connection, path)
+                refuse_strange_triggers(session, path)
                 self._warn_when_nearly_full(connection)
             on_failure.pop_all()
 
@@ -448,23 +419,23 @@ class SqliteStore(Store):
         return str(self._path)
 
     @contextmanager
-    def _connected(self) -> Iterator[apsw.Connection]:
+    def _connected(self) -> Iterator[SqliteSession]:
         try:
-            connection = self._pool.borrow()
+            session = self._pool.borrow()
             try:
-                yield connection
-            except apsw.Error as error:
-                _clear_after(error, connection)
+                yield session
+            except apsw.BusyError:
+                raise
+            except apsw.Error:
+                session.begin_anew()
                 raise
             finally:
-                self._pool.give_back(connection)
+                self._pool.give_back(session)
         except ERRORS as error:
             raise translated(error, self._path) from error
 
-    @contextmanager
-    def read(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
-        with self._connected() as connection:
-            yield SqliteSession(connection)
+    def read(self, project: str) -> AbstractContextManager[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
+        return self._connected()
 
     @contextmanager
     def snapshot(self, project: str) -> Iterator[SqliteSession]:
@@ -485,18 +456,22 @@ class SqliteStore(Store):
                     f"another thread of this process was writing to {self._path} for too long; "
                     "try again"
                 )
-            with self._connected() as connection:
+            with self._connected() as session:
+                connection = session.connection
                 if not self._has_log:
                     # a backup that was opened as it is stays one file, byte for byte, until now
                     connection.execute("PRAGMA journal_mode = WAL").fetchall()
                     self._file.hold()
                     self._has_log = True
                 connection.execute("BEGIN IMMEDIATE")
-                writer = SqliteWriter(connection)
-                undos = writer.undos
+                writer = SqliteWriter(session)
+                undos, before = writer.undos, connection.total_changes()
                 try:
                     yield writer
-                    writer.finish()
+                    if writer.relaxed is not None:
+                        WordIndex(session, writer.relaxed).set("secure-delete", 1)
+                    if writer.has_changed or connection.total_changes() != before:
+                        draw_number(connection)
                     connection.execute("COMMIT")
                     undos = []
                 finally:
@@ -505,7 +480,9 @@ class SqliteStore(Store):
                     for undo in undos:
                         with suppress(OSError):
                             undo()
-                self._warn_when_nearly_full(connection)
+                self._writes += 1
+                if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
+                    self._warn_when_nearly_full(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
             # this thread's for good.
@@ -517,16 +494,11 @@ class SqliteStore(Store):
             self.finish_erasure()
 
     def tokens(self) -> TokenKeep:
-        from hardwon.store.tokens import TokenFile
-
         return TokenFile(self._path)
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
-        self._writes += 1
-        if self._warned or self._writes % _WRITES_BETWEEN_SIZE_CHECKS != 1:
-            return
         used = connection.pragma("page_count") * connection.pragma("page_size")
-        if used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
+        if not self._warned and used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
             self._warned = True
             warnings.warn(
                 f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. "
@@ -541,35 +513,35 @@ class SqliteStore(Store):
     def search(
         self, project: str, terms: Sequence[str], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
-        with self._connected() as connection:
-            counted, having = self._count_words(connection, project, terms)
+        with self._connected() as session:
+            counted, having = self._count_words(session, project, terms)
             if not having:
                 return []
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
-                best = partial(_best_matching, connection, project, counted, chosen, filters, limit)
+                best = partial(_best_matching, session, project, counted, chosen, filters, limit)
                 if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []
 
     def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
-        with self._connected() as connection:
-            counted, having = self._count_words(connection, project, terms)
+        with self._connected() as session:
+            counted, having = self._count_words(session, project, terms)
             return Frequencies(counted.texts, 0, having)
 
     def _count_words(
-        self, connection: apsw.Connection, project: str, terms: Sequence[str]
+        self, session: SqliteSession, project: str, terms: Sequence[str]
     ) -> tuple[_Counted, dict[str, int]]:
         """What is known, and how many records have each term; of none where there are no records.
         Counted again after every transaction, so that the same records always give the same; in a
         large memory, how many have a term only once there are a tenth more or less of them.
         """
         counted = self._words.get(project)
-        number = connection.execute(LAST_NUMBER).get or 0
+        number = session.connection.execute(LAST_NUMBER).get or 0
         if counted is None or counted.number != number:
-            index, session = WordIndex(connection, project), SqliteSession(connection)
+            index = WordIndex(session, project)
             sources = index.sources() if index.exists else {}
             texts = sum(sources.values())
             columns = found_columns(
@@ -599,36 +571,28 @@ class SqliteStore(Store):
         having = {}
         for term in terms if counted.sources else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = WordIndex(connection, project).having(term) if count is None else count
+            having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
 
     def projects(self) -> list[str]:
-        with self._connected() as connection:
-            return [str(name) for (name,) in connection.execute(PROJECTS)]
+        with self._connected() as session:
+            return [str(name) for (name,) in session.select(PROJECTS)]
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
-        with self.snapshot(project) as session:
-            connection = session.connection
-            kept = embedder_of(session, project)
-            if kept is None:
-                return []
-            if not vectors.lacks_codes(connection, project):
-                codes = self._codes_of(project, kept)
-                counted, _ = self._count_words(connection, project, ())
-                return _nearest(connection, project, counted, codes, vector, filters, limit)
-        while self._add_codes(project):
-            pass
-        return self.nearest(project, vector, filters, limit)
-
-    def _add_codes(self, project: str) -> bool:
-        """To some vectors of an older version, and whether there are more."""
-        with self.write(project) as writer:
-            vectors.add_codes(writer.session, project)
-        with self._connected() as connection:
-            return vectors.lacks_codes(connection, project)
+        while True:
+            with self.snapshot(project) as session:
+                kept = embedder_of(session, project)
+                if kept is None:
+                    return []
+                if not vectors.lacks_codes(session, project):
+                    codes = self._codes_of(project, kept)
+                    counted, _ = self._count_words(session, project, ())
+                    return _nearest(session, project, counted, codes, vector, filters, limit)
+            with self.write(project) as writer:  # to some vectors of an older version
+                vectors.add_codes(writer.session, project)
 
     def _codes_of(self, project: str, kept: tuple[str, int]) -> vectors.Codes:
         """Of vectors of this embedder. Where those of several projects take too much room, the
@@ -651,13 +615,15 @@ class SqliteStore(Store):
     # --- the file ---
 
     def size_bytes(self) -> int:
-        with self._connected() as connection:
-            pages: int = connection.pragma("page_count") * connection.pragma("page_size")
+        with self._connected() as session:
+            pragma = session.connection.pragma
+            pages: int = pragma("page_count") * pragma("page_size")
         return pages + size_of(log_of(self._path))
 
     def finish_erasure(self) -> bool:
         files.sweep(self._path.parent)
-        with self._connected() as connection:
+        with self._connected() as session:
+            connection = session.connection
             connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
             try:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
@@ -676,15 +642,16 @@ class SqliteStore(Store):
 
     def shrink(self) -> None:
         with self.write("") as writer:
-            writer.clean_indexes()
-            writer.count_as_changed()  # VACUUM draws no number
-        with self._connected() as connection:
-            connection.execute("VACUUM").fetchall()
+            for index in indexes_in(writer.session):
+                writer.clean_index(index)
+            writer.has_changed = True  # VACUUM draws no number
+        with self._connected() as session:
+            session.run("VACUUM")
         self.finish_erasure()
 
     def backup(self, target: Path, progress: Progress | None) -> str:
         for written in (target, checksum_file(target)):
-            own_files.refuse("path", written, self._path, "copy.db")
+            files.refuse_own("path", written, self._path, "copy.db")
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:

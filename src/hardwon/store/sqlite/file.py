@@ -11,13 +11,14 @@ import hashlib
 import logging
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import apsw
 
@@ -33,14 +34,7 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount, terms_of
 from hardwon.store.query import is_whole, original_of
-from hardwon.store.sqlite.connection import (
-    CUT_OFF,
-    SQLITE,
-    SqliteSession,
-    draw_number,
-    is_cut_off,
-    storage_errors,
-)
+from hardwon.store.sqlite.connection import CUT_OFF, storage_errors
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
@@ -48,8 +42,15 @@ from hardwon.store.sqlite.migrations import (
     SCHEMA_VERSION,
     WORDS_SINCE,
 )
-from hardwon.store.sqlite.words import NAME, indexes_in, marks_of
-from hardwon.store.types import Finding, Progress, Stored
+from hardwon.store.sqlite.statements import (
+    NAME,
+    SQLITE,
+    SqliteSession,
+    draw_number,
+    indexes_in,
+    marks_of,
+)
+from hardwon.store.types import Finding, Progress, Stored, TokenKeep, TokenRow
 
 # --- health ---
 
@@ -243,10 +244,14 @@ def size_of(path: Path) -> int:
         return 0
 
 
+class _OtherProgramError(ForeignFileError):
+    """A database that we have no business with, rather than the ruins of a memory."""
+
+
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
     """The file's format."""
     if connection.pragma("application_id") != APPLICATION_ID:
-        raise ForeignFileError(
+        raise _OtherProgramError(
             f"{path} is a SQLite database of another program. It was left as it is: choose another "
             f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
@@ -278,7 +283,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     try:
         if begun:
             connection.execute("BEGIN")
-        for index in indexes_in(connection):
+        for index in indexes_in(SqliteSession(connection)):
             if index.exists:
                 index.look_again()
         found = [
@@ -296,7 +301,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         return [str(error)]
     except apsw.IOError as error:
-        if not is_cut_off(error):
+        if getattr(error, "extendedresult", 0) not in CUT_OFF:
             raise
         return [str(error)]
     finally:
@@ -367,9 +372,9 @@ def migrate(
             for script in MIGRATIONS[version:SCHEMA_VERSION]:
                 connection.execute(script).fetchall()
             if version < KNOWLEDGE_SINCE:
-                _derive_knowledge(connection)
+                _derive_knowledge(SqliteSession(connection))
             if version < WORDS_SINCE:
-                _index_anew(connection, progress)
+                _index_anew(SqliteSession(connection), progress)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", SCHEMA_VERSION)
             draw_number(connection)
@@ -413,44 +418,41 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
         )
 
 
-def _derive_knowledge(connection: apsw.Connection) -> None:
+def _derive_knowledge(session: SqliteSession) -> None:
     """For a file written by a version that learned otherwise, or not at all: exact keys and tallies
     of every record.
     """
-    connection.execute("DELETE FROM record_key")
-    for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
-        recount(SqliteSession(connection), SQLITE, str(project))
+    session.run("DELETE FROM record_key")
+    for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
+        recount(session, SQLITE, str(project))
     sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"
-    for seq, project, *stored in connection.execute(sql):
-        try:
+    for seq, project, *stored in session.each(sql):
+        with suppress(DamagedError):
             keys = keys_of(original_of(Stored(*stored)))
-        except DamagedError:
-            continue
-        for key in keys:
-            connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, project))
-    for listener in listeners(SqliteSession(connection)):
+            session.run_many(
+                "INSERT INTO record_key VALUES (?, ?, ?)", [(seq, key, project) for key in keys]
+            )
+    for listener in listeners(session):
         listener.rebuild(None)
 
 
-def _index_anew(connection: apsw.Connection, progress: Progress | None) -> None:
+def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
     """For a file of a version that indexed words otherwise."""
-    count: int = connection.execute("SELECT count(*) FROM record").get
-    done = 0
-    for index in indexes_in(connection):
+    count, done = int(session.value("SELECT count(*) FROM record")), 0
+    for index in indexes_in(session):
         sql = (
             "SELECT r.seq, r.author, r.status, r.id, r.kind, r.at_us, r.body, r.digest, "
             "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq"
         )
-        rows = connection.execute(sql, (index.project,))
+        rows = session.each(sql, (index.project,))
         while batch := list(islice(rows, limits.BATCH_ROWS)):
-            index.add_texts(_text_of(*row) for row in batch)
+            index.add(
+                (seq, terms_of(Stored(*columns)), marks_of(author, status))
+                for seq, author, status, *columns in batch
+            )
             done += len(batch)
             if progress:
                 progress(done, count)
-
-
-def _text_of(seq: int, author: str, status: str, *columns: Any) -> tuple[int, str, str]:
-    return seq, terms_of(Stored(*columns)), marks_of(author, status)
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -468,9 +470,9 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 _ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
 
 
-def refuse_strange_triggers(connection: apsw.Connection, path: Path) -> None:
+def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:
     """Refuses a memory that would do something else than it is told."""
-    found = connection.execute(
+    found = session.select(
         "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
     )
     acting = [(name, " ".join(sql.split())) for name, sql in found]
@@ -595,9 +597,9 @@ def restore(
                 raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
             try:
                 inspect_before_opening(target)
+            except _OtherProgramError:
+                raise
             except (DamagedError, ForeignFileError):
-                if _is_of_another_program(target):
-                    raise
                 # before the name is free: whoever comes next would find nothing, and begin anew
                 _begin_log(staged, target)
                 # The log goes first: a log left beside a database that it does not belong to would
@@ -641,23 +643,6 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
             raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
 
 
-def _is_of_another_program(path: Path) -> bool:
-    """Whether this is a database we have no business with, rather than the ruins of a memory."""
-    with storage_errors(path):
-        try:
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                return bool(
-                    path.stat().st_size >= _PAGE_BYTES
-                    and connection.pragma("application_id") != APPLICATION_ID
-                )
-        except (apsw.NotADBError, apsw.CorruptError):
-            return False
-        except apsw.IOError as error:
-            if not is_cut_off(error):
-                raise
-            return False
-
-
 def _begin_log(staged: Path, target: Path) -> None:
     """Makes a copy ready to be the memory."""
     with storage_errors(target), closing(connect(staged)) as connection:
@@ -681,3 +666,71 @@ def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | 
                 if progress:
                     progress(switch.page_count - switch.remaining, switch.page_count)
         live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+# --- tokens ---
+
+_TOKENS_ID: Final = 0x48574E54  # "HWNT"
+_TOKENS: Final = f"""
+PRAGMA application_id = {_TOKENS_ID};
+CREATE TABLE token (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    scope TEXT NOT NULL,
+    projects TEXT,
+    created_us INTEGER NOT NULL,
+    expires_us INTEGER,
+    revoked_us INTEGER
+) STRICT, WITHOUT ROWID;
+"""
+
+
+class TokenFile(TokenKeep):
+    """The tokens of one memory, in a file of their own beside it, made with the first of them: a
+    backup of the memory does not hold them, and restoring one brings no revoked token back. Never a
+    token itself, only its digest.
+    """
+
+    def __init__(self, memory_file: Path) -> None:
+        self._path = memory_file.with_suffix(".tokens.db")
+        self._lock = threading.Lock()
+        self._connection: apsw.Connection | None = None
+
+    def close(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def add(self, token: TokenRow, ended_before_us: int) -> int:
+        create_if_missing(
+            self._path, lambda new: new.execute(f"BEGIN; {_TOKENS} COMMIT").fetchall()
+        )
+        return super().add(token, ended_before_us)
+
+    @contextmanager
+    def _transaction(self, *, writing: bool = False) -> Iterator[SqliteSession]:  # noqa: ARG002  # both are a savepoint
+        """On the connection, which one thread uses at a time. Where there is no file yet, it is as
+        if there were an empty one.
+        """
+        with self._lock, storage_errors(self._path):
+            if self._connection is None and self._path.exists():
+                self._open()
+            connection = self._connection or apsw.Connection(":memory:")
+            if self._connection is None:
+                connection.execute(_TOKENS).fetchall()
+            with connection:
+                yield SqliteSession(connection)
+
+    def _open(self) -> None:
+        connection = connect(self._path)
+        # There is no log: a commit takes its journal's name away. Were that not synced, a power cut
+        # would bring the journal back, and with it the token that was revoked.
+        connection.execute("PRAGMA synchronous = EXTRA").fetchall()
+        if connection.pragma("application_id") != _TOKENS_ID:
+            connection.close()
+            raise ForeignFileError(
+                f"{self._path} does not hold tokens: move it elsewhere, its name is taken"
+            )
+        self._connection = connection

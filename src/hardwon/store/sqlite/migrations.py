@@ -6,7 +6,7 @@ record       one row per record. `body` is the record's JSON and the truth; `dig
              JSON. `status`, `validation`, `helped` and `hindered` are what the record's events add
              up to (`validation` NULL: nothing changed since it was written).
 record_text  the search terms of each record, under the same row number, and its marks
-             (`store.sqlite.words`).
+             (`store.sqlite.statements`).
 words_…      the index of these terms: an FTS5 table, and a view of what it indexes, for each project.
 record_tag, record_file   for the filters `tag` and `path`.
 event        what happened to records after they were created; `forgotten` events are the

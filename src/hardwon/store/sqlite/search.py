@@ -30,9 +30,10 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.store.query import embedder_of
+from hardwon.first_use import Later
 from hardwon.store.types import Session
 
+np: Any = Later("numpy")
 COSINE_MIN: Final = 0.05  # less than that has nothing to do with the question
 
 _NUMBER_BYTES: Final = 4
@@ -90,8 +91,6 @@ class Codes:
         """Row numbers and cosines of the nearest, best first: as many as are wanted, and some more.
         `among`: of these alone. The connection is in a transaction: everything is of one moment.
         """
-        import numpy as np
-
         asked = np.asarray(vector, dtype=np.float32)
         blocks, apart, turned = self._sifted(connection, asked, among)
         if not len(apart) or not asked.any():
@@ -130,8 +129,6 @@ class Codes:
         """Codes; in how many bits each differs from the question's; the numbers of the question that
         bits are compared with.
         """
-        import numpy as np
-
         turned = _turned(asked[None, :])[0]
         code = np.packbits(turned >= 0).view(np.uint64)
         inside = None if among is None else np.asarray(among, dtype=np.int64)
@@ -157,8 +154,6 @@ class Codes:
 
     def _compared(self, connection: apsw.Connection, seqs: Any, asked: Any) -> dict[int, float]:
         """Exact cosines by row numbers, as far as they are in the file."""
-        import numpy as np
-
         sql = "SELECT seq, vector FROM record_vector WHERE seq IN (SELECT value FROM json_each(?))"
         wanted = f"[{','.join(map(str, np.sort(seqs).tolist()))}]"
         rows: list[Any] = connection.execute(sql, (wanted,)).fetchall()
@@ -190,8 +185,6 @@ class Codes:
 
     def _read(self, connection: apsw.Connection, last: int) -> Iterator[tuple[int, Block]]:
         """The codes after a number, with the number of the last in each block."""
-        import numpy as np
-
         sql = (
             "SELECT number, seq, code FROM record_vector WHERE project_id = ? AND number > ? "
             f"ORDER BY number LIMIT {_BLOCK_ROWS}"
@@ -219,8 +212,6 @@ def _bytes_of(kept: _Kept) -> int:
 
 
 def _joined(blocks: Sequence[Block]) -> Block:
-    import numpy as np
-
     return Block(
         np.concatenate([block.seqs for block in blocks]),
         np.concatenate([block.words for block in blocks], axis=1),
@@ -229,8 +220,6 @@ def _joined(blocks: Sequence[Block]) -> Block:
 
 def _bits_apart(words: Any, code: Any) -> Any:
     """In how many bits each code differs from this one."""
-    import numpy as np
-
     apart = np.zeros(words.shape[1], dtype=np.uint16)
     # Made once: to get new memory for each word takes as long as to count.
     different, counted = np.empty_like(words[0]), np.empty(len(apart), dtype=np.uint8)
@@ -245,8 +234,6 @@ def _estimated(blocks: Sequence[Block], places: Any, turned: Any) -> tuple[Any, 
     """Row numbers of the codes at these places, counted through all blocks, and what their bits tell
     of the cosines. Of too many that are equally near, the newest.
     """
-    import numpy as np
-
     places = places[-limits.VECTOR_CODES_SIFTED_MAX :]
     ends = np.cumsum([len(block.seqs) for block in blocks])
     parts = np.split(places, np.searchsorted(places, ends[:-1]))
@@ -264,8 +251,6 @@ def _estimated(blocks: Sequence[Block], places: Any, turned: Any) -> tuple[Any, 
 
 def cosines_of(matrix: Any, vector: Sequence[float]) -> Any:
     """Of every row with the vector, all of length 1."""
-    import numpy as np
-
     # Not `@`: that shares the work among threads, and on a busy machine waits for them fifty times
     # as long as this takes.
     return np.einsum("ij,j->i", matrix, np.asarray(vector, dtype=np.float32))
@@ -298,8 +283,6 @@ def _size_of(dimension: int) -> int:
 @cache
 def _signs(size: int) -> Any:
     """Random, and the same for ever: codes are kept in files."""
-    import numpy as np
-
     drawn = np.frombuffer(shake_256(b"hardwon").digest(_TURNS * size // 8), dtype=np.uint8)
     return np.unpackbits(drawn).reshape(_TURNS, size).astype(np.float32) * 2 - 1
 
@@ -308,8 +291,6 @@ def _turned(vectors: Any) -> Any:
     """Rows of as many numbers as a code has bits: the vectors in a space that is turned at random,
     by Hadamard's transform (which needs no matrix) of numbers whose signs are shuffled.
     """
-    import numpy as np
-
     count, dimension = vectors.shape
     size = _size_of(dimension)
     turned = np.zeros((size, count), dtype=np.float32)
@@ -327,8 +308,6 @@ def _turned(vectors: Any) -> Any:
 
 
 def _codes_of(blobs: Sequence[bytes]) -> list[bytes]:
-    import numpy as np
-
     rows = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1)
     return [code.tobytes() for code in np.packbits(_turned(rows) >= 0, axis=1)]
 
@@ -338,18 +317,12 @@ def _codes_of(blobs: Sequence[bytes]) -> list[bytes]:
 _GENERATION: Final = "generation of vectors"
 
 
-def _next_generation(session: Session, project: str) -> None:
+def next_generation(session: Session, project: str) -> None:
     """Whoever keeps codes in memory must read them anew."""
     session.run(
         "INSERT INTO state VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET value = value + 1",
         (project, _GENERATION),
     )
-
-
-def drop(session: Session, project: str, seq: int) -> None:
-    """Removes the vector of a record that goes; its row number may be another's next."""
-    if session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,)):
-        _next_generation(session, project)
 
 
 def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
@@ -368,7 +341,7 @@ def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -
             for record_id, blob in some
         ]
         if any(others):
-            _next_generation(session, project)
+            next_generation(session, project)
         session.run_many(
             "INSERT INTO record_vector (seq, project_id, vector, number, code) "
             f"SELECT seq, project_id, ?3, {_NEXT_NUMBER}, ?4 FROM record "
@@ -388,9 +361,9 @@ _NEXT_NUMBER: Final = (
 _WITHOUT_CODE: Final = "FROM record_vector WHERE project_id = ?1 AND number IS NULL LIMIT ?2"
 
 
-def lacks_codes(connection: apsw.Connection, project: str) -> bool:
+def lacks_codes(session: Session, project: str) -> bool:
     """Whether there are vectors that a version before 0.12 kept."""
-    return connection.execute(f"SELECT 1 {_WITHOUT_CODE}", (project, 1)).get is not None
+    return session.first(f"SELECT 1 {_WITHOUT_CODE}", (project, 1)) is not None
 
 
 def add_codes(session: Session, project: str) -> None:
@@ -403,13 +376,3 @@ def add_codes(session: Session, project: str) -> None:
             for (seq, _), code in zip(rows, _codes_of([blob for _, blob in rows]), strict=True)
         ],
     )
-
-
-def set_embedder(session: Session, project: str, name: str, dimension: int) -> None:
-    """Vectors of another embedder go: two embedders' vectors must never be compared."""
-    if embedder_of(session, project) != (name, dimension):
-        session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-        _next_generation(session, project)
-        session.run(
-            "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
-        )

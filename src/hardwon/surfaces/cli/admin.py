@@ -24,11 +24,11 @@ from hardwon.errors import (
     PlaceError,
     UnknownTokenError,
 )
-from hardwon.memory import Memory, known
-from hardwon.memory.places import find_place, memory_exists
+from hardwon.memory import Memory
+from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
-from hardwon.outside.git import IN_INDEX, in_index
+from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
 from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
@@ -87,7 +87,7 @@ def init(
     with _opened(named) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not named.memory:
-            files.hide_from_git(Path(FOLDER_NAME))
+            files.hide_from_git(_folder())
         root = str(planted.root) if planted else None
         place = {"location": memory.location, "project": memory.project}
     shown = {"memory": without_password(named.memory or ""), "project": named.project}
@@ -96,8 +96,7 @@ def init(
     lines = [
         f"{state}: {place['location']}, project {place['project']}",
         *([f"its files: {root}"] if root else []),
-        f'to keep something:          hardwon{options} remember "what happened" --outcome failure '
-        "--tool code_interpreter --error-type runtime",
+        f'to keep something:          hardwon{options} remember "what happened"',
         f'to find it again:           hardwon{options} recall "what it is about"',
         f"to record what you run:     hardwon{options} run -- COMMAND",
         f'before the next attempt:    hardwon{options} context "what is to be done"',
@@ -105,10 +104,18 @@ def init(
     return Output({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
+def _folder() -> Path:
+    """Where a memory is made that nobody named: here; at the root of a linked worktree, where all
+    worktrees find it.
+    """
+    here = Path.cwd()
+    return (Repository(here).home if repository_root(here) == here else here) / FOLDER_NAME
+
+
 @contextmanager
 def _opened(named: Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
-    folder = Path(FOLDER_NAME)
+    folder = _folder()
     makes_folder = not named.memory and not folder.is_dir()
     if makes_folder:
         files.make_folder(folder)
@@ -148,7 +155,7 @@ def trust(
         raise PlaceError(f"there is no memory in a file at {find_place(named.memory).location}")
     # opened by its name first: what is no memory is not trusted
     with Memory(path, named.project) as memory:
-        known.note(path)
+        note(path)
         came = [each for each in memory.tokens.all() if each.state(memory.care.now()) == "active"]
         for each in () if tokens else came:
             memory.tokens.revoke(each.id)
@@ -605,6 +612,11 @@ def _reach(user: str, project: str | None, access: str) -> str:
     )
 
 
+Tools = Annotated[
+    Literal["few", "all"],
+    typer.Option(help="MCP: the few tools that an agent needs, or all there are."),
+]
+
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
@@ -651,6 +663,7 @@ def serve_(
     rate: Annotated[
         float, typer.Option(min=0.1, help="Requests of one caller per second.")
     ] = limits.REQUESTS_PER_S,
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")
     ] = False,
@@ -688,6 +701,7 @@ def serve_(
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             btb,
+            tools == "all",
         )
         gate = Gate(
             memory.care.in_project,
@@ -766,8 +780,12 @@ def serve_mcp(
         ),
     ] = None,
     scope: Annotated[Scope, typer.Option(help="How far the client may go.")] = "write",
+    tools: Tools = "few",
     btb: Annotated[
         bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether it could start: exit code 0 or 1.")
     ] = False,
 ) -> None:
     if author is not None:
@@ -776,6 +794,7 @@ def serve_mcp(
         ctx.meta["mcp"] = [
             *(["--author", author] if author else []),
             *(["--scope", scope] if scope != "write" else []),
+            *(["--tools", tools] if tools != "few" else []),
             *(["--btb"] if btb else []),
         ]
         return
@@ -785,8 +804,10 @@ def serve_mcp(
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
+    if check:
+        return
     with chosen(ctx).open(to_read=scope == "read") as memory:
-        serve_stdio(memory, author, scope, btb=btb)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
 
 add_group(
@@ -799,7 +820,8 @@ add_group(
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
     stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
-    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    is left alone, and the file is replaced whole or not at all. Nothing is written
+    that could not start (`--check`). The file is the project's where the client has one there;
     `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
     with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
     epilog=epilog_of(
@@ -842,7 +864,7 @@ def install(
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
-    changed = save and mcp_clients.write(known, path, name, words)
+    changed = save and mcp_clients.write(known, path, name, words, check=True)
     config = mcp_clients.snippet(known, name, words)
     value = {"client": client, "file": str(path), "command": words, "written": changed}
     state = "now" if changed else "already"
@@ -879,6 +901,32 @@ def remove(
     return Output({"client": client, "file": str(path), "removed": changed}, text)
 
 
+@command(
+    "hardwon skills export .claude/skills",
+    "hardwon skills export ~/.agents/skills --unverified --json",
+    words="skills export",
+    answers="`folder`, and the names of skills that were `written`, `unchanged` and `removed`.",
+    more="""What made errors go away, fixes that were verified, and rules, each with how often it worked and the records behind
+    it. Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. The names stay the same: files are
+    brought up to date, those of which nothing is left are taken away, and others are left alone. What is forgotten later goes
+    from the folder too.""",
+)
+def export_skills(
+    ctx: typer.Context,
+    folder: Annotated[str, typer.Argument(help="The folder of skills, such as .claude/skills.")],
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Also what nobody vouched for.")
+    ] = False,
+) -> Output:
+    """Write what has proved itself as Agent Skills (SKILL.md)."""
+    with chosen(ctx).open(to_read=True) as memory:
+        done = memory.skills.export(folder, unverified=unverified)
+    counts = (
+        f"{len(done.written)} written, {len(done.unchanged)} unchanged, {len(done.removed)} removed"
+    )
+    return Output(done, f"{done.folder}: {counts}")
+
+
 def _program(*, shared: bool) -> list[str]:
     """What starts this program: by its name in a file that others may get, by its place
     otherwise.
@@ -898,8 +946,9 @@ TimeRange = Literal["7d", "30d", "90d", "all"]
 
 
 @command(
-    "hardwon report report.html",
-    "hardwon report report.html --range all --yes --json",
+    "hardwon care report report.html",
+    "hardwon care report report.html --range all --yes --json",
+    words="care report",
     answers="`file`, `size_bytes`, `parts` (the titles of the views in it).",
     more="""What `hardwon serve` shows, of one project and one time: overview, map, fixes, episodes, and the lists that wait for
     a decision. The file opens in a browser without a network and without a server, and can be sent to others: it holds
@@ -917,13 +966,13 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
-    from hardwon.outside import files, own_files
+    from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web
 
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
-        replaced = own_files.target("file", path, memory.location, "report.html")
+        replaced = files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:

@@ -1,43 +1,44 @@
 """Outcomes that nobody has to report: `run` is a command between the memory's word of warning and
-the record of how it went; `hooks` lets git tell what a commit proves (docs/run.md), and Claude
-Code ask before it works and tell what came of it (docs/coding-agents.md).
+the record of how it went; `hooks` lets git tell what a commit proves (docs/run.md), and coding
+agents ask before they work and tell what came of it (docs/coding-agents.md).
 
 Nothing that the memory does, or fails to do, changes the run of a command or of a hook: it is told
 in one line on standard error.
 """
 
-import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeVar, get_args
+from typing import Annotated, Final, Literal, TypeVar
 
 import typer
 
 from hardwon import limits
-from hardwon.capture import agent_settings as claude_code
 from hardwon.capture import git_hooks
+from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.outside.git import Repository, last_commit, repository_root
 from hardwon.surfaces.cli.main import (
     FAILED,
+    DryRun,
     Output,
     add_group,
     chosen,
     command,
     complain,
     memory_options,
+    progress,
     settings_of,
     write,
 )
 from hardwon.surfaces.cli.views import counted
+from hardwon_cli import hook
 
 T = TypeVar("T")
 
@@ -146,40 +147,101 @@ class _OpenedMemory:
             return None
 
 
+# --- sessions ---
+
+
+@command(
+    "hardwon import claude-code",
+    "hardwon import codex ~/.codex/sessions/2026 --dry-run",
+    "hardwon import otlp traces.jsonl --json",
+    words="import",
+    answers="""`files`, `sessions`, of these `elsewhere` (of another repository) and `recorded` (by hooks, here); `read`
+    (pieces of work), of these `added`, `present` (already), `changed` (since they were brought in: those stay as they are
+    here) and `forgotten` (here, and stay so); `passed_over` (lines that are no JSON), `dry_run`.""",
+    more="""Without a path, the sessions of `claude-code` are looked for in `~/.claude/projects`, those of `codex` in
+    `~/.codex/sessions`; `otlp` takes a file of OpenTelemetry's JSON, or a folder of them. Only sessions of the repository that
+    you are in are brought in; `--everywhere` takes all. [coding-agents.md](coding-agents.md#sessions-that-are-there-already)
+    says what becomes of them. It may be interrupted and repeated.""",
+)
+def import_(
+    ctx: typer.Context,
+    form: Annotated[
+        Literal["claude-code", "codex", "otlp"],
+        typer.Argument(metavar="FORMAT", help="claude-code, codex or otlp."),
+    ],
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file, or a folder of them.", show_default="where the agent keeps them"
+        ),
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Also sessions of other repositories.")
+    ] = False,
+    dry_run: DryRun = False,
+) -> Output:
+    """Take in sessions that agents left on disk: what they did, and how it turned out."""
+    from hardwon.capture.transcripts import HOMES, take_in
+
+    if path is None and form not in HOMES:
+        raise typer.BadParameter("say where the traces are", param_hint="PATH")
+    at = Path(HOMES[form] if path is None else path).expanduser()
+    with progress("importing") as bar:
+        done = chosen(ctx).fill(
+            lambda memory, trying: take_in(
+                memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
+            ),
+            lambda tried: tried.added,
+            dry_run=dry_run,
+        )
+    would = "would be " if dry_run else ""
+    lines = [
+        f"{done.sessions} sessions in {done.files} files: {done.elsewhere} of other repositories, "
+        f"{done.recorded} recorded already by hooks",
+        f"{done.read} pieces of work: {done.added} {would}added, {done.present} present already, "
+        f"{done.changed} changed since, {done.forgotten} forgotten here",
+    ]
+    return Output(done.to_dict(), "\n".join(lines))
+
+
 # --- hooks ---
 
-Into = Annotated[Literal["git", "claude-code"], typer.Argument(help="What they are hooks of.")]
+Into = Annotated[
+    Literal["git", "claude-code", "codex", "cursor"],
+    typer.Argument(help="What they are hooks of."),
+]
 Local = Annotated[
     bool,
     typer.Option("--local", help="claude-code: in .claude/settings.local.json, for you alone."),
 ]
 User = Annotated[
-    bool, typer.Option("--user", help="claude-code: in ~/.claude/settings.json, wherever you work.")
+    bool, typer.Option("--user", help="agents: in your own settings, wherever you work.")
 ]
 AskBlocked = Annotated[
     bool,
-    typer.Option(
-        "--ask-blocked", help="claude-code: ask you before what failed the same way twice."
-    ),
+    typer.Option("--ask-blocked", help="agents: ask you before what failed the same way twice."),
 ]
-DenyBlocked = Annotated[bool, typer.Option("--deny-blocked", help="claude-code: do not allow it.")]
+DenyBlocked = Annotated[bool, typer.Option("--deny-blocked", help="agents: do not allow it.")]
 MakeMemory = Annotated[
     bool,
-    typer.Option("--make-memory", help="claude-code: record also where there is no memory yet."),
+    typer.Option("--make-memory", help="agents: record also where there is no memory yet."),
+]
+NoPrompts = Annotated[
+    bool, typer.Option("--no-prompts", help="agents: do not keep what was asked as the task.")
 ]
 Budget = Annotated[
     int,
     typer.Option(
         min=1,
         max=limits.CONTEXT_TOKENS_MAX,
-        help="claude-code: tokens of a context at most.",
+        help="agents: tokens of a context at most.",
         metavar="TOKENS",
     ),
 ]
 
 add_group(
     "hooks",
-    "Hooks of git and of Claude Code: the memory is asked and told without anybody having to "
+    "Hooks of git and of coding agents: the memory is asked and told without anybody having to "
     "remember it.",
     """`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
     what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
@@ -191,16 +253,16 @@ add_group(
     before `hooks install` are what the hook will use. The hook calls `hardwon hooks run post-commit`, by the command on the
     `PATH` or else by the Python that installed it, and is silent where neither is there any more.
 
-    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `status` and `remove` take the same word:
-    [coding-agents.md](coding-agents.md#claude-codes-hooks) says what they do.
+    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor` theirs; `status` and `remove`
+    take the same words: [coding-agents.md](coding-agents.md#hooks) says what they do.
     `--local` and `--user` choose another settings file than the project's,
-    `--ask-blocked`, `--deny-blocked`, `--make-memory` and `--budget` are how the hooks will behave, `--dry-run` prints the
-    file.""",
+    `--ask-blocked`, `--deny-blocked`, `--make-memory`, `--no-prompts` and `--budget` are how the hooks will behave, `--dry-run`
+    prints the file. What is written is started once, and complained of where that fails.""",
 )
 
 _ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`: somebody else's); of git
     `chained` (an earlier hook is kept beside it), `edited` (somebody changed ours: it is left alone until that is undone); of
-    Claude Code, where `name` is the event, `command` (what is called) and `found` (whether that is there)."""
+    an agent, where `name` is the event, `command` (what is called) and `found` (whether that is there)."""
 
 
 @command(
@@ -221,10 +283,11 @@ def install(
     ask_blocked: AskBlocked = False,
     deny_blocked: DenyBlocked = False,
     make_memory: MakeMemory = False,
+    no_prompts: NoPrompts = False,
     budget: Budget = limits.CONTEXT_TOKENS,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="claude-code: print the settings file as it would be."),
+        typer.Option("--dry-run", help="agents: print the settings file as it would be."),
     ] = False,
 ) -> Output:
     """Install them. What is there already stays, and keeps running."""
@@ -236,6 +299,7 @@ def install(
             ask_blocked=ask_blocked,
             deny_blocked=deny_blocked,
             make_memory=make_memory,
+            no_prompts=no_prompts,
             budget=budget != limits.CONTEXT_TOKENS,
             dry_run=dry_run,
         )
@@ -248,22 +312,24 @@ def install(
         *(["--ask-blocked"] if ask_blocked else []),
         *(["--deny-blocked"] if deny_blocked else []),
         *(["--make-memory"] if make_memory else []),
+        *(["--no-prompts"] if no_prompts else []),
         *(["--budget", str(budget)] if budget != limits.CONTEXT_TOKENS else []),
     ]
-    scope, root = _scope(local, user), _root()
-    path = claude_code.settings_file(scope, root)
-    command = claude_code.command_for(scope, root, memory_options(ctx), options)
+    settings = _settings(into, local, user)
+    command = settings.command(memory_options(ctx), options)
     if dry_run:
-        write(claude_code.planned(path, command))
+        write(settings.planned(command))
         raise typer.Exit
-    claude_code.install(path, command)
+    settings.install(command)
     if not make_memory and not memory_exists(chosen(ctx).memory):
         complain(
             f"there is no memory at {find_place(chosen(ctx).memory).location} yet: until there is one, nothing is "
             f"recorded (or install with --make-memory)"
         )
-    _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
-    return _claude_code_answer([path])
+    if why := settings.why_not_started(command):
+        complain(f"what it calls cannot be started: {command}: {why}")
+    _note_on_others(settings, "where both apply, everything is recorded twice: also installed in")
+    return _agent_answer([settings])
 
 
 @command(
@@ -277,10 +343,10 @@ def remove(into: Into = "git", local: Local = False, user: User = False) -> Outp
     if into == "git":
         _refuse(into, local=local, user=user)
         return _git_answer(git_hooks.remove(git_hooks.folder_of_hooks(_root(), shared=True)))
-    path = claude_code.settings_file(_scope(local, user), _root())
-    claude_code.remove(path)
-    _note_on_others(path, "still installed in")
-    return _claude_code_answer([path])
+    settings = _settings(into, local, user)
+    settings.remove()
+    _note_on_others(settings, "still installed in")
+    return _agent_answer([settings])
 
 
 @command(
@@ -290,41 +356,35 @@ def remove(into: Into = "git", local: Local = False, user: User = False) -> Outp
     answers=_ANSWERS,
 )
 def status(into: Into = "git", local: Local = False, user: User = False) -> Output:
-    """Say which are installed; of Claude Code's, in which of its settings files."""
+    """Say which are installed; of an agent's, in which of its settings files."""
     if into == "git":
         _refuse(into, local=local, user=user)
         return _git_answer(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)))
-    scopes = [_scope(local, user)] if local or user else list(get_args(claude_code.Scope))
-    return _claude_code_answer([claude_code.settings_file(scope, _root()) for scope in scopes])
+    if local or user:
+        return _agent_answer([_settings(into, local, user)])
+    return _agent_answer([AgentSettings(into, scope, _root()) for scope in LAYOUTS[into].files])
 
 
-@command("hardwon hooks run post-commit", words="hooks run", hidden=True)
-def run_hook(
-    ctx: typer.Context,
-    name: str,
-    ask_blocked: AskBlocked = False,
-    deny_blocked: DenyBlocked = False,
-    make_memory: MakeMemory = False,
-    budget: Budget = limits.CONTEXT_TOKENS,
-) -> None:
+@command(
+    "hardwon hooks run post-commit",
+    words="hooks run",
+    hidden=True,
+    settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def run_hook(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
-    for_agent = name == "claude-code"
-    patience_s = limits.AGENT_HOOK_S_MAX if for_agent else limits.HOOK_S_MAX
+    if name != git_hooks.NAME:
+        named = vars(ctx.find_root().obj)
+        before = [word for key in named if named[key] for word in (f"--{key}", named[key])]
+        if not hook.main([*before, "hooks", "run", name, *ctx.args]):
+            raise typer.BadParameter(f"{name} {' '.join(ctx.args)}".rstrip(), param_hint="NAME")
+        return
     # whatever is under way is then as if it had never begun
-    alarm = threading.Timer(patience_s, os._exit, (0,))
+    alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))
     alarm.daemon = True
     alarm.start()
     try:
-        if name == git_hooks.NAME:
-            _publish(ctx)
-        elif for_agent and sys.stdin is not None:
-            from hardwon.capture import agents
-
-            blocked: Final = "deny" if deny_blocked else "ask" if ask_blocked else "warn"
-            manner = agents.Manner(blocked, make_memory, budget)
-            event = agents.read_event(sys.stdin.buffer)
-            if reply := agents.answer(event, chosen(ctx), manner):
-                write(json.dumps(reply) + "\n")
+        _publish(ctx)
     except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
         complain(str(error))
     finally:
@@ -363,13 +423,16 @@ def _git_answer(hook: git_hooks.Hook) -> Output:
     return Output({"hooks": [hook]}, text)
 
 
-# --- Claude Code ---
+# --- agents ---
 
 
-def _scope(local: bool, user: bool) -> claude_code.Scope:
+def _settings(agent: str, local: bool, user: bool) -> AgentSettings:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    return "local" if local else "user" if user else "project"
+    scope: Final[Scope] = "local" if local else "user" if user else "project"
+    if scope not in LAYOUTS[agent].files:
+        _refuse(agent, local=local)
+    return AgentSettings(agent, scope, _root())
 
 
 def _refuse(target: str, **given: bool) -> None:
@@ -378,9 +441,9 @@ def _refuse(target: str, **given: bool) -> None:
         raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
 
 
-def _claude_code_answer(paths: Sequence[Path]) -> Output:
-    root, lines = _root(), []
-    found = {path: claude_code.status(path, root) for path in paths}
+def _agent_answer(files: Sequence[AgentSettings]) -> Output:
+    lines = []
+    found = {each.path: each.status() for each in files}
     for path, of_file in found.items():
         present = ", ".join(each.event for each in of_file if each.command)
         absent = ", ".join(each.event for each in of_file if not each.command)
@@ -406,12 +469,12 @@ def _claude_code_answer(paths: Sequence[Path]) -> Output:
     return Output({"hooks": hooks_found}, "\n".join(lines), complaints=missing)
 
 
-def _note_on_others(path: Path, note: str) -> None:
-    """Each settings file of Claude Code's counts. What is wrong with the others is not the question
+def _note_on_others(settings: AgentSettings, note: str) -> None:
+    """Each settings file of an agent's counts. What is wrong with the others is not the question
     here.
     """
-    root = _root()
-    for other in (claude_code.settings_file(scope, root) for scope in get_args(claude_code.Scope)):
+    for scope in settings.layout.files:
+        other = AgentSettings(settings.agent, scope, settings.root)
         with suppress(PlaceError):
-            if other != path and any(each.command for each in claude_code.status(other, root)):
-                complain(f"{note} {other}")
+            if other.path != settings.path and any(each.command for each in other.status()):
+                complain(f"{note} {other.path}")

@@ -14,7 +14,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 import typer
@@ -25,9 +24,9 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import parse_id
-from hardwon.records.kinds import Fix
+from hardwon.records.kinds import Fix, RuleState
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.derived import given_fields, issue_of, options_of
+from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id
 from hardwon.surfaces.cli.main import (
     By,
     DryRun,
@@ -53,7 +52,6 @@ from hardwon.surfaces.cli.views import (
     Span,
     counted,
     size_text,
-    table_lines,
     visible,
 )
 from hardwon.surfaces.operations import Filtered
@@ -93,6 +91,7 @@ def forget(
     """
     wanted = given_fields(Filtered, filters)
     with chosen(ctx).open(to_read=True) as memory:
+        ids = [whole_id(memory, each) for each in ids or ()]
 
         def erase(dry: bool, _: object) -> tuple[Output, int]:
             nonlocal ids, wanted
@@ -135,6 +134,7 @@ def credit(
 ) -> Output:
     """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
+        ids = [whole_id(memory, each) for each in ids]
         credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
@@ -143,8 +143,9 @@ def credit(
 
 
 @command(
-    "hardwon audit 0198c0de-0000-7000-8000-000000000001",
-    "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json",
+    "hardwon care audit 0198c0de-0000-7000-8000-000000000001",
+    "hardwon care audit 0198c0de-0000-7000-8000-000000000001 --json",
+    words="care audit",
     answers="""`id`, `record` (null where it was forgotten), `life` (what
     [`GET /records/{record_id}/audit`](reference/rest.md#get-recordsrecord_idaudit) gives; `undo` takes the ids of its
     events), `links`.""",
@@ -159,6 +160,7 @@ def audit(
     with others.
     """
     with chosen(ctx).open(to_read=True) as memory:
+        record_id = whole_id(memory, record_id)
         life = memory.audit(record_id)
         if not life:
             fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
@@ -194,8 +196,9 @@ def _life_line(happened: LifeEvent) -> Line:
 
 
 @command(
-    "hardwon stale --dry-run",
-    "hardwon stale --repo . --json",
+    "hardwon care check-stale --dry-run",
+    "hardwon care check-stale --repo . --json",
+    words="care check-stale",
     answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
     `change`, `now`).""",
     more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
@@ -232,6 +235,38 @@ def stale(
     )
 
 
+@command(
+    "hardwon rules easy",
+    "hardwon rules --state candidate --limit 50 --json",
+    operation="rules",
+    more="""Without a task: of every task, and what holds for the whole project, those that are active.""",
+)
+def rules(
+    ctx: typer.Context,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="Of this task, and of the whole project.")
+    ] = None,
+    state: Annotated[
+        RuleState | None,
+        typer.Option(help="Only such rules.", show_default="active, of a task all"),
+    ] = None,
+    limit: Limit = 10,
+    task_id_named: Annotated[str | None, typer.Option("--task-id", hidden=True)] = None,
+) -> Output:
+    """List what works and what to avoid, by task."""
+    wanted = task_id or task_id_named
+    with chosen(ctx).open(to_read=True) as memory:
+        every = (each.task_id for each in memory.episodes.tasks(limits.SHOWN_MAX))
+        tasks = [wanted] if wanted else [None, *sorted(every)]
+        state = state or (None if wanted else "active")
+        # what holds for the project is among those of each task
+        found = list(
+            {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
+        )
+    columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
+    return Output(found, views.table_lines(found, columns, look(), "No rule was learned yet."))
+
+
 # --- what goes, and comes back ---
 
 OlderThan = Annotated[
@@ -240,8 +275,9 @@ OlderThan = Annotated[
 
 
 @command(
-    "hardwon cleanup 90 --dry-run",
-    "hardwon cleanup 30 --keep-successes 365 --yes",
+    "hardwon care cleanup 90 --dry-run",
+    "hardwon care cleanup 30 --keep-successes 365 --yes",
+    words="care cleanup",
     operation="cleanup",
     answers="Without `--yes` that is the preview, and the exit code is 1 where something would go.",
     more="""Fixes that worked stay longer than those that failed; those of high value stay. What they taught (patterns,
@@ -353,8 +389,9 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
 
 
 @command(
-    "hardwon compact --yes",
-    "hardwon compact --yes --json",
+    "hardwon care compact --yes",
+    "hardwon care compact --yes --json",
+    words="care compact",
     operation="compact",
     more="""The room goes back to the disk.""",
 )
@@ -376,7 +413,8 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Outp
 
 
 @command(
-    'hardwon rollback agent-7 --reason "it reported successes that were none"',
+    'hardwon care rollback agent-7 --reason "it reported successes that were none"',
+    words="care rollback",
     operation="rollback",
     more="""A source is an author. Its records stay readable; recall leaves them out unless it is asked for that author, and
     so it stays for what the source records from now on. It prints what to type to take it back.""",
@@ -397,8 +435,9 @@ def rollback(
 
 
 @command(
-    "hardwon reembed --embedder wordllama",
-    "hardwon reembed --embedder wordllama --json",
+    "hardwon care reembed --embedder wordllama",
+    "hardwon care reembed --embedder wordllama --json",
+    words="care reembed",
     answers="`embedder` (the name that its vectors are stamped with), `dimension`, `made` (how "
     "many vectors).",
     more="""Vectors add meaning to text search for programs that open the memory with the same embedder
@@ -440,7 +479,10 @@ def reembed(
         raise InvalidInputError.one(
             "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
         )
-    with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as bar:
+    with (
+        chosen(ctx).open(to_read=True, embedder=made_by) as memory,
+        progress("embedding", "what was made stays; it goes on where it was") as bar,
+    ):
         made = memory.reembed(progress=bar)
     return Output(
         {"embedder": made_by.name, "dimension": made_by.dimension, "made": made},
@@ -461,59 +503,9 @@ All = Annotated[bool, typer.Option("--all", help="Also issues that came up only 
 
 
 @command(
-    'hardwon similar --model qwen2.5:7b --issue-type TIMEOUT --description "no answer in 30 s"',
-    'hardwon similar --issue \'{"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}\' --json',
-    operation="similar_issues",
-)
-def similar(
-    ctx: typer.Context,
-    issue: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JSON", help='An issue, such as {"model": "m", "issue_type": "TIMEOUT"}.'
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The model.")] = None,
-    issue_type: Annotated[
-        str | None, typer.Option(help="The sort of issue, such as TIMEOUT.")
-    ] = None,
-    description: Annotated[str | None, typer.Option(help="What is wrong.")] = None,
-    error_output: Annotated[str | None, typer.Option(help="What it printed.")] = None,
-    limit: Limit = 5,
-) -> Output:
-    """List earlier attempts to fix an issue or one like it, those that worked first."""
-    about = issue_of(
-        issue,
-        model=model,
-        issue_type=issue_type,
-        description=description,
-        error_output=error_output,
-    )
-    if about is None:
-        raise typer.BadParameter(
-            "say what the issue is: --issue-type, --model, --description, --error-output or --issue"
-        )
-    with chosen(ctx).open(to_read=True) as memory:
-        found = memory.similar_issues(about, limit)
-    matches = [
-        SimpleNamespace(
-            match=name,
-            outcome=views.outcome_of(fix),
-            at=fix.metadata.context.timestamp,
-            model=fix.issue.model,
-            issue_type=fix.issue.issue_type,
-            what_was_done=" ; ".join(fix.fix_commands) or fix.analysis,
-        )
-        for name, fixes in vars(found).items()
-        for fix in fixes
-    ]
-    columns = ("match", "outcome", "at", "model", "issue_type", "what_was_done")
-    return Output(found, table_lines(matches, columns, look(), "Nothing like that was fixed yet."))
-
-
-@command(
-    "hardwon recent",
-    "hardwon recent 30 --limit 20 --json",
+    "hardwon fixes recent",
+    "hardwon fixes recent 30 --limit 20 --json",
+    words="fixes recent",
     answers="a list of records of kind `fix`, with `id`, `kind`, `metadata` and what their kind "
     "has.",
     more="""The newest first, each with its outcome.""",
@@ -529,8 +521,9 @@ def recent(
 
 
 @command(
-    "hardwon patterns",
-    "hardwon patterns --all --limit 50 --json",
+    "hardwon fixes patterns",
+    "hardwon fixes patterns --all --limit 50 --json",
+    words="fixes patterns",
     operation="patterns",
     more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
     best fix.""",
@@ -599,7 +592,7 @@ def folder_option(
         raise PlaceError(
             "these commands work on a folder, not on a database: hardwon --memory "
             "AIMemory/ai_memory.db merge URL copies its "
-            "fixes there; hardwon patterns, successful, recent and model ask the database itself"
+            "fixes there; hardwon fixes patterns, successful, recent and model ask the database itself"
         )
     # the environment may name a memory for the other commands
     if source is not None and source.name == "COMMANDLINE":
@@ -706,7 +699,7 @@ def export(
     answers="""a list of fixes: `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`,
     `fix_commands`, `outcome` ("verified", "applied" or "failed"), `fix_success`, `verification_success`,
     `execution_time_seconds`, `notes`.""",
-    more="As `hardwon recent`.",
+    more="As `hardwon fixes recent`.",
 )
 def recent_fixes(
     ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED
@@ -747,7 +740,7 @@ def successful(
     words="fix-history patterns",
     answers="""a list of `name`, `kind`, `issue_type`, `model` (null for any), `signature`, `success_count`, `failure_count`,
     `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null).""",
-    more="As `hardwon patterns`.",
+    more="As `hardwon fixes patterns`.",
 )
 def patterns_of_issues(
     ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False
@@ -763,7 +756,7 @@ def patterns_of_issues(
     "hardwon fix-history cleanup 90 --json",
     words="fix-history cleanup",
     answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
-    more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
+    more="""As `hardwon care cleanup`, but at once and without asking; tells how many went, and how to take it back.""",
 )
 def clean_up_history(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) -> Output:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""

@@ -9,11 +9,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged
@@ -33,6 +35,7 @@ from hardwon.surfaces.cli.main import (
 )
 from hardwon.surfaces.cli.views import counted, size_text, visible
 
+F = TypeVar("F")
 DatasetFormat = Literal["jsonl", "json", "python"]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
 
@@ -46,8 +49,9 @@ Author = Annotated[
 
 
 @command(
-    "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
-    "hardwon --memory agent_brain generate small --load",
+    "hardwon tree generate 200 --seed 7 --sessions --output memories.jsonl",
+    "hardwon --memory agent_brain tree generate small --load",
+    words="tree generate",
     answers="""the data set itself where it goes to standard output; otherwise `total`, `output` (the file or null),
     `loaded` (as load prints it, or null).""",
     more="""`--sessions` spreads it over working days, from `--start` on. It goes to standard output, to a new file
@@ -100,9 +104,8 @@ def generate(
     if printed:
         write(_text_of(memories, form or ("json" if as_json else "jsonl")))
     elif output is not None:
-        of_name: dict[str, DatasetFormat] = {".json": "json", ".py": "python"}
-        written = form or of_name.get(Path(output).suffix.lower(), "jsonl")
-        _write_new(Path(output), _text_of(memories, written))
+        names: dict[str, DatasetFormat] = {".json": "json", ".py": "python", ".jsonl": "jsonl"}
+        _write_new(Path(output), _text_of(memories, _format_of(output, form, names)))
     loaded = _load_dataset(ctx, memories, author) if load else None
     if printed:
         raise typer.Exit
@@ -111,6 +114,20 @@ def generate(
         {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
         "\n".join([*lines, *([str(loaded)] if loaded else [])]),
     )
+
+
+def _format_of(file: str, form: F | None, known: Mapping[str, F]) -> F:
+    """How a file of that name is written, where nobody says."""
+    suffix = Path(file).suffix.lower()
+    if form is not None:
+        return form
+    if suffix and suffix not in known:
+        raise InvalidInputError.one(
+            "file",
+            file,
+            f"a name that ends in {', '.join(known)}; or --format says how it is written",
+        )
+    return known[suffix or ".jsonl"]
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -135,8 +152,9 @@ def _text_of(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> str:
 
 
 @command(
-    "hardwon validate memories.jsonl",
-    "hardwon validate memories.jsonl --json",
+    "hardwon tree validate memories.jsonl",
+    "hardwon tree validate memories.jsonl --json",
+    words="tree validate",
     answers="""`ok`, `total`, `errors` and `warnings` (lists of `index`, `field`, `value`, `wrong`, `remedy`, `severity`,
     `line`), `distributions` (a list of `field`, `name`, `count`, `share`, `least`, `most`, `within`).""",
     more="""Errors keep a memory from being stored, and give exit code 1; warnings (too generic, near-copies, unlikely
@@ -160,9 +178,9 @@ def validate(
 @command(
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
-    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
-    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
-    with other content), `forgotten`, `dry_run`.""",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `present` (loaded before), `ids`, `rejected` and
+    `warnings` (as the errors of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`,
+    `conflicting` (ids kept here with other content), `forgotten`, `dry_run`.""",
     more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
     have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
 
@@ -183,7 +201,7 @@ def load(
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
-    with progress("loading") as bar:
+    with progress("loading", "what was loaded so far stays; load it again to go on") as bar:
         records = chosen(ctx).fill(
             lambda memory, trying: memory.load(file, trying, progress=bar),
             lambda tried: tried.added,
@@ -207,7 +225,7 @@ def _conflict(record_id: str) -> str:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> Any:
     from hardwon.tree.datasets import load_dataset
 
-    with progress("loading") as bar:
+    with progress("loading", "what was loaded so far stays") as bar:
         load = partial(load_dataset, author=author, progress=bar)
         return chosen(ctx).fill(
             lambda memory, trying: load(memory, source, dry_run=trying),
@@ -284,7 +302,7 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with progress("merging") as bar:
+    with progress("merging", "what arrived stays; another merge goes on") as bar:
         project, done = chosen(ctx).fill(
             lambda memory, _: (
                 memory.project,
@@ -359,11 +377,11 @@ def _brings(done: Merged) -> bool:
     | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
     | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
     | `knowledge-base` | a `knowledge_base.json` |
-    | `data-set` | whatever `hardwon validate` takes ([tree.md](tree.md#data-sets)) |
+    | `data-set` | whatever `hardwon tree validate` takes ([tree.md](tree.md#data-sets)) |
 
     Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
     nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
-    `hardwon rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
+    `hardwon care rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
     kept twice. Exit code 1 when something was rejected. A Hardwon memory is merged, and what one exported is loaded: the
     error says so.""",
 )
@@ -406,7 +424,7 @@ def adopt(
 
     | format | |
     |---|---|
-    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. Also where the name says nothing |
+    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. For `.jsonl`, `-`, and names without an ending |
     | `json` | the same records as one JSON list; for names that end in `.json` |
     | `csv` | the fixes, one row each with the columns of `fix_history`; for names that end in `.csv` |
     | `insights` | a report of the fixes: statistics, models, knowledge base, trends |
@@ -419,7 +437,7 @@ def adopt(
 )
 def export(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(help="Where to.")],
+    file: Annotated[str, typer.Argument(help="Where to; - is standard output.")],
     form: Annotated[
         ExportFormat | None,
         typer.Option(
@@ -433,19 +451,18 @@ def export(
     ] = False,
 ) -> Output:
     """Write the records, or a report of the fixes, to a file."""
-    if file == "-":
-        fail(
-            "an export goes to a file, which is there whole or not at all: name one (./- is a "
-            "name, too)"
-        )
-    path = Path(file)
-    of_name: dict[str, ExportFormat] = {".json": "json", ".csv": "csv"}
-    wanted = form or of_name.get(path.suffix.lower(), "jsonl")
-    if not force and path.exists():
-        fail(f"{path} exists already: choose another name, or add --force")
+    names: dict[str, ExportFormat] = {".json": "json", ".csv": "csv", ".jsonl": "jsonl"}
+    wanted = _format_of(file, form, names)
+    if file != "-" and not force and Path(file).exists():
+        fail(f"{file} exists already: choose another name, or add --force")
     from hardwon.fixes.ai_memory import AIMemory
 
-    with chosen(ctx).open(to_read=True) as memory, progress("exporting") as bar:
+    with (
+        TemporaryDirectory(prefix="hardwon-exporting-") as folder,
+        chosen(ctx).open(to_read=True) as memory,
+        progress("exporting", "no file was written") as bar,
+    ):
+        path = Path(folder) / "export" if file == "-" else Path(file)
         if wanted in ("jsonl", "json"):
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
@@ -457,6 +474,11 @@ def export(
             elif wanted == "analytics":
                 history.export_analytics_data(path)
             what = counted(count, "fix", "fixes")
+        if file == "-":
+            with path.open(encoding="utf-8", newline="") as written:
+                for line in written:
+                    write(line)
+            raise typer.Exit
     return Output(
         {"file": str(path), "format": wanted, "records": count},
         f"{what} written to {path} as {wanted}",
@@ -464,8 +486,9 @@ def export(
 
 
 @command(
-    "hardwon backup copy.db",
-    "hardwon backup other.db --json",
+    "hardwon care backup copy.db",
+    "hardwon care backup other.db --json",
+    words="care backup",
     answers="`file`, `sha256`, `size_bytes`.",
     more="""With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`. An existing file
     is kept, and told. `examples/backup.sh` makes such copies from cron and keeps the newest.""",
@@ -477,7 +500,10 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
-    with chosen(ctx).open(to_read=True) as memory, progress("copying") as bar:
+    with (
+        chosen(ctx).open(to_read=True) as memory,
+        progress("copying", "no file was written") as bar,
+    ):
         made = memory.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
@@ -486,8 +512,9 @@ def backup(
 
 
 @command(
-    "hardwon restore copy.db --yes",
-    "hardwon --memory other restore copy.db --yes --json",
+    "hardwon care restore copy.db --yes",
+    "hardwon --memory other care restore copy.db --yes --json",
+    words="care restore",
     answers="`file`, `kept` (where the memory that was there is now, or null).",
     more="""Also while others have the memory open. It asks, or takes `--yes`, where there is one already; you are told
     where that is kept.""",

@@ -11,10 +11,10 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from functools import partial
-from inspect import Parameter
+from inspect import Parameter, signature
 from pathlib import Path
 from types import NoneType, SimpleNamespace
 from typing import (
@@ -33,13 +33,14 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.memory import Memory
+from hardwon.memory.places import memory_exists
 from hardwon.records.fields import Model
-from hardwon.records.kinds import ROUTES, AnyRecord, Fact, Kind
+from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     MODULE_OF,
-    WIDTH_MIN,
     Options,
     Output,
     add_group,
@@ -62,7 +63,7 @@ from hardwon.surfaces.cli.views import (
     table_lines,
     value_lines,
 )
-from hardwon.surfaces.operations import OPERATIONS, Operation, Remember, jsonable
+from hardwon.surfaces.operations import OPERATIONS, Enveloped, Operation, Remember, jsonable
 from hardwon.text.clean import clean_line
 from hardwon.trust.access import Caller
 
@@ -70,335 +71,20 @@ if TYPE_CHECKING:
     from hardwon.memory.context import Context
 
 STDIN: Final = "-"
-
-# The parameter `envelope` becomes the options that say where a record comes from.
-enveloped: Final = gathered(
-    "envelope",
-    [
-        parameter(name, annotation, None)
-        for name, annotation in {
-            "tags": Annotated[
-                list[str] | None, typer.Option("--tag", help="A tag; as often as you like.")
-            ],
-            "author": Annotated[str | None, typer.Option(help="Who says so.")],
-            "related_files": Annotated[
-                list[str] | None,
-                typer.Option("--file", help="A file it is about; as often as you like."),
-            ],
-            "recalled": Annotated[
-                list[str] | None,
-                typer.Option(
-                    metavar="ID",
-                    help="What was recalled before it was tried; as often as you like.",
-                ),
-            ],
-        }.items()
-    ],
-)
-
-
-@command(
-    'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter '
-    "--error-type runtime",
-    'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
-    "--tag style",
-    answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
-    more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
-    `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
-    `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
-    of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
-)
-@enveloped
-@gathered(
-    "routing",
-    [
-        parameter(
-            route[0],
-            Annotated[str | None, typer.Option(help=Remember.model_fields[route[0]].description)],
-            None,
-        )
-        for route in ROUTES.values()
-        if route
-    ],
-)
-def remember(
-    ctx: typer.Context,
-    content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
-    outcome: Annotated[str, typer.Option(help="success, failure, learning or interaction.")],
-    tool: Annotated[str | None, typer.Option(help="The tool that was used.")] = None,
-    summary: Annotated[
-        str | None, typer.Option(help="A few words for its file name.", show_default="made from it")
-    ] = None,
-    *,
-    routing: Options,
-    key: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like."),
-    ] = None,
-    envelope: Options,
-) -> Output:
-    """Keep an experience. Prints its id, and its file where the memory has a tree."""
-    keys = {**routing, **signed(ctx, envelope)}
-    for each in key or ():
-        name, separator, value = each.partition("=")
-        if not separator or not name:
-            raise InvalidInputError.one(
-                "--key", each, "a key and its value, such as --key service=auth"
-            )
-        if name in keys:
-            raise InvalidInputError.one("--key", each, "keys that are not given otherwise")
-        keys[name] = value
-    text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
-    with chosen(ctx).open() as memory:
-        record = memory.remember(text, outcome, tool, summary, **keys)
-    return Output(
-        {"id": record.id, "path": record.path, "record": record},
-        f"{record.id}  {record.path}" if record.path else record.id,
-    )
-
-
-add_group(
-    "record",
-    "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
-    """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
-    from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
-    [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
-    `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
-    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
-)
-
-_ANSWERS: Final = "JSON: `ids` and `records`, in the order in which they were given."
-
-FromJson = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")
-]
-
-
-@command(
-    'hardwon record fact "The staging database listens on port 5433." --fact-type observation '
-    "--tag db",
-    "hardwon record fact --from-json facts.jsonl --author importer --json",
-    words="record fact",
-    answers=f"{_ANSWERS} One that was known already is the first that said so.",
-)
-@enveloped
-def fact(
-    ctx: typer.Context,
-    content: Annotated[
-        str | None,
-        typer.Argument(help="One self-contained sentence; - reads JSON from standard input."),
-    ] = None,
-    fact_type: Annotated[
-        str | None, typer.Option(help="error, solution, observation or decision.")
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="How sure you are, from 0 to 1.", show_default="0.5")
-    ] = None,
-    restate: Annotated[
-        bool, typer.Option("--restate", help="Have the LLM write it anew, if it can.")
-    ] = False,
-    *,
-    envelope: Options,
-    from_json: FromJson = None,
-) -> Output:
-    """Keep one sentence that is true. Who says again what is known strengthens it."""
-    own = {
-        "content": _text(content),
-        "fact_type": fact_type,
-        "confidence": confidence,
-        "restate": restate or None,
-    }
-    return _record(ctx, "fact", own | envelope, content, from_json)
-
-
-@command(
-    'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the '
-    'logs first"',
-    "hardwon record episode --from-json episodes.jsonl --tag nightly",
-    words="record episode",
-    answers=_ANSWERS,
-)
-@enveloped
-def episode(
-    ctx: typer.Context,
-    task_id: Annotated[
-        str | None, typer.Argument(help="The task; - reads JSON from standard input.")
-    ] = None,
-    score: Annotated[float | None, typer.Option(help="How it ended, from 0 to 1.")] = None,
-    steps: Annotated[int | None, typer.Option(help="How many steps it took.")] = None,
-    trajectory_summary: Annotated[
-        str | None, typer.Option("--trajectory-summary", help="What was done, in short.")
-    ] = None,
-    mistakes: Annotated[
-        list[str] | None, typer.Option("--mistake", help="What went wrong; as often as you like.")
-    ] = None,
-    successes: Annotated[
-        list[str] | None, typer.Option("--success", help="What went well; as often as you like.")
-    ] = None,
-    mistake_cards: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mistake-card",
-            metavar="JSON",
-            help="A mistake and what would have been right; as often as you like.",
-        ),
-    ] = None,
-    *,
-    envelope: Options,
-    from_json: FromJson = None,
-) -> Output:
-    """Keep one scored attempt at a task."""
-    own = {
-        "task_id": _text(task_id),
-        "score": score,
-        "steps": steps,
-        "trajectory_summary": trajectory_summary,
-        "mistakes": mistakes,
-        "successes": successes,
-        "mistake_cards": [json_object("--mistake-card", each) for each in mistake_cards or ()],
-    }
-    return _record(ctx, "episode", own | envelope, task_id, from_json)
-
-
-@command(
-    'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command '
-    '"ollama serve" '
-    "--fix-success --verification-success",
-    "hardwon record fix --from-json fixes.jsonl --json",
-    words="record fix",
-    answers=_ANSWERS,
-)
-@enveloped
-def fix(
-    ctx: typer.Context,
-    description: Annotated[
-        str | None, typer.Argument(help="What was wrong; - reads JSON from standard input.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The model that had the issue.")] = None,
-    issue_type: Annotated[
-        str | None, typer.Option(help="The sort of issue, such as TIMEOUT.", show_default="CUSTOM")
-    ] = None,
-    error_output: Annotated[str | None, typer.Option(help="What it printed.")] = None,
-    issue: Annotated[
-        str | None, typer.Option(metavar="JSON", help="The whole issue instead.")
-    ] = None,
-    fix_success: Annotated[
-        bool | None, typer.Option("--fix-success/--fix-failure", help="Whether the fix went in.")
-    ] = None,
-    verification_success: Annotated[
-        bool | None,
-        typer.Option(
-            "--verification-success/--verification-failure", help="Whether it was seen to work."
-        ),
-    ] = None,
-    analysis: Annotated[str | None, typer.Option(help="Why it was wrong.")] = None,
-    fix_commands: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fix-command", help="What was run; as often as you like. It is kept, never run."
-        ),
-    ] = None,
-    fixer_type: Annotated[
-        str | None, typer.Option(help="Who fixed it.", show_default="claude")
-    ] = None,
-    execution_time_seconds: Annotated[float | None, typer.Option(help="How long it took.")] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="How sure the fixer was, from 0 to 1.")
-    ] = None,
-    notes: Annotated[str | None, typer.Option(help="What else there is to say.")] = None,
-    *,
-    envelope: Options,
-    from_json: FromJson = None,
-) -> Output:
-    """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to
-    work.
-    """
-    own = {
-        "issue": issue_of(
-            issue,
-            model=model,
-            issue_type=issue_type,
-            description=_text(description),
-            error_output=error_output,
-        ),
-        "fix_success": fix_success,
-        "verification_success": verification_success,
-        "analysis": analysis,
-        "fix_commands": fix_commands,
-        "fixer_type": fixer_type,
-        "execution_time_seconds": execution_time_seconds,
-        "confidence": confidence,
-        "notes": notes,
-    }
-    return _record(ctx, "fix", own | envelope, description, from_json)
-
-
-@command(
-    'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": '
-    '"2 failed", "reward": 0.2}\' '
-    "--final-reward 0.2",
-    "hardwon record trajectory --from-json trajectories.jsonl --json",
-    words="record trajectory",
-    answers=_ANSWERS,
-)
-@enveloped
-def trajectory(
-    ctx: typer.Context,
-    task: Annotated[
-        str | None, typer.Argument(help="What it was for; - reads JSON from standard input.")
-    ] = None,
-    steps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--step",
-            metavar="JSON",
-            help="action, observation and reward of a step; as often as there were.",
-        ),
-    ] = None,
-    final_reward: Annotated[
-        float | None, typer.Option(help="How it ended, from 0 (not solved) to 1.")
-    ] = None,
-    *,
-    envelope: Options,
-    from_json: FromJson = None,
-) -> Output:
-    """Keep what was done step by step, and how it ended."""
-    own = {
-        "task": _text(task),
-        "steps": [json_object("--step", each) for each in steps or ()],
-        "final_reward": final_reward,
-    }
-    return _record(ctx, "trajectory", own | envelope, task, from_json)
-
-
-def _text(argument: str | None) -> str | None:
-    return None if argument == STDIN else argument
-
-
-def _record(
-    ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None
-) -> Output:
-    """`argument` is the text before the options: where it is `-`, JSON is read, as with
-    `--from-json -`.
-    """
-    if argument == STDIN and from_json not in (None, STDIN):
-        raise typer.BadParameter(
-            f"- is standard input, and {from_json} another file: name one of them"
-        )
-    options = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
-    file = STDIN if argument == STDIN else from_json
-    objects = [options] if file is None else [options | each for each in objects_of(file)]
-    with chosen(ctx).open() as memory:
-        kept = memory.care.record_many(kind, objects)
-    ids = [each.id for each in kept]
-    notes = (
-        f"{each.id} does not stand alone: {finding}"
-        for each in kept
-        if isinstance(each, Fact)
-        for finding in each.findings or ()
-    )
-    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
-
+_NAMED: Final = "_named"
+_IDS: Final = ("record_id", "old_id", "new_id", "decision_id")
+# Of an experience, what `remember` asks for otherwise.
+_REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
+# What a shell offers for an option, from what the memory has.
+_COMPLETED: Final[Mapping[str, Callable[[Memory, str], list[str]]]] = {
+    **dict.fromkeys(_IDS, lambda memory, start: memory.care.ids(start)),
+    "task_id": lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
+    "tool": lambda memory, _: list(memory.stats().by_tool),
+    "author": lambda memory, _: list(memory.stats().by_author),
+    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
+}
+# Of an issue, what a command has an option of its own for.
+ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 
 # --- what is given as text ---
 
@@ -409,20 +95,21 @@ def moment(given: str | None) -> str | None:
     return f"{given}T00:00:00Z" if is_day else given
 
 
+def whole_id(memory: Memory, given: str) -> str:
+    """The id that begins so; what is no beginning of one stays as it is."""
+    if not re.fullmatch(r"[0-9a-fA-F-]{4,35}", given):
+        return given
+    found = memory.care.ids(given, 3)
+    if len(found) > 1:
+        raise InvalidInputError.one("id", given, f"more of it: {', '.join(found)} begin so")
+    return found[0] if found else given
+
+
 def json_object(option: str, given: str) -> Options:
     found = objects_in(given, option)
     if len(found) != 1:
         raise InvalidInputError.one(option, given, "one JSON object")
     return found[0]
-
-
-def issue_of(given: str | None, **fields: str | None) -> Options | None:
-    """The issue that options describe, in JSON or field by field; None where none of them was
-    given.
-    """
-    issue = {} if given is None else json_object("--issue", given)
-    issue |= {name: value for name, value in fields.items() if value is not None}
-    return issue or ({} if given is not None else None)
 
 
 def objects_of(file: str) -> list[Options]:
@@ -473,6 +160,305 @@ def objects_in(text: str, name: str) -> list[Options]:
     return found
 
 
+# --- fields as options ---
+
+
+def options_of(
+    takes: type[Model],
+    positional: Iterable[str] = (),
+    spelled: Mapping[str, str] = {},
+    optional: bool = False,
+) -> list[Parameter]:
+    """The fields as a shell gives them; those of an issue also one by one. `optional`: none of them
+    has to be given.
+    """
+    of_issue = ISSUE_FIELDS if "issue" in takes.model_fields else ()
+    spread = {name: Issue.model_fields[name] for name in of_issue if name not in takes.model_fields}
+    return [
+        _option(name, info, name in positional, spelled.get(name, ""), optional or name in spread)
+        for name, info in {**spread, **takes.model_fields}.items()
+        if spelled.get(name, name)
+    ]
+
+
+def _option(
+    name: str, info: FieldInfo, is_positional: bool, spelling: str, optional: bool
+) -> Parameter:
+    base, many, allowed = _base_of(info.annotation)
+    least, most = (
+        next((getattr(bound, each) for bound in info.metadata if hasattr(bound, each)), None)
+        for each in ("ge", "le")
+    )
+    about = str(info.description).rstrip(".")
+    if allowed and not any(each in about for each in allowed):
+        about += f": {', '.join(allowed)}"
+    ends = "; as often as you like" if many else "; a day is meant from its beginning, in UTC"
+    how: dict[str, Any] = {
+        "help": f"{about}{ends if many or base is datetime else ''}.",
+        "min": least,
+        "max": most,
+        "metavar": "ID" if name in _IDS else {datetime: "TIME", dict: "JSON"}.get(base),
+    }
+    default = None if many or optional or info.is_required() else info.default
+    if info.is_required() and not optional and base is not dict:
+        default = Parameter.empty
+    usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
+    if allowed or name in _COMPLETED:
+        how["autocompletion"] = _completer(name, allowed)
+    option = (
+        typer.Argument(**how)
+        if is_positional
+        else typer.Option(*([spelling] if spelling else usual), **how)
+    )
+    kind: Any = base if base in (bool, int, float) else str
+    kind = list[kind] if many else kind
+    return parameter(name, Annotated[kind | None if default is None else kind, option], default)
+
+
+def _completer(name: str, allowed: Sequence[str]) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, else those that the memory has."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = list(allowed)
+        target = chosen(ctx)
+        with suppress(HardwonError, OSError):
+            if not allowed and memory_exists(target.memory):
+                with Memory(target.memory, target.project, upgrade=False) as memory:
+                    found = _COMPLETED[name](memory, incomplete)
+        return [each for each in found if each.startswith(incomplete)]
+
+    return complete
+
+
+def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as the fields mean it. What is of an issue goes into it."""
+    said = {
+        name.removesuffix(_NAMED): value for name, value in given.items() if value not in (None, [])
+    }
+    found: dict[str, Any] = {}
+    for name, value in said.items():
+        info = takes.model_fields.get(name)
+        base, many, _ = _base_of(info.annotation) if info else (str, False, ())
+        if base is dict:
+            objects = [json_object(f"--{name}", each) for each in (value if many else [value])]
+            found[name] = objects if many else objects[0]
+        else:
+            found[name] = moment(value) if base is datetime else value
+    issue = {
+        name: found.pop(name)
+        for name in ISSUE_FIELDS
+        if name in found and name not in takes.model_fields
+    }
+    return found | {"issue": found.get("issue", {}) | issue} if issue else found
+
+
+def _base_of(annotation: Any) -> tuple[type, bool, tuple[str, ...]]:
+    """What it is at heart (a `dict`, where it is a whole object), whether there may be several, and
+    which texts are allowed.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return type(arguments[0]), False, arguments
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, Model)):
+        return dict, False, ()
+    if not arguments:
+        return annotation, False, ()
+    base, many, allowed = _base_of(next(each for each in arguments if each is not NoneType))
+    return base, many or origin is list, allowed
+
+
+# --- what is recorded ---
+
+# Where a record comes from.
+_ENVELOPE: Final = [
+    parameter(name, annotation, None)
+    for name, annotation in {
+        "tags": Annotated[
+            list[str] | None, typer.Option("--tag", help="A tag; as often as you like.")
+        ],
+        "author": Annotated[str | None, typer.Option(help="Who says so.")],
+        "related_files": Annotated[
+            list[str] | None,
+            typer.Option("--file", help="A file it is about; as often as you like."),
+        ],
+        "recalled": Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="ID",
+                help="What was recalled before it was tried; as often as you like.",
+            ),
+        ],
+    }.items()
+]
+
+
+@command(
+    'hardwon remember "KeyError id in login.py"',
+    'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
+    "--tag style",
+    answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
+    more="""The outcome is success, failure, learning or interaction, or a word for one of them (ok, failed, …). Without
+    one it is what the text tells, and that is said. `--tool` takes any name, and so do `--task-type`, `--domain`,
+    `--error-type`, `--reason`, `--insight-type` and `--sentiment`; a tree of files has folders for those in
+    [records.md](records.md). `--key KEY=VALUE` adds a key of yours; it, `--tag` and `--file` may be given more than once.""",
+)
+@gathered("envelope", _ENVELOPE)
+@gathered("routing", options_of(Remember, (), dict.fromkeys(_REMEMBERED, "")))
+def remember(
+    ctx: typer.Context,
+    content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
+    *,
+    routing: Options,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like."),
+    ] = None,
+    envelope: Options,
+) -> Output:
+    """Keep an experience. Prints its id, and its file where the memory has a tree."""
+    keys = {**routing, **signed(ctx, envelope)}
+    for each in key or ():
+        name, separator, value = each.partition("=")
+        if not separator or not name:
+            raise InvalidInputError.one(
+                "--key", each, "a key and its value, such as --key service=auth"
+            )
+        if name in keys:
+            raise InvalidInputError.one("--key", each, "keys that are not given otherwise")
+        keys[name] = value
+    text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
+    with chosen(ctx).open() as memory:
+        record = memory.remember(text, **keys)
+    guessed = ", ".join(filter(None, (record.outcome, record.tool, *(record.route or ())[1:])))
+    return Output(
+        {"id": record.id, "path": record.path, "record": record},
+        f"{record.id}  {record.path}" if record.path else record.id,
+        complaints=() if "outcome" in routing else [f"kept as {guessed}; --outcome says otherwise"],
+    )
+
+
+add_group(
+    "record",
+    "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
+    """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
+    from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
+    [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
+    `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
+    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
+)
+
+
+class Recorded(NamedTuple):
+    """How a kind is recorded: `first` is the field that stands before the options; `spelled` as in
+    a `CommandRow`.
+    """
+
+    help: str
+    first: str
+    examples: tuple[str, ...]
+    spelled: Mapping[str, str] = {}
+    answers: str = ""
+
+
+RECORDED: Final[Mapping[Kind, Recorded]] = {
+    "fact": Recorded(
+        "Keep one sentence that is true. Who says again what is known strengthens it.",
+        "content",
+        (
+            'hardwon record fact "The staging database listens on port 5433." --fact-type '
+            "observation --tag db",
+            "hardwon record fact --from-json facts.jsonl --author importer --json",
+        ),
+        answers=" One that was known already is the first that said so.",
+    ),
+    "episode": Recorded(
+        "Keep one scored attempt at a task.",
+        "task_id",
+        (
+            'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read '
+            'the logs first"',
+            "hardwon record episode --from-json episodes.jsonl --tag nightly",
+        ),
+        {"mistakes": "--mistake", "successes": "--success", "mistake_cards": "--mistake-card"},
+    ),
+    "fix": Recorded(
+        "Keep one attempt to fix an issue: whether it went in, and whether it was then seen to work.",
+        "description",
+        (
+            'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT '
+            '--fix-command "ollama serve" --fix-success --verification-success',
+            "hardwon record fix --from-json fixes.jsonl --json",
+        ),
+        {
+            "fix_success": "--fix-success/--fix-failure",
+            "verification_success": "--verification-success/--verification-failure",
+            "fix_commands": "--fix-command",
+        },
+    ),
+    "trajectory": Recorded(
+        "Keep what was done step by step, and how it ended.",
+        "task",
+        (
+            'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", '
+            '"observation": "2 failed", "reward": 0.2}\' --final-reward 0.2',
+            "hardwon record trajectory --from-json trajectories.jsonl --json",
+        ),
+        {"steps": "--step"},
+    ),
+}
+
+
+def _build_recorded(kind: Kind) -> Any:
+    row, takes = RECORDED[kind], OPERATIONS[f"record_{kind}"].takes
+    spelled = {**dict.fromkeys(Enveloped.model_fields, ""), **row.spelled}
+    from_json = Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input."),
+    ]
+    parameters = [
+        parameter("ctx", typer.Context),
+        *options_of(takes, (row.first,), spelled, optional=True),
+        *_ENVELOPE,
+        parameter("from_json", from_json, None),
+    ]
+    run = with_parameters(partial(_record, kind, takes, row.first), parameters)
+    run.__name__, run.__doc__ = kind, row.help
+    answers = "JSON: `ids` and `records`, in the order in which they were given."
+    return build_command(f"record {kind}", run, row.examples, answers=answers + row.answers)
+
+
+def _record(
+    kind: Kind,
+    takes: type[Model],
+    first: str,
+    *,
+    ctx: typer.Context,
+    from_json: str | None,
+    **given: Any,
+) -> Output:
+    """The text before the options is `-` where JSON is read, as with `--from-json -`."""
+    if given[first] == STDIN:
+        if from_json not in (None, STDIN):
+            raise typer.BadParameter(
+                f"- is standard input, and {from_json} another file: name one of them"
+            )
+        from_json, given[first] = STDIN, None
+    envelope = {each.name: given.pop(each.name) for each in _ENVELOPE}
+    options = given_fields(takes, given)
+    options |= signed(ctx, {name: value for name, value in envelope.items() if value})
+    objects = [options | each for each in (objects_of(from_json) if from_json else [{}])]
+    with chosen(ctx).open() as memory:
+        kept = memory.care.record_many(kind, objects)
+    ids = [each.id for each in kept]
+    notes = (
+        f"{each.id} does not stand alone: {finding}"
+        for each in kept
+        if isinstance(each, Fact)
+        for finding in each.findings or ()
+    )
+    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
+
+
 Show = Callable[..., str | Iterable[Line]]
 
 
@@ -500,8 +486,9 @@ class CommandRow(NamedTuple):
     without a name, else those that are required. `spelled`: options that are called otherwise
     than their fields, "" those that are not there. `drawing`: options for `show` alone. `help`:
     where the operation's own first sentence speaks to a program. `busy`: what is done meanwhile,
-    where that may take long. `fails`: whether an answer ends the command with exit code 1,
-    `fails_if` the option that asks for that, if it has to be asked for.
+    where that may take long, `kept` what is left of it where it is interrupted. `fails`: whether
+    an answer ends the command with exit code 1, `fails_if` the option that asks for that, if it
+    has to be asked for.
     """
 
     examples: tuple[str, ...] = ()
@@ -513,6 +500,7 @@ class CommandRow(NamedTuple):
     answers: str = ""
     more: str = ""
     busy: str = ""
+    kept: str = "nothing was changed"
     fails: Callable[[Any], bool] | None = None
     fails_if: tuple[str, str] | None = None
 
@@ -554,23 +542,6 @@ def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
     return value_lines(shape, how)
 
 
-_SIZE: Final = (
-    parameter(
-        "width",
-        Annotated[
-            int | None,
-            typer.Option(
-                min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's"
-            ),
-        ],
-        None,
-    ),
-    parameter(
-        "ascii_only",
-        Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")],
-        False,
-    ),
-)
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
 
 ROWS: Final[Mapping[str, CommandRow]] = {
@@ -605,7 +576,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         views.hit_lines,
         ("query",),
-        {"k": "-k"},
         help="Find what answers a question, the best first.",
         more="`--path` is a glob over the related files. `--as-of` answers what was believed then.",
     ),
@@ -614,16 +584,17 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         views.stats_lines,
         help="Print how much there is, of what, and where.",
     ),
-    "map": CommandRow(
-        ("hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes"),
+    "tree map": CommandRow(
+        ("hardwon tree map", "hardwon tree map --depth 2 --min-share 0.05 --sizes"),
         views.map_lines,
         drawing=(
             parameter(
                 "depth",
                 Annotated[
-                    int | None, typer.Option(min=1, help="Levels to show.", show_default="all")
+                    int,
+                    typer.Option(min=1, help="Levels to show.", show_default="all"),
                 ],
-                None,
+                limits.TOPOLOGY_DEPTH_MAX,
             ),
             parameter(
                 "min_share",
@@ -642,7 +613,6 @@ ROWS: Final[Mapping[str, CommandRow]] = {
                 Annotated[bool, typer.Option("--sizes", help="Show how large the files are.")],
                 False,
             ),
-            *_SIZE,
         ),
         help="Draw the tree: what lies where, as bars, counts and shares.",
         answers="That is the whole tree, whatever the options say.",
@@ -652,15 +622,13 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "tree hotspots": CommandRow(
         ("hardwon tree hotspots", "hardwon tree hotspots --share 0.5 --limit 10 --json"),
         views.hotspot_lines,
-        drawing=_SIZE,
         help="List the folders in which most has gathered.",
         more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
         Folders that hold nothing but one another count as one place.""",
     ),
-    "reflect": CommandRow(
-        ("hardwon reflect", "hardwon reflect --json"),
+    "tree reflect": CommandRow(
+        ("hardwon tree reflect", "hardwon tree reflect --json"),
         views.reflection_lines,
-        drawing=_SIZE,
         help="Say what works, where things fail, and how sure that is.",
         more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
         in a few sentences. Nothing is concluded from fewer than ten attempts.""",
@@ -680,14 +648,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("record_id",),
         help="Print one record, whole.",
     ),
-    "rules": CommandRow(
-        ("hardwon rules --task-id easy", "hardwon rules --state active --limit 50 --json"),
-        _table(
-            "No rule was learned yet.", "state", "kind", "helpful", "harmful", "task_id", "text"
-        ),
-    ),
-    "cards": CommandRow(
-        ("hardwon cards --task-id easy", "hardwon cards --limit 50 --json"),
+    "episodes cards": CommandRow(
+        ("hardwon episodes cards easy", "hardwon episodes cards --limit 50 --json"),
         _table(
             "No mistake was reported yet.",
             "mistake_type",
@@ -697,6 +659,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "correct_decision",
             "lesson",
         ),
+        ("task_id",),
     ),
     "episodes scores": CommandRow(
         ("hardwon episodes scores easy", "hardwon episodes scores easy --json"),
@@ -712,16 +675,20 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         lambda found, _: str(found),
         spelled={"kind": "", "tag": "--with-tag"},
     ),
-    "solutions": CommandRow(
+    "fixes solutions": CommandRow(
         (
-            "hardwon solutions",
-            'hardwon solutions "ModuleNotFoundError: No module named torch" --json',
+            "hardwon fixes solutions",
+            'hardwon fixes solutions "ModuleNotFoundError: No module named torch" --json',
         ),
         _table(
             "Nothing was done after that yet.", "helped", "tried", "p_helped", "action", "diagnosis"
         ),
         ("error",),
         help="What was done after an error, or after any, in trajectories, what helped most first.",
+    ),
+    "skills list": CommandRow(
+        ("hardwon skills list", "hardwon skills list --unverified --json"),
+        _table("Nothing has proved itself yet.", "name", "description"),
     ),
     "care decisions": CommandRow(
         (
@@ -731,18 +698,29 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         _table("Nothing was decided yet.", "id", "at", "action", "about", row=views.decision_row),
         more="`hardwon undo` takes one back by its id.",
     ),
-    "consolidate": CommandRow(
-        ("hardwon consolidate", "hardwon consolidate --llm"),
+    "care consolidate": CommandRow(
+        ("hardwon care consolidate", "hardwon care consolidate --llm"),
         views.consolidated_text,
         more="""It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)). Every
         decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`, `API_BASE_URL` and `LLM_MODEL` name;
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
         busy="consolidating",
+        kept="what was decided so far stays; undo takes it back",
     ),
-    "odds": CommandRow(
+    "fixes similar": CommandRow(
         (
-            "hardwon odds --model qwen2.5:7b --issue-type TIMEOUT",
-            'hardwon odds --tool code_interpreter --task "parse the dates" --json',
+            "hardwon fixes similar --model qwen2.5:7b --issue-type TIMEOUT --description 'no answer'",
+            'hardwon fixes similar --issue \'{"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}\' '
+            "--json",
+        ),
+        views.similar_lines,
+        (),
+        help="List earlier attempts to fix an issue or one like it, those that worked first.",
+    ),
+    "fixes odds": CommandRow(
+        (
+            "hardwon fixes odds --model qwen2.5:7b --issue-type TIMEOUT",
+            'hardwon fixes odds --tool code_interpreter --task "parse the dates" --json',
         ),
         plain_lines,
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
@@ -777,8 +755,8 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "p_value",
         ),
     ),
-    "model": CommandRow(
-        ("hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json"),
+    "fixes model": CommandRow(
+        ("hardwon fixes model qwen2.5:7b", "hardwon fixes model qwen2.5:7b --json"),
         views.model_lines,
         ("name",),
     ),
@@ -811,15 +789,15 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         views.status_text,
         ("record_id",),
     ),
-    "publish": CommandRow((f"hardwon publish {_ID}",), views.status_text, ("record_id",)),
-    "archive": CommandRow(
-        (f'hardwon archive {_ID} --reason "the service is gone"',),
+    "care publish": CommandRow((f"hardwon care publish {_ID}",), views.status_text, ("record_id",)),
+    "care archive": CommandRow(
+        (f'hardwon care archive {_ID} --reason "the service is gone"',),
         views.status_text,
         ("record_id",),
     ),
-    "supersede": CommandRow(
+    "care supersede": CommandRow(
         (
-            f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was '
+            f'hardwon care supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was '
             f'changed"',
         ),
         views.status_text,
@@ -836,16 +814,17 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         (f"hardwon undo {_ID}",),
         views.undone_text,
         ("decision_id",),
-        more="""The id is the one that the command printed which decided it; of a status, that of the event in `audit --json`. A
-        cleanup that compact made final cannot be undone.""",
+        more="""The id is the one that the command printed which decided it; of a status, that of the event in `care audit
+        --json`. A cleanup that compact made final cannot be undone.""",
     ),
-    "rebuild": CommandRow(
-        ("hardwon rebuild", "hardwon rebuild --json"),
+    "care rebuild": CommandRow(
+        ("hardwon care rebuild", "hardwon care rebuild --json"),
         lambda corrected, _: (
             f"{counted(corrected, 'record')} corrected; all that was counted is counted anew"
         ),
         more="What to do when doctor says so.",
         busy="deriving",
+        kept="what was corrected stays so; the next rebuild goes on",
     ),
 }
 
@@ -864,6 +843,16 @@ def _build(words: str) -> Any:
         parameter("ctx", typer.Context),
         *options_of(operation.takes, positional, row.spelled),
         *row.drawing,
+    ]
+    # what a command took as an option before, it goes on taking so
+    parameters += [
+        parameter(
+            name + _NAMED,
+            Annotated[str | None, typer.Option(f"--{name.replace('_', '-')}", hidden=True)],
+            None,
+        )
+        for name in positional
+        if name not in required
     ]
     if operation.signs == "by":
         by = typer.Option("--by", help="Who says so.")
@@ -890,86 +879,28 @@ def _run(
     ctx: typer.Context,
     signer: str = "",
     fails_if: bool = True,
-    width: int | None = None,
-    ascii_only: bool = False,
     **given: Any,
 ) -> Output:
-    drawing = {each.name: given.pop(each.name) for each in row.drawing if each.name in given}
+    drawing = {each.name: given.pop(each.name) for each in row.drawing}
     takes = operation.takes
     with (
         chosen(ctx).open(to_read=True) as memory,
-        progress(row.busy) if row.busy else nullcontext(),
+        progress(row.busy, row.kept) if row.busy else nullcontext() as bar,
     ):
         fields = given_fields(takes, given)
+        fields |= {name: whole_id(memory, fields[name]) for name in _IDS if name in fields}
         # to make the first validator takes a tenth of the time of a short command
-        arguments = takes.model_validate(fields) if fields else takes.model_construct()
-        found = operation.do(memory, arguments, Caller(signer, "admin"))
+        checked = fields or any(info.is_required() for info in takes.model_fields.values())
+        arguments = takes.model_validate(fields) if checked else takes.model_construct()
+        tells = bar and "progress" in signature(operation.method_of(Memory)).parameters
+        more = {"progress": bar} if tells else {}
+        found = operation.do(memory, arguments, Caller(signer, "admin"), **more)
     failed = bool(row.fails and fails_if and row.fails(found))
-    return Output(found, partial(row.show, found, look(width, ascii_only), **drawing), failed)
-
-
-def options_of(
-    takes: type[Model], positional: Iterable[str] = (), spelled: Mapping[str, str] = {}
-) -> list[Parameter]:
-    """The fields as a shell gives them."""
-    return [
-        _option(name, info, name in positional, spelled.get(name, f"--{name.replace('_', '-')}"))
-        for name, info in takes.model_fields.items()
-        if spelled.get(name, name)
-    ]
-
-
-def _option(name: str, info: FieldInfo, is_positional: bool, spelling: str) -> Parameter:
-    base, many = _base_of(info.annotation)
-    least, most = (
-        next((getattr(bound, each) for bound in info.metadata if hasattr(bound, each)), None)
-        for each in ("ge", "le")
-    )
-    about = str(info.description).rstrip(".")
-    how: dict[str, Any] = {"help": f"{about}.", "min": least, "max": most}
-    if base is datetime:
-        how |= {"metavar": "TIME", "help": f"{about}; a day is meant from its beginning, in UTC."}
-    elif issubclass(base, Model):
-        how["metavar"] = "JSON"
-    elif is_positional and name == "record_id":
-        how["metavar"] = "ID"
-    if many:
-        how["help"] = f"{about}; as often as you like."
-    default = Parameter.empty if info.is_required() else None if many else info.default
-    option = typer.Argument(**how) if is_positional else typer.Option(spelling, **how)
-    kind: Any = base if base in (bool, int, float) else str
-    kind = list[kind] if many else kind
-    return parameter(name, Annotated[kind | None if default is None else kind, option], default)
-
-
-def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as the fields mean it."""
-    return {
-        name: _meaning(name, value, takes.model_fields[name])
-        for name, value in given.items()
-        if value not in (None, [])
-    }
-
-
-def _meaning(name: str, given: Any, info: FieldInfo) -> Any:
-    base, many = _base_of(info.annotation)
-    if issubclass(base, Model):
-        objects = [json_object(f"--{name}", each) for each in (given if many else [given])]
-        return objects if many else objects[0]
-    return moment(given) if base is datetime else given
-
-
-def _base_of(annotation: Any) -> tuple[type, bool]:
-    """What it is at heart, and whether there may be several."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return type(arguments[0]), False
-    if not arguments:
-        return annotation, False
-    base, many = _base_of(next(each for each in arguments if each is not NoneType))
-    return base, many or origin is list
+    return Output(found, partial(row.show, found, look(), **drawing), failed)
 
 
 for _words, _module in MODULE_OF.items():
     if _module == "derived":
         builders.setdefault(_words, partial(_build, _words))
+for _kind in RECORDED:
+    builders[f"record {_kind}"] = partial(_build_recorded, _kind)

@@ -19,10 +19,11 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -46,62 +47,36 @@ T = TypeVar("T")
 FAILED: Final = 1
 _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
+PIPE_CELLS: Final = 100_000  # more than any text that is shown in a line has
 
 # In the sections and the order of the help, and the module that declares each: it is imported
 # when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Remember and recall": {
+    "Every day": {
         "init": "admin",
         **dict.fromkeys(("remember", "record", "recall", "context", "advise"), "derived"),
         "run": "capture",
         "credit": "care",
     },
-    "See what is there": {
-        **dict.fromkeys(("stats", "browse", "show", "map"), "derived"),
-        "tree": "",
-        "reflect": "derived",
-        "report": "admin",
-    },
-    "What it learned": {
-        **dict.fromkeys(("rules", "cards", "solutions", "consolidate"), "derived"),
-        "episodes": "",
-        "tests": "",
-    },
-    "Fixes": {
-        "similar": "care",
-        "odds": "derived",
-        "patterns": "care",
-        "recent": "care",
-        "model": "derived",
-        "fixes": "",
-    },
-    "Trust": {
-        **dict.fromkeys(("verify", "publish", "archive", "supersede"), "derived"),
-        **dict.fromkeys(("stale", "rollback", "audit"), "care"),
-        "trust": "admin",
+    "See and decide": {
+        **dict.fromkeys(("stats", "browse", "show"), "derived"),
+        "rules": "care",
+        "verify": "derived",
+        "forget": "care",
+        "undo": "derived",
+        "doctor": "derived",
+        "config": "admin",
     },
     "Bring in and take out": {
         "demo": "admin",
-        **dict.fromkeys(("generate", "validate", "load", "export", "adopt", "merge"), "data"),
+        **dict.fromkeys(("load", "export", "merge", "adopt"), "data"),
+        "import": "capture",
     },
+    "More, by what it is about": dict.fromkeys(("fixes", "episodes", "tree", "care"), ""),
     "For agents and other programs": {
         "hooks": "capture",
-        "mcp": "admin",
-        "serve": "admin",
-        "tokens": "admin",
-        "postgres": "admin",
-    },
-    "Care": {
-        "config": "admin",
-        "doctor": "derived",
-        "backup": "data",
-        "restore": "data",
-        **dict.fromkeys(("forget", "cleanup"), "care"),
-        "undo": "derived",
-        "compact": "care",
-        "rebuild": "derived",
-        "reembed": "care",
-        "care": "",
+        **dict.fromkeys(("mcp", "serve", "tokens", "postgres", "trust"), "admin"),
+        "skills": "",
     },
     "For scripts written for memory.sh": {"fix-history": "care"},
 }
@@ -109,41 +84,59 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
 # The commands that have a word before them; `add_group` says what each of these words is for.
 NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "derived"),
-    "tree": {"hotspots": "derived", "sync": "data"},
-    "episodes": dict.fromkeys(("tasks", "scores", "compare", "candidate-rules"), "derived"),
-    "tests": {"failing": "derived"},
     "fixes": {
+        **dict.fromkeys(("similar", "solutions", "odds", "model"), "derived"),
+        **dict.fromkeys(("patterns", "recent"), "care"),
         **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
         **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
         **dict.fromkeys(("temporal-patterns", "count"), "derived"),
         "compress": "care",
     },
+    "episodes": dict.fromkeys(
+        ("tasks", "scores", "compare", "cards", "candidate-rules"), "derived"
+    ),
+    "tree": {
+        **dict.fromkeys(("map", "hotspots", "reflect"), "derived"),
+        **dict.fromkeys(("sync", "generate", "validate"), "data"),
+    },
+    "care": {
+        **dict.fromkeys(("publish", "archive", "supersede", "consolidate"), "derived"),
+        **dict.fromkeys(("audit", "rollback", "check-stale"), "care"),
+        **dict.fromkeys(("cleanup", "compact", "reembed"), "care"),
+        "rebuild": "derived",
+        **dict.fromkeys(("backup", "restore"), "data"),
+        "report": "admin",
+        **dict.fromkeys(
+            ("activity", "decisions", "helpful", "stale", "adopted", "links"), "derived"
+        ),
+        **dict.fromkeys(("failing-tests", "change-mark"), "derived"),
+    },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
     "mcp": dict.fromkeys(("install", "remove"), "admin"),
+    "skills": {"list": "derived", "export": "admin"},
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
-    "care": dict.fromkeys(
-        ("activity", "decisions", "helpful", "stale", "adopted", "links", "change-mark"), "derived"
-    ),
     "fix-history": dict.fromkeys(
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
     ),
 }
 
-# What commands were called up to 0.11: these names go on working, and the help does not list
-# them.
+# What commands were called up to 0.11: these names go on working and say the new one, and the help
+# does not list them.
 ALIASES: Final[Mapping[str, str]] = {
-    "hotspots": "tree hotspots",
-    "sync": "tree sync",
-    "scores": "episodes scores",
-    "compare": "episodes compare",
-    "strategies": "fixes strategies",
+    **{
+        name: f"{noun} {name}"
+        for noun, names in {
+            "fixes": "similar solutions odds model patterns recent strategies trends matrix fixers compress",
+            "episodes": "tasks scores compare cards",
+            "tree": "map hotspots reflect sync generate validate",
+            "care": "publish archive supersede consolidate audit rollback cleanup compact reembed rebuild "
+            "backup restore report decisions",
+        }.items()
+        for name in names.split()
+    },
+    "stale": "care check-stale",
     "successful": "fixes best-strategies",
-    "trends": "fixes trends",
-    "matrix": "fixes matrix",
-    "fixers": "fixes fixers",
-    "compress": "fixes compress",
-    "decisions": "care decisions",
 }
 
 MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
@@ -261,6 +254,23 @@ class _Commands(_CommandGroup):
                 )
                 formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        found = super().resolve_command(ctx, args)
+        if args[0] in ALIASES and not ctx.resilient_parsing:
+            complain(f"{args[0]} is called {ALIASES[args[0]]} now")
+        return found
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """`--memory` may stand anywhere, but in a command that is to be run."""
+        pairs = list(pairwise(["", *args]))
+        words = (one for before, one in pairs if one[:1] != "-" and before[:2] != "--")
+        most = args.index("--") if "--" in args else 0 if next(words, "") == "run" else len(args)
+        own = [place for place, word in enumerate(args[:most]) if word == "--memory"]
+        for place in own:
+            args = [*args[place : place + 2], *args[:place], *args[place + 2 :]]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -291,11 +301,11 @@ def add_group(noun: str, about: str, more: str = "", **options: Any) -> None:
 
 
 for _noun, _about in {
-    "tree": "The files of the memory, and where most has gathered.",
+    "fixes": "What was done about issues and errors, and how it went.",
     "episodes": "How attempts at tasks went.",
-    "tests": "Tests, as they ran in this checkout.",
-    "fixes": "What was done about issues, and how it went.",
-    "care": "What happened in the memory, and what waits for somebody to decide.",
+    "skills": "What has proved itself, as Agent Skills.",
+    "tree": "Where experiences lie: the map, the files, and data sets of them.",
+    "care": "What is believed, what waits for a decision, and keeping the memory well.",
 }.items():
     add_group(_noun, _about)
 
@@ -416,7 +426,9 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")
 ]
 By = Annotated[str, typer.Option(help="Who says so.")]
-Limit = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
+Limit = Annotated[
+    int, typer.Option("--limit", "-k", min=1, max=limits.SHOWN_MAX, help="At most so many.")
+]
 
 
 # --- the memory ---
@@ -528,7 +540,10 @@ def settings_of(ctx: typer.Context) -> Settings:
     """Read when a command needs them: what is wrong with a file must not keep anybody from the
     others.
     """
-    return Settings.read(vars(ctx.find_root().obj))
+    root = ctx.find_root()
+    # while a shell completes something, nothing was called yet
+    given = root.obj or Target(root.params.get("memory"), root.params.get("project"))
+    return Settings.read(vars(given))
 
 
 # --- the command itself ---
@@ -617,10 +632,11 @@ def main() -> None:
 # --- writing, asking, failing ---
 
 
-def look(width: int | None = None, ascii_only: bool = False) -> Look:
-    columns = width or max(WIDTH_MIN, shutil.get_terminal_size().columns)
+def look() -> Look:
+    """Into the terminal, or COLUMNS; what goes elsewhere is not cut."""
+    cells = shutil.get_terminal_size((PIPE_CELLS, 0)).columns
     can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
-    return Look(columns, ascii_only or not can_draw)
+    return Look(max(WIDTH_MIN, cells), not can_draw)
 
 
 def write_lines(lines: Iterable[Line]) -> None:
@@ -700,13 +716,22 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while something long goes on; nothing where that is not a
-    terminal.
+def progress(
+    title: str, kept: str = "nothing was changed"
+) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error while something long goes on; nothing where that is not a terminal.
+    `kept`: what is said where somebody interrupts it.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
+    try:
+        with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
+            yield bar
+    except KeyboardInterrupt:
+        complain(f"interrupted while {title}: {kept}")
+        raise
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -17,15 +17,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.learn.topology import Branch
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix
 from hardwon.search.rank import Hit, headline
 from hardwon.search.rank import outcome_of as outcome_of_record
+from hardwon.text.words import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
-    from hardwon.learn.topology import Branch, Hotspot, Reflection
+    from hardwon.learn.topology import Hotspot, Reflection
     from hardwon.memory.ask import Stats
+    from hardwon.memory.results import SimilarIssues
 
 # The colour of an outcome, which everything below its folder has too.
 STYLES: Final[Mapping[str, str]] = {
@@ -38,7 +40,6 @@ STYLES: Final[Mapping[str, str]] = {
 
 QUIET: Final = "dim"
 STRONG: Final = "bold"
-_CONTENT_CHARS: Final = 4_000  # of a text that will be cut to a line: more of it is not looked at
 
 
 class Span(NamedTuple):
@@ -59,7 +60,7 @@ class Look:
     def visible(self, text: str) -> str:
         return visible(text, self.ascii_only)
 
-    def bar(self, share: float, cells: int) -> str:
+    def bar(self, share: float, cells: int = 10) -> str:
         filled = max(1, round(min(share, 1) * cells)) if share > 0 else 0
         full, empty = ("#", ".") if self.ascii_only else ("█", "░")
         return full * filled + empty * (cells - filled)
@@ -68,20 +69,21 @@ class Look:
     def more(self) -> str:
         return "..." if self.ascii_only else "…"
 
-    @property
-    def twigs(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Before a folder and before what lies in it; the same of the last one."""
-        if self.ascii_only:
-            return ("|- ", "|  "), ("`- ", "   ")
-        return ("├─ ", "│  "), ("└─ ", "   ")
+    def cut(self, text: str, cells: int | None = None) -> str:
+        """At most so many cells, with a sign that it was cut."""
+        most = max(0, self.width if cells is None else cells)
+        if cells_of(text) <= most:
+            return text
+        room = max(0, most - len(self.more))
+        return (
+            text[: sum(taken <= room for taken in accumulate(map(_cells, text)))] + self.more[:most]
+        )
 
-    def fitted(self, text: str, cells: int) -> str:
-        """Exactly so many cells: filled up, or cut with a sign that it was."""
-        taken = cells_of(text)
-        if taken > cells:
-            text = cut(text, max(0, cells - len(self.more))) + self.more[: max(0, cells)]
-            taken = cells_of(text)
-        return text + " " * (cells - taken)
+    def fitted(self, text: str, cells: int, to_the_right: bool = False) -> str:
+        """Exactly so many cells: filled up, or cut."""
+        text = self.cut(text, cells)
+        blank = " " * (cells - cells_of(text))
+        return blank + text if to_the_right else text + blank
 
 
 def render(lines: Iterable[Line], colour: bool = False) -> str:
@@ -118,7 +120,7 @@ def visible(text: str, ascii_only: bool = False) -> str:
 
 def one_line(text: str, look: Look) -> str:
     """A text in one line: its white space is closed up, the rest made visible."""
-    return look.visible(" ".join(text[:_CONTENT_CHARS].split()))
+    return look.visible(" ".join(text[: 8 * look.width].split()))
 
 
 def cells_of(text: str) -> int:
@@ -134,10 +136,6 @@ def _cells(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cut(text: str, cells: int) -> str:
-    return text[: sum(taken <= cells for taken in accumulate(map(_cells, text)))]
-
-
 def percent(share: float) -> str:
     """Never 0% or 100% where that is not so."""
     if 0 < share < 0.005:
@@ -151,56 +149,50 @@ def size_text(size_bytes: int) -> str:
     return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
 
 
-def counted(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
-
-
 # --- tables, and names with values ---
 
-_BETWEEN: Final = "  "
+
+def aligned(
+    rows: Sequence[Sequence[Span]],
+    look: Look,
+    right: Collection[int] = (),
+    whole: Collection[int] = (),
+) -> list[Line]:
+    """Columns beside one another; those of `right` end in one line. Where there is too little room,
+    the widest are cut, but neither those nor the `whole` ones.
+    """
+    cells = [max(cells_of(span.text) for span in column) for column in zip(*rows, strict=True)]
+    most = min(sum(cells), look.width - 2 * (len(cells) - 1))
+    able = [number for number in range(len(cells)) if number not in (*right, *whole)]
+    while sum(cells) > most and able:
+        widest = max(able, key=cells.__getitem__)
+        if cells[widest] <= 8:  # so much each column keeps
+            break
+        cells[widest] -= 1
+    return [
+        tuple(
+            Span(look.fitted(span.text, width, number in right) + "  ", span.style)
+            for number, (span, width) in enumerate(zip(row, cells, strict=True))
+        )
+        for row in rows
+    ]
 
 
 def table_lines(
     rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
 ) -> list[Line]:
-    """The attributes of each row that the columns name. Where there is too little room, the widest
-    columns are cut.
-    """
+    """The attributes of each row that the columns name."""
     if not rows:
         return [(Span(nothing, QUIET),)]
     values = [[getattr(row, name) for name in columns] for row in rows]
-    texts = [[one_line(text_of(value), look) for value in row] for row in values]
-    titles = [name.replace("_", " ") for name in columns]
-    cells = widths([titles, *texts], look.width)
-    right = [
-        all(isinstance(value, int | float | None) for value in column)
-        for column in zip(*values, strict=True)
+    numbers = [
+        number
+        for number, column in enumerate(zip(*values, strict=True))
+        if all(isinstance(value, int | float | None) for value in column)
     ]
-    return [
-        (Span(_row(titles, cells, right, look), STRONG),),
-        *((Span(_row(row, cells, right, look)),) for row in texts),
-    ]
-
-
-def widths(rows: Sequence[Sequence[str]], room: int, most: int = _CONTENT_CHARS) -> list[int]:
-    """How many cells each column gets, at most so many. Where there is too little room, the widest
-    give way.
-    """
-    cells = [min(most, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
-    room -= len(_BETWEEN) * (len(cells) - 1)
-    while sum(cells) > room and max(cells, default=0) > 8:  # so much each column keeps
-        cells[cells.index(max(cells))] -= 1
-    return cells
-
-
-def _row(texts: Sequence[str], cells: Sequence[int], right: Sequence[bool], look: Look) -> str:
-    shown = []
-    for text, width, to_the_right in zip(texts, cells, right, strict=True):
-        fitted = look.fitted(text, width)
-        shown.append(
-            " " * (width - cells_of(fitted.rstrip())) + fitted.rstrip() if to_the_right else fitted
-        )
-    return _BETWEEN.join(shown)
+    titles = [Span(name.replace("_", " "), STRONG) for name in columns]
+    texts = [[Span(one_line(text_of(value), look)) for value in row] for row in values]
+    return aligned([titles, *texts], look, numbers)
 
 
 def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
@@ -253,106 +245,61 @@ def text_of(value: object) -> str:
             return str(value)
 
 
-_SHARE_CELLS: Final = 4
-_SIZE_CELLS: Final = 9
-_NAME_CELLS_MIN: Final = 12
-
-
 # --- the map ---
-
-
-class _Row(NamedTuple):
-    """One line of the map before it is fitted: where it hangs, its name, what it holds, and of how
-    much.
-    """
-
-    twigs: str
-    name: str
-    amount: int
-    bytes: int
-    style: str
-    share: float | None = None
 
 
 def map_lines(
     branch: Branch,
     look: Look,
     *,
-    depth: int | None = None,
+    depth: int = limits.TOPOLOGY_DEPTH_MAX,
     min_share: float = 0.0,
     sizes: bool = False,
 ) -> list[Line]:
     """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
     many levels are shown; folders below `min_share` are summed up in one line.
     """
-    if depth is not None and depth < 1:
-        raise InvalidInputError.one("depth", depth, "a whole number, 1 or more")
-    if not 0 <= min_share <= 1:
-        raise InvalidInputError.one("min_share", min_share, "a number from 0 to 1")
-    levels = limits.TOPOLOGY_DEPTH_MAX if depth is None else depth
-    top = _Row("", look.visible(branch.name), branch.count, branch.bytes, STRONG)
-    rows = [top, *_rows(branch, look, "", "", levels, min_share)]
-    count_cells = max(len(str(branch.count)), len("count"))
-    fixed = 2 + count_cells + 2 + _SHARE_CELLS + (2 + _SIZE_CELLS if sizes else 0)
-    longest = max(cells_of(row.twigs) + cells_of(row.name) for row in rows)
-    bar = min(24, max(6, look.width - fixed - longest - 2))
-    name = min(longest, look.width - fixed - bar - 2)
-    if name < min(longest, _NAME_CELLS_MIN):  # too narrow for both: the name says more than the bar
-        bar, name = 0, max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
-    return [_map_line(row, look, name, bar, count_cells, sizes) for row in rows]
+    bar = min(24, max(0, look.width - 44))
 
+    def row(name: str, of: Branch, style: str, above: int = 0) -> list[Span]:
+        share = of.count / above if above else 0.0
+        shown = (look.bar(share, bar), percent(share)) if above else ("", "")
+        size = [Span(size_text(of.bytes), QUIET)] if sizes else []
+        return [
+            Span(name, style),
+            Span(shown[0], style),
+            Span(str(of.count)),
+            Span(f"{shown[1]:>4}", QUIET),
+            *size,
+        ]
 
-def _rows(
-    parent: Branch, look: Look, above: str, style: str, levels: int, min_share: float
-) -> Iterator[_Row]:
-    if levels < 1 or not parent.branches:
-        return
-    shown = [inner for inner in parent.branches if _share(inner.count, parent.count) >= min_share]
-    rest = parent.branches[len(shown) :]  # largest first, so what is too small comes last
-    count, size = (
-        getattr(parent, name) - sum(getattr(inner, name) for inner in parent.branches)
-        for name in ("count", "bytes")
-    )
-    entries: list[tuple[str, int, int, Branch | None]] = [
-        (look.visible(inner.name), inner.count, inner.bytes, inner) for inner in shown
-    ]
-    if rest:
-        name = f"{look.more} {len(rest)} more"
-        entries.append(
-            (name, sum(each.count for each in rest), sum(each.bytes for each in rest), None)
-        )
-    if count:
-        entries.append(("(directly here)", count, size, None))
-    for number, (name, count, size, inner) in enumerate(entries, 1):
-        twig, below = look.twigs[number == len(entries)]
-        own = (style or _style_of(inner.name)) if inner else QUIET
-        yield _Row(above + twig, name, count, size, own, _share(count, parent.count))
-        if inner:
-            yield from _rows(inner, look, above + below, own, levels - 1, min_share)
+    def rows(parent: Branch, twigs: str, style: str, levels: int) -> Iterator[list[Span]]:
+        inner = list(parent.branches)
+        shown = [each for each in inner if each.count >= min_share * parent.count]
+        # largest first, so what is too small comes last
+        entries = [(each, style or _style_of(each.name)) for each in shown]
+        if rest := inner[len(shown) :]:
+            sums = (sum(each.count for each in rest), sum(each.bytes for each in rest))
+            entries.append((Branch(f"{look.more} {len(rest)} more", *sums), QUIET))
+        direct = parent.count - sum(each.count for each in inner)
+        if inner and direct:
+            size = parent.bytes - sum(each.bytes for each in inner)
+            entries.append((Branch("(directly here)", direct, size), QUIET))
+        for number, (each, own) in enumerate(entries if levels else [], 1):
+            last = number == len(entries)
+            twig = ("|- ", "`- ") if look.ascii_only else ("├─ ", "└─ ")
+            name = f"{twigs}{twig[last]}{look.visible(each.name)}"
+            yield row(name, each, own, parent.count)
+            below = "   " if last else "|  " if look.ascii_only else "│  "
+            yield from rows(each, twigs + below, own, levels - 1)
 
-
-def _map_line(row: _Row, look: Look, name: int, bar: int, count_cells: int, sizes: bool) -> Line:
-    twigs = cut(row.twigs, name)
-    drawn, share = " " * bar, ""
-    if row.share is not None:
-        drawn, share = look.bar(row.share, bar), percent(row.share)
-    return (
-        Span(twigs, QUIET),
-        Span(look.fitted(row.name, name - cells_of(twigs)), row.style),
-        *([Span(f"  {drawn}", row.style)] if bar else []),
-        Span(f"  {row.amount:>{count_cells}}"),
-        Span(f"  {share:>{_SHARE_CELLS}}", QUIET),
-        *([Span(f"  {size_text(row.bytes):>{_SIZE_CELLS}}", QUIET)] if sizes else []),
-    )
+    top = row(look.visible(branch.name), branch, STRONG)
+    return aligned([top, *rows(branch, "", "", depth)], look, (2, 3, 4), (1,))
 
 
 def _style_of(name: str) -> str:
     """That of the outcome which a folder is named after."""
     return STYLES.get(name.partition("=")[2] or name, "")
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
 
 
 # --- hotspots, reflection, statistics ---
@@ -362,36 +309,39 @@ def hotspot_lines(spots: Sequence[Hotspot], look: Look) -> list[Line]:
     """One hotspot a line: its share of the folder above it, its count, its area."""
     if not spots:
         return [(Span("No folder holds so much of the one above it.", QUIET),)]
-    count_cells = max(len(str(spot.count)) for spot in spots)
-    lines: list[Line] = []
-    for spot in spots:
-        style = _style_of(spot.path.partition("/")[0])
-        numbers = f"{percent(spot.share):>{_SHARE_CELLS}}  {spot.count:>{count_cells}}  "
-        area = look.fitted(
-            look.visible(spot.area), max(_NAME_CELLS_MIN, look.width - len(numbers) - 12)
-        )
-        lines.append(
-            (Span(look.bar(spot.share, 10) + "  ", style), Span(numbers), Span(area, style))
-        )
-    return lines
+    rows = [
+        [
+            Span(look.bar(spot.share), style),
+            Span(f"{percent(spot.share):>4}"),
+            Span(str(spot.count)),
+            Span(look.visible(spot.area), style),
+        ]
+        for spot in spots
+        for style in [_style_of(spot.path.partition("/")[0])]
+    ]
+    return aligned(rows, look, (1, 2), (0,))
 
 
 def reflection_lines(found: Reflection, look: Look) -> list[Line]:
     counts = {**found.by_outcome, **({INTAKE: found.intake} if found.intake else {})}
+    newest = [
+        [
+            Span(f"  {record.metadata.context.timestamp:%Y-%m-%d %H:%M}", QUIET),
+            Span(look.visible(name), STYLES.get(name, "")),
+            Span(one_line(headline(record), look)),
+        ]
+        for record in found.recent
+        for name in [outcome_of_record(record)]
+    ]
+    failed, worked = (found.by_outcome.get(name, 0) for name in ("failure", "success"))
     return [
         (Span(f"{found.total} {'memory' if found.total == 1 else 'memories'}", STRONG),),
         *_counted(counts.items(), found.total, look),
         *_section("By tool", _counted(found.by_tool.items(), found.total, look, "")),
-        *_section(
-            "Failures gather in",
-            _counted(found.hotspots, found.by_outcome.get("failure", 0), look, "red"),
-        ),
-        *_section(
-            "Successes gather in",
-            _counted(found.strengths, found.by_outcome.get("success", 0), look, "green"),
-        ),
-        *_section("In short", [(Span(f"  {look.visible(each)}"),) for each in found.insights]),
-        *_section("Newest", [_record_line(record, look) for record in found.recent]),
+        *_section("Failures gather in", _counted(found.hotspots, failed, look, "red")),
+        *_section("Successes gather in", _counted(found.strengths, worked, look, "green")),
+        *_section("In short", _text_lines(found.insights, look)),
+        *_section("Newest", aligned(newest, look, whole=(0,))),
     ]
 
 
@@ -400,42 +350,47 @@ def _section(title: str, lines: list[Line]) -> list[Line]:
     return [(), (Span(title, STRONG),), *lines] if lines else []
 
 
+def _text_lines(texts: Iterable[str], look: Look) -> list[Line]:
+    return [(Span(f"  {look.visible(text)}"),) for text in texts]
+
+
 def _counted(
-    rows: Collection[tuple[str, int]], whole: int, look: Look, style: str | None = None
+    rows: Iterable[tuple[str, int]], whole: int, look: Look, style: str | None = None
 ) -> list[Line]:
     """A name, its count, its share and a bar in each line. `style`: None for that of an outcome of
     that name.
     """
-    count_cells = max((len(str(count)) for _, count in rows), default=0)
-    fixed = 2 + 2 + count_cells + 2 + _SHARE_CELLS + 2 + 10
-    longest = max((cells_of(look.visible(name)) for name, _ in rows), default=0)
-    cells = max(_NAME_CELLS_MIN, min(longest, look.width - fixed))
-    lines: list[Line] = []
-    for name, count in rows:
-        share, own = _share(count, whole), STYLES.get(name, "") if style is None else style
-        numbers = f"  {count:>{count_cells}}  {percent(share):>{_SHARE_CELLS}}  "
-        bar = look.bar(share, 10) if look.width >= fixed + _NAME_CELLS_MIN else ""
-        fitted = look.fitted(look.visible(name), cells)
-        lines.append((Span(f"  {fitted}", own), Span(numbers), Span(bar, own)))
-    return lines
+    shown = [
+        [
+            Span(f"  {look.visible(name)}", own),
+            Span(str(count)),
+            Span(f"{percent(share):>4}"),
+            Span(look.bar(share), own),
+        ]
+        for name, count in rows
+        for share in [count / whole if whole else 0.0]
+        for own in [STYLES.get(name, "") if style is None else style]
+    ]
+    return aligned(shown, look, (1, 2), (3,))
 
 
 def stats_lines(stats: Stats, look: Look) -> list[Line]:
-    facts = [
-        ("memory", stats.location),
-        ("project", stats.project),
-        ("size", size_text(stats.size_bytes)),
-        ("records", str(stats.records)),
-        ("forgotten", str(stats.forgotten)),
-        ("decisions", str(stats.decisions)),
-        ("events", str(stats.events)),
-    ]
-    if stats.unembedded:
-        facts.append(("no vector", str(stats.unembedded)))
-    if stats.first and stats.last:
-        facts.append(("from, to", f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC"))
+    between = f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC" if stats.last else ""
+    facts = {
+        "memory": stats.location,
+        "project": stats.project,
+        "size": size_text(stats.size_bytes),
+        "records": str(stats.records),
+        "forgotten": str(stats.forgotten),
+        "decisions": str(stats.decisions),
+        "events": str(stats.events),
+        "no vector": str(stats.unembedded or ""),
+        "from, to": between,
+    }
     lines: list[Line] = [
-        (Span(f"{name:<10}", STRONG), Span(look.visible(value))) for name, value in facts
+        (Span(f"{name:<10}", STRONG), Span(look.visible(value)))
+        for name, value in facts.items()
+        if value
     ]
     for what in ("kind", "outcome", "tool", "status", "author"):
         rows = sorted(getattr(stats, f"by_{what}").items(), key=lambda row: (-row[1], row[0]))
@@ -451,20 +406,14 @@ def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
     """Each hit in two lines: what it is, and what it says; a third where files that it is about are
     others by now.
     """
-    if not hits:
-        return [(Span("Nothing here answers that.", QUIET),)]
     lines: list[Line] = []
     for hit in hits:
-        day = f"{hit.record.metadata.context.timestamp:%Y-%m-%d}"
-        lines += _two_lines(
-            hit.record, f"{hit.score:.2f}", look, f"{', stale' if hit.stale else ''}, {day}"
-        )
+        more = f"{', stale' if hit.stale else ''}, {hit.record.metadata.context.timestamp:%Y-%m-%d}"
+        lines += _two_lines(hit.record, f"{hit.score:.2f}", look, more)
         if hit.changed:
-            changes = "; ".join(map(str, hit.changed))
-            lines.append(
-                (Span("  " + look.fitted(one_line(changes, look), look.width - 2), STYLES[INTAKE]),)
-            )
-    return lines
+            changes = one_line("; ".join(map(str, hit.changed)), look)
+            lines.append((Span("  " + look.cut(changes, look.width - 2), STYLES[INTAKE]),))
+    return lines or [(Span("Nothing here answers that.", QUIET),)]
 
 
 def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
@@ -484,20 +433,7 @@ def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> lis
         Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")),
         Span(f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}", QUIET),
     )
-    return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
-
-
-def _record_line(record: AnyRecord, look: Look) -> Line:
-    name = outcome_of_record(record)
-    start = f"  {record.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
-    text = look.fitted(
-        one_line(headline(record), look), max(_NAME_CELLS_MIN, look.width - len(start) - 13)
-    )
-    return (
-        Span(start, QUIET),
-        Span(look.fitted(look.visible(name), 11) + "  ", STYLES.get(name, "")),
-        Span(text),
-    )
+    return [first, (Span("  " + look.cut(one_line(headline(record), look), look.width - 2)),)]
 
 
 def page_lines(page: Any, how: Look) -> list[Line]:
@@ -557,8 +493,6 @@ def finding_lines(found: Any, _: Look) -> list[Line]:
 # --- fixes ---
 
 _STYLE_OF_FIX: Final = {"verified": "green", "applied": "yellow", "failed": "red"}
-_OUTCOME_CELLS: Final = 8
-_TEXT_CELLS_MIN: Final = 20
 
 
 def outcome_of(fix: Fix) -> str:
@@ -569,30 +503,36 @@ def outcome_of(fix: Fix) -> str:
 
 def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
     """One attempt a line: when, how it went, on which model, what was wrong, who fixed it."""
-    names = [
-        [look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)]
+    rows = [
+        [
+            Span(f"{fix.metadata.context.timestamp:%Y-%m-%d %H:%M}", QUIET),
+            Span(outcome_of(fix), _STYLE_OF_FIX[outcome_of(fix)]),
+            *(
+                Span(look.cut(look.visible(name), 24))
+                for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)
+            ),
+            Span(one_line(fix.issue.description, look), QUIET),
+        ]
         for fix in fixes
     ]
-    fixed = len("2026-01-31 12:00  ") + _OUTCOME_CELLS
-    cells = widths(names, look.width - fixed - 4 - _TEXT_CELLS_MIN, 24)
-    lines: list[Line] = []
-    for fix, row in zip(fixes, names, strict=True):
-        outcome = outcome_of(fix)
-        when = f"{fix.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
-        facts = (
-            "".join(f"  {look.fitted(name, width)}" for name, width in zip(row, cells, strict=True))
-            + "  "
+    return aligned(rows, look, whole=(0, 1))
+
+
+def similar_lines(found: SimilarIssues, look: Look) -> list[Line]:
+    rows = [
+        SimpleNamespace(
+            match=name,
+            outcome=outcome_of(fix),
+            at=fix.metadata.context.timestamp,
+            model=fix.issue.model,
+            issue_type=fix.issue.issue_type,
+            what_was_done=" ; ".join(fix.fix_commands) or fix.analysis,
         )
-        room = max(0, look.width - fixed - cells_of(facts))
-        lines.append(
-            (
-                Span(when, QUIET),
-                Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLE_OF_FIX[outcome]),
-                Span(facts),
-                Span(look.fitted(one_line(fix.issue.description, look), room), QUIET),
-            )
-        )
-    return lines
+        for name, fixes in vars(found).items()
+        for fix in fixes
+    ]
+    columns = ("match", "outcome", "at", "model", "issue_type", "what_was_done")
+    return table_lines(rows, columns, look, "Nothing like that was fixed yet.")
 
 
 def outcome_counts(fixes: Sequence[Fix]) -> str:
@@ -607,14 +547,7 @@ def strategy_lines(strategies: Sequence[Strategy], look: Look) -> list[Line]:
         worked = f"  worked {strategy.verified} of {strategy.attempts}"
         rest = f"  p_success {strategy.p_success:.2f}  applied {strategy.applied}  last {strategy.last_used:%Y-%m-%d}"
         lines.append((Span(worked, "green" if strategy.verified else "red"), Span(rest, QUIET)))
-        lines.append(
-            (
-                Span(
-                    "    "
-                    + look.fitted(_what(strategy, look), max(_TEXT_CELLS_MIN, look.width - 4))
-                ),
-            )
-        )
+        lines.append((Span("    " + look.cut(_what(strategy, look), look.width - 4)),))
     return lines
 
 
@@ -625,76 +558,43 @@ def _what(strategy: Strategy, look: Look) -> str:
 
 
 def successful_lines(by_type: Mapping[str, Sequence[Strategy]], look: Look) -> list[Line]:
-    if not by_type:
-        return [(Span("No fix was verified to work yet.", QUIET),)]
     lines: list[Line] = []
     for issue_type, strategies in by_type.items():
         lines += _section(look.visible(issue_type), strategy_lines(strategies, look))
-    return lines[1:]
+    return lines[1:] or [(Span("No fix was verified to work yet.", QUIET),)]
 
 
 def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
-    if not patterns:
-        return [(Span("No issue came up more than once yet.", QUIET),)]
     lines: list[Line] = []
-    for pattern in patterns:
-        attempts = pattern.success_count + pattern.failure_count
-        rate = pattern.success_count / attempts if attempts else 0.0
-        name = look.visible(pattern.name)
-        room = min(cells_of(name), max(_TEXT_CELLS_MIN, look.width - len("  2026-01-31")))
-        lines.append(
-            (Span(look.fitted(name, room), STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET))
-        )
-        lines.append(
-            (
-                Span(
-                    f"  success {pattern.success_count} of {attempts} ({percent(rate)})",
-                    "green" if rate else "red",
-                ),
-                Span(f"  applied {pattern.applied_count}  confidence {pattern.confidence:.2f}  "),
-                Span(f"p_success {pattern.p_success:.2f}"),
-            )
-        )
-        best = _what(pattern.best_fix, look) if pattern.best_fix else "none worked so far"
-        lines.append(
-            (
-                Span("  best fix: ", QUIET),
-                Span(look.fitted(best, max(_TEXT_CELLS_MIN, look.width - 12))),
-            )
-        )
-    return lines
+    for each in patterns:
+        attempts = each.success_count + each.failure_count
+        rate = each.success_count / attempts if attempts else 0.0
+        best = _what(each.best_fix, look) if each.best_fix else "none worked so far"
+        worked = f"  success {each.success_count} of {attempts} ({percent(rate)})"
+        rest = f"  applied {each.applied_count}  confidence {each.confidence:.2f}  p_success {each.p_success:.2f}"
+        name = look.cut(look.visible(each.name), look.width - 12)
+        lines += [
+            (Span(name, STRONG), Span(f"  {each.last_seen:%Y-%m-%d}", QUIET)),
+            (Span(worked, "green" if rate else "red"), Span(rest)),
+            (Span("  best fix: ", QUIET), Span(look.cut(best, look.width - 12))),
+        ]
+    return lines or [(Span("No issue came up more than once yet.", QUIET),)]
 
 
 def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
-    name = look.visible(insights.model_name)
+    name, odds = look.visible(insights.model_name), insights.odds
     if not insights.total_tests:
         return [(Span(f"No fix of {name} is recorded here.", QUIET),)]
-    odds = insights.odds
-    low, high = odds.interval
+    facts = (
+        f"attempts {insights.total_tests}  applied {odds.applied}  verified {odds.verified}",
+        f"success rate {percent(insights.success_rate)}  p_success {odds.p_success:.2f} "
+        "({:.2f} to {:.2f})".format(*odds.interval),
+    )
+    issues = (f"{count:>6}  {issue_type}" for issue_type, count in insights.common_issues)
     return [
         (Span(name, STRONG),),
-        (
-            Span(
-                f"  attempts {insights.total_tests}  applied {odds.applied}  verified "
-                f"{odds.verified}"
-            ),
-        ),
-        (
-            Span(
-                f"  success rate {percent(insights.success_rate)}  p_success {odds.p_success:.2f} "
-                f"({low:.2f} to {high:.2f})"
-            ),
-        ),
-        *_section(
-            "Common issues",
-            [
-                (Span(f"  {count:>6}  {look.visible(issue_type)}"),)
-                for issue_type, count in insights.common_issues
-            ],
-        ),
+        *_text_lines(facts, look),
+        *_section("Common issues", _text_lines(issues, look)),
         *_section("What helped", strategy_lines(insights.effective_fixes, look)),
-        *_section(
-            "Compared with other models",
-            [(Span(f"  {look.visible(note)}"),) for note in insights.performance_notes],
-        ),
+        *_section("Compared with other models", _text_lines(insights.performance_notes, look)),
     ]

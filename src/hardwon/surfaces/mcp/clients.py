@@ -5,6 +5,7 @@ touching anything else.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.capture import agent_settings as json_settings
 from hardwon.capture.agent_settings import Settings
-from hardwon.errors import PlaceError
+from hardwon.errors import MissingExtraError, PlaceError
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,42 @@ def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
     return {**entry, "command": command[0], "args": list(command[1:])}
 
 
-def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) -> bool:
+def write(
+    client: AgentClient, path: Path, name: str, command: Sequence[str], *, check: bool = False
+) -> bool:
     """Adds the server to the client's file, or brings its entry up to date; False where it stands
-    there already.
+    there already. `check`: raises, and writes nothing, where it could not start.
     """
     settings, servers, text = _read(client, path)
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
+    if check:
+        check_start(command, path.parent)
     # a new file says where somebody's memory is
     json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, 0o600)
     return True
+
+
+def check_start(command: Sequence[str], folder: Path) -> None:
+    """Raises where the server could not start: without its packages, or as a program that is gone."""
+    try:
+        done = subprocess.run(  # noqa: S603  # nosec B603  # what the client is about to start
+            [*command, "--check"],
+            cwd=next(each for each in (folder, *folder.parents) if each.is_dir()),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limits.START_CHECK_S_MAX,
+            check=False,
+        )
+        said = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
+        problem = said if done.returncode else ""
+    except (OSError, subprocess.SubprocessError) as error:
+        problem = str(error)
+    if problem:
+        raise MissingExtraError(f"nothing was written, for it could not start: {problem}")
 
 
 def take_out(client: AgentClient, path: Path, name: str) -> bool:

@@ -1,10 +1,13 @@
-"""The tools that a model is offered: made from the operations, with what a model has to know to use
-each of them, and what they answer.
+"""The tools that a model is offered, and what they answer.
+
+A list of tools goes into every conversation, so by default there are few (`USUAL`): one call before
+an attempt, one after it, one to search. They answer with a few plain lines and the ids in them. The
+others (`TOOLS`, with `--tools all`) are the operations as they are declared: each takes what the
+operation takes, says what a terminal shows of it, and has all of it as JSON.
 
 What is too long for a model to read is cut (long texts, long lists, deep trees), and it is said
-what was left out. Beside its structured result a tool answers in words: short, and with the ids that
-the next call may need. Text that somebody recorded stands there between the same fence lines as in
-a context, and is a clean text of its own in what is structured: it is data, whatever it says.
+what was left out. Text that somebody recorded stands between the same fence lines as in a context,
+and is a clean text of its own in what is structured: it is data, whatever it says.
 
 At the end, the tool names of the BTB memory server, for agents that were told to call them:
 `hardwon mcp --btb`.
@@ -13,41 +16,29 @@ At the end, the tool names of the BTB memory server, for agents that were told t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, dropwhile, islice
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field
 
 from hardwon import limits
-from hardwon.learn.fixes import ModelInsights
-from hardwon.learn.rules import Rule
-from hardwon.learn.topology import Branch, Hotspot, Reflection
-from hardwon.memory.ask import Stats, advice_text, as_data
-from hardwon.memory.results import SimilarIssues
+from hardwon.errors import InvalidInputError
+from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
-from hardwon.records.kinds import INTAKE, AnyRecord, Experience, Outcome
-from hardwon.search.rank import Hit, headline
-from hardwon.surfaces.cli.views import (
-    Line,
-    Look,
-    hit_lines,
-    hotspot_lines,
-    map_lines,
-    model_lines,
-    one_line,
-    outcome_of,
-    reflection_lines,
-    render,
-    stats_lines,
-)
+from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record
+from hardwon.search.rank import headline
+from hardwon.surfaces.cli.derived import ROWS, CommandRow
+from hardwon.surfaces.cli.views import Look, map_lines, one_line, render
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import (
     OPERATIONS,
     Arguments,
+    Ids,
     Nothing,
+    Operation,
     Remember,
     jsonable,
     parsed,
@@ -163,89 +154,32 @@ def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
 # --- words ---
 
 _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
-_MAP_LOOK: Final = Look(width=100)
+_DRAWING: Final = Look(width=100)
+NOTHING_KNOWN: Final = "Nothing is known of this yet."
 
 
-def _shown(lines: Sequence[Line], known: object = True) -> str:
-    """Lines as a terminal has them; fenced, unless nothing is known that others wrote."""
-    text = render(lines)
-    return as_data(line for line in text.split("\n") if line.strip()) if known else text.strip()
-
-
-def confirm_kept(record: AnyRecord) -> str:
-    names = ", ".join(record.redacted or ())
-    redacted = f" Taken out before it was kept: {names}." if names else ""
-    return f"Kept {record.kind} {record.id} ({record.metadata.validation.status}).{redacted}"
-
-
-def confirm_decided(record: AnyRecord) -> str:
-    return f"{record.kind} {record.id} is now {record.metadata.validation.status}."
-
-
-def confirm_credited(ids: list[str]) -> str:
-    return (
-        cut_lines(f"Credited {len(ids)}:\n" + "\n".join(ids))
-        if ids
-        else "Nothing was credited: no record has one of these ids."
-    )
-
-
-def hits(found: Sequence[Hit]) -> str:
-    return _shown(hit_lines(found, _LOOK)) if found else "Nothing here answers that."
-
-
-def similar(found: SimilarIssues) -> str:
-    lines: list[str] = []
-    seen: set[str] = set()
-    for title, fixes in (
-        ("the same issue", found.exact),
-        ("this model and issue type", found.model),
-        ("this issue type", found.type),
-    ):
-        new = [fix for fix in fixes if fix.id not in seen]
-        seen |= {fix.id for fix in new}
-        lines += [f"{len(new)} of {title}:"] if new else []
-        for fix in new:
-            commands = " ; ".join(fix.fix_commands)
-            done = one_line(commands or fix.analysis or "(nothing was said)", _LOOK)
-            day = f"{fix.metadata.context.timestamp:%Y-%m-%d}"
-            lines.append(f"  {outcome_of(fix)}, {day}, {fix.id}: {headline(fix)} | done: {done}")
-    return as_data(lines) if lines else "No such issue was fixed here before."
-
-
-def insights(found: ModelInsights) -> str:
-    return _shown(model_lines(found, _LOOK), found.total_tests)
-
-
-def rules(found: Sequence[Rule]) -> str:
-    lines = [
-        f"{rule} ({rule.state}, {rule.trust}, {rule.task_id or 'all tasks'}; {rule.helpful} for, "
-        f"{rule.harmful} against; evidence {', '.join(rule.evidence[:3]) or 'none'})"
-        for rule in found
-    ]
-    return as_data(lines) if lines else "No rule was learned yet."
-
-
-def reflection(found: Reflection) -> str:
-    return _shown(reflection_lines(found, _LOOK))
-
-
-def topology(found: Branch) -> str:
-    return _map(render(map_lines(found, _MAP_LOOK)))
-
-
-def _map(text: str) -> str:
-    """Its blanks say what lies where."""
-    return as_data(CODE_INDENT + line for line in text.splitlines())
-
-
-def hotspots(found: Sequence[Hotspot]) -> str:
-    return _shown(hotspot_lines(found, _MAP_LOOK), found)
-
-
-def stats(found: Stats) -> str:
-    """Authors and tools are named as they named themselves."""
-    return _shown(stats_lines(found, _MAP_LOOK))
+def words_of(name: str, found: Any) -> str:
+    """What an operation gave, in words: what is ours plainly, and what others wrote fenced, as a
+    terminal has it.
+    """
+    if name == "context":
+        return found.text or f"{NOTHING_KNOWN} ({found.empty_reason})"
+    if name == "advise":
+        return advice_text(found)
+    operation = OPERATIONS[name]
+    if isinstance(found, Record) and not operation.reads:
+        names = ", ".join(found.redacted or ())
+        redacted = f" Taken out before it was kept: {names}." if names else ""
+        return f"Done: {found.kind} {found.id} is {found.metadata.validation.status}.{redacted}"
+    if not found and isinstance(found, list):
+        return NOTHING_KNOWN
+    is_drawn = name in ("topology", "tree.hotspots", "stats")
+    row = ROWS.get(operation.command or "", CommandRow())
+    shown = row.show(found, _DRAWING if is_drawn else _LOOK)
+    text = shown if isinstance(shown, str) else render(shown)
+    # the blanks of a map say what lies where
+    start = CODE_INDENT if name == "topology" else ""
+    return as_data(start + line for line in text.split("\n") if line.strip())
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:
@@ -262,27 +196,13 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
 
 LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
-# A list of tools goes into every conversation: what a tool's description says already, and bounds
-# on what comes out, do not. Texts that were cut would break some of them, too.
-_OF_NO_USE_OUT: Final = frozenset(
-    {
-        "title",
-        "description",
-        "examples",
-        "default",
-        "maxLength",
-        "minLength",
-        "maxItems",
-        "maxProperties",
-        "pattern",
-    }
-)
 
 
 class Tool(NamedTuple):
     """`description` says when to call it, with what, and what comes back; `scope` is what the
-    operations that it asks take; `run` gives the answer, and `words` makes its text; `whole` are
-    keys of the answer that are never cut; `rest` tells how to get what was left out.
+    operations that it asks take; `run` gives the answer, and `words` makes its text; `fields` are
+    those that a model is told of, where that is not all; `whole` are keys of the answer that are
+    never cut.
     """
 
     title: str
@@ -292,8 +212,8 @@ class Tool(NamedTuple):
     gives: Any
     run: Callable[[Ask, Mapping[str, Any]], Any]
     words: Callable[[Any], str]
+    fields: tuple[str, ...] = ()
     whole: frozenset[str] = frozenset()
-    rest: str = "read hardwon://record/{id} for a whole record"
     destructive: bool = False
 
     @property
@@ -301,179 +221,209 @@ class Tool(NamedTuple):
         return self.scope == "read"
 
 
-def _tool(
-    name: str, title: str, description: str, words: Callable[[Any], str], **more: Any
-) -> tuple[str, Tool]:
-    """The tool of an operation, under its name."""
+class Said(NamedTuple):
+    """What a usual tool answers: a few lines, and the ids of the records in them."""
+
+    text: str
+    ids: tuple[str, ...] = ()
+
+
+def _tool(operation: Operation) -> Tool:
+    """An operation as it is declared."""
+    return Tool(
+        str(operation.tool).replace("_", " ").capitalize(),
+        operation.description,
+        operation.scope,
+        operation.takes,
+        operation.gives,
+        lambda ask, given: ask(operation.name, **given),
+        partial(words_of, operation.name),
+        whole=frozenset({"text", "message"}),
+        destructive=operation.destructive,
+    )
+
+
+class Before(Arguments):
+    """What is about to be done; something of it has to be said."""
+
+    task: Annotated[
+        Text | None, Field(description="What you are about to do.", examples=["deploy the shop"])
+    ] = None
+    error: Annotated[Text | None, Field(description="The error to get rid of, as seen.")] = None
+    action: Annotated[
+        Text | None,
+        Field(description="The very command or change, to be warned of it.", examples=["make"]),
+    ] = None
+
+
+class After(Arguments):
+    """What was done, and how it turned out."""
+
+    happened: Annotated[
+        Text,
+        Field(
+            description="What was done and what came of it: a sentence for a reader who was not "
+            "there.",
+            examples=["make deploy needs AWS_REGION, else it stops"],
+        ),
+    ]
+    outcome: Annotated[
+        Literal["success", "failure", "learning"],
+        Field(description="How it turned out.", examples=["failure"]),
+    ]
+    task: Annotated[Text | None, Field(description="What it was for.")] = None
+    action: Annotated[
+        Text | None, Field(description="The very command or change.", examples=["make deploy"])
+    ] = None
+    error: Annotated[
+        Text | None,
+        Field(description="The error, as seen; of a success, the one that it made go away."),
+    ] = None
+    recalled: Annotated[
+        Ids | None, Field(description="Ids from before or search: credited by the outcome.")
+    ] = None
+
+
+def _before(ask: Ask, said: Mapping[str, Any]) -> Said:
+    given: Before = parsed(Before, dict(said))
+    asked = {name: value for name, value in given.given().items() if value and value.strip()}
+    if not asked:
+        raise InvalidInputError.one("task", given.task, "a task, an error or an action")
+    about = "\n".join(asked[name] for name in ("task", "error") if name in asked)
+    context = ask("context", query=about or asked["action"])
+    lines, ids = [context.text] if context.text else [], context.ids
+    if "action" in asked:
+        advice = ask("advise", **asked)
+        if advice.verdict != "unknown":
+            lines.insert(0, advice_text(advice))
+            ids += advice.evidence
+    ids = list(dict.fromkeys(ids))[: limits.IDS_TOLD_MAX]
+    lines += [f"For `recalled`: {', '.join(ids)}"] if ids else []
+    return Said("\n".join(lines) or NOTHING_KNOWN, tuple(ids))
+
+
+# An experience without a command has no tool that anybody named.
+_WITHOUT_ACTION: Final[Mapping[str, Mapping[str, str]]] = {
+    "success": {"tool": "conversation"},
+    "failure": {"tool": "unknown"},
+    "learning": {"insight_type": "fact"},
+}
+
+
+def _after(ask: Ask, said: Mapping[str, Any]) -> Said:
+    given: After = parsed(After, dict(said))
+    envelope = {"recalled": given.recalled} if given.recalled else {}
+    task, worked = given.task or given.action, given.outcome == "success"
+    if task and given.outcome != "learning":
+        seen = given.happened if worked else f"{given.error or ''}\n{given.happened}".strip()
+        steps = [{"action": given.action or given.happened, "observation": seen, "ok": worked}]
+        if worked and given.error:
+            steps.insert(0, {"action": "", "observation": given.error, "ok": False})
+        kept = {"task": task, "steps": steps, "final_reward": float(worked)}
+        name = "record_trajectory"
+    else:
+        about = "\n".join(filter(None, (given.happened, given.error, given.task, given.action)))
+        route = _WITHOUT_ACTION[given.outcome]
+        kept, name = {"content": about, "outcome": given.outcome, **route}, "remember"
+    return _said(name, ask(name, **kept, **envelope))
+
+
+def _said(name: str, found: Any) -> Said:
+    each = found if isinstance(found, list) else [found]
+    ids = [
+        one if isinstance(one, str) else getattr(getattr(one, "record", one), "id", "")
+        for one in each
+    ]
+    return Said(words_of(name, found), tuple(filter(None, ids)))
+
+
+def _usual(
+    title: str, description: str, scope: Scope, takes: type[Arguments], run: Any, *fields: str
+) -> Tool:
+    return Tool(
+        title,
+        description,
+        scope,
+        takes,
+        Said,
+        run,
+        lambda said: said.text,
+        fields,
+        frozenset({"text"}),
+    )
+
+
+def _short(name: str, title: str, description: str, *fields: str) -> tuple[str, Tool]:
+    """An operation of which a model is told these fields, and answered in words."""
     found = OPERATIONS[name]
-    return str(found.tool), Tool(
+    tool = _usual(
         title,
         description,
         found.scope,
         found.takes,
-        found.gives,
-        lambda ask, arguments: ask(name, **arguments),
-        words,
-        destructive=found.destructive,
-        **more,
+        lambda ask, given: _said(name, ask(name, **given)),
+        *fields,
     )
+    return str(found.tool), tool
 
 
 # In the order in which a model should read them.
-TOOLS: Final[Mapping[str, Tool]] = dict(
-    (
-        _tool(
-            "context",
-            "What to know before starting",
-            "Call this first, before you work on a task or an error. Pass the task or the error as "
-            "`query`, and `task_id` or `issue` if there is one. Returns text for your prompt: what "
-            "worked, what failed, rules that were learned, within `budget_tokens`. Keep the ids of "
-            "`hits`: pass them as `recalled` when you record how it went, or to credit.",
-            lambda found: str(found.text),
-            whole=frozenset({"text"}),
-        ),
-        _tool(
-            "recall",
-            "Search the memory",
-            "Find records that answer a question: an error message, a task, a few words. Narrow it "
-            "by kind, outcome, tool, task_id, model, tag, author, time or file path. Returns the "
-            "best `k` first, each with its record, score, and whether files that it is about have "
-            "changed since (stale). Records with the status hypothesis were confirmed by nobody yet.",
-            hits,
-        ),
-        _tool(
-            "advise",
-            "Ask before doing it",
-            "Call this right before a risky or repeated action with the very command or change as "
-            "`action`, and the `error` it is to get rid of. Returns a verdict: ok; caution; or "
-            "blocked, when the same action failed the same way before. Where it is blocked, do "
-            "something else: `worked_instead` says what helped in similar cases.",
-            advice_text,
-            whole=frozenset({"message"}),
-        ),
-        _tool(
-            "remember",
-            "Keep an experience",
-            "Record how one action turned out, as soon as you know: outcome success, failure, "
-            "learning or interaction, and the tool. A success of code_interpreter needs task_type, "
-            "of web_search domain; a failure of code_interpreter needs error_type, of web_search "
-            "reason; a learning needs insight_type, an interaction sentiment. Failures are worth as"
-            " much as successes. Returns the record with its id. Secrets are taken out before it is"
-            " kept.",
-            confirm_kept,
-        ),
-        _tool(
-            "record_fix",
-            "Keep an attempt at a fix",
-            "Record that you tried to fix an issue: the `issue` (model, issue_type, description), "
-            "whether the fix was applied (fix_success), whether it was verified to work, and what "
-            "was done (fix_commands: kept as text, never run). Record fixes that failed too: they "
-            "keep others from trying them again. Returns the record.",
-            confirm_kept,
-        ),
-        _tool(
-            "record_episode",
-            "Keep a scored attempt at a task",
-            "Record one whole attempt at a task with a score from 0 to 1, the mistakes and what "
-            "went well. Rules are learned from episodes of the same task_id, so use the same one "
-            "each time. Returns the record.",
-            confirm_kept,
-        ),
-        _tool(
-            "record_fact",
-            "Keep a fact",
-            "Record one sentence that stands alone: no 'it', no 'yesterday', names spelled out. "
-            "fact_type says whether it is an error, a solution, an observation or a decision. "
-            "Returns the record with the names that were found in it.",
-            confirm_kept,
-        ),
-        _tool(
-            "record_trajectory",
-            "Keep what was done step by step",
-            "Record a task with its steps in order (action, observation, reward) and a "
-            "final_reward; from 0.5 on it counts as solved. Use it where the order of steps "
-            "matters; for a single action use remember. Returns the record.",
-            confirm_kept,
-        ),
-        _tool(
-            "credit",
-            "Say whether what was recalled helped",
-            "After you used something that recall or context gave you, pass its ids with outcome "
-            "true if it helped and false if it misled you. What helps is found first next time. "
-            "Returns the ids that were credited.",
-            confirm_credited,
-        ),
-        _tool(
-            "similar_issues",
-            "Find earlier fixes of an issue",
-            "Before you fix an issue, pass it (model, issue_type, description, error_output). "
-            "Returns earlier attempts in three lists: of the very same issue, of the same model and"
-            " type, of the same type; what was verified to work comes first.",
-            similar,
-        ),
-        _tool(
-            "model_insights",
-            "What is known of a model",
-            "Pass the name of a model whose output is being fixed. Returns how often fixes for it "
-            "worked, its common issues, what helped, and how it compares with others.",
-            insights,
-        ),
-        _tool(
-            "rules",
-            "Rules that were learned",
-            "What to do and what to avoid, learned from scored episodes. Pass task_id for those of "
-            "one task. Active rules are borne out; candidates are not yet; retired ones no longer "
-            "hold. Returns each with the episodes for and against it.",
-            rules,
-        ),
-        _tool(
-            "verify",
-            "Confirm a record",
-            "Say that something independent confirmed a record: a test that passed, a compiler, a "
-            "person who approved. `by` says what, `verification_id` which run or approval it was. "
-            "Do not confirm your own guess. Returns the record with its new status.",
-            confirm_decided,
-        ),
-        _tool(
-            "archive",
-            "Take a record out of use",
-            "Say that a record is no longer true, and why. It is no longer recalled, and stays in "
-            "the audit. Returns the record.",
-            confirm_decided,
-        ),
-        _tool(
-            "reflect",
-            "What the memory adds up to",
-            "An overview in words: totals by outcome and tool, where failures gather, what goes "
-            "well, the newest records. Takes nothing.",
-            reflection,
-        ),
-        _tool(
-            "topology",
-            "The map of the memory",
-            "The tree of experiences by outcome, tool and key, with a count for each branch. Takes "
-            "nothing. Use hotspots for the largest places alone.",
-            topology,
-            rest="hotspots names the largest places",
-        ),
-        _tool(
-            "tree.hotspots",
-            "Where experiences pile up",
-            "Places in the map that hold at least `share` of what lies above them, the largest "
-            "first: where most failures are, for example.",
-            hotspots,
-            rest="ask with a higher share or a smaller limit",
-        ),
-        _tool(
-            "stats",
-            "How much there is",
-            "Counts by kind, outcome, tool, status and author, the time span, and where the memory "
-            "is. Takes nothing.",
-            stats,
-            rest="recall with an author or a tool looks at the others",
-        ),
-    )
-)
+USUAL: Final[Mapping[str, Tool]] = {
+    "before": _usual(
+        "Ask before you start",
+        "Call this first: before a task, after an error, before a command that may fail. Says what "
+        "worked here, what failed and what made it go away, and warns of what failed the same way.",
+        "read",
+        Before,
+        _before,
+    ),
+    "after": _usual(
+        "Tell how it went",
+        "Call this when you know how something turned out, failures too, or learned what others "
+        "need to know. Secrets are taken out.",
+        "write",
+        After,
+        _after,
+    ),
+    **dict(
+        (
+            _short(
+                "recall",
+                "Search the memory",
+                "Records that answer a question, the best first. A hypothesis was confirmed by "
+                "nobody; of what is stale, files have changed since.",
+                *("query", "k", "kind", "outcome", "task_id", "author", "since", "path"),
+            ),
+            _short("get", "Show a record", "All of a record, by its id.", "record_id"),
+            _short(
+                "credit",
+                "Say whether it helped",
+                "Whether what before or search gave you helped or misled you. What helps is found "
+                "first next time.",
+            ),
+            _short(
+                "reflect",
+                "What it all adds up to",
+                "Totals by outcome and tool, where failures gather, what goes well, the newest.",
+            ),
+            _short(
+                "verify",
+                "Confirm a record",
+                "Something independent confirmed it: a test, a compiler, a person. Never your own "
+                "guess.",
+            ),
+            _short(
+                "archive",
+                "Take a record out of use",
+                "It is no longer true. It is not recalled any more, and stays in the audit.",
+            ),
+        )
+    ),
+}
+TOOLS: Final[Mapping[str, Tool]] = {
+    **USUAL,
+    **{each.tool: _tool(each) for each in OPERATIONS.values() if each.tool},
+}
 
 
 def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
@@ -484,69 +434,88 @@ def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
     words = tool.words(given)
     if left_out:
         narrower = [name for name in ("k", "limit") if name in tool.takes.model_fields]
-        ways = [f"ask with a smaller {name}" for name in narrower] + [tool.rest]
+        ways = [*(f"ask with a smaller {name}" for name in narrower), "show has a whole record"]
         note = f"Left out to keep this short: {left_out}. For the rest: {', or '.join(ways)}."
         value = {**value, LEFT_OUT: note}
-        words = words if "text" in tool.whole else f"{words}\n{note}"
+        words = words if "text" in value else f"{words}\n{note}"
     return value, words
 
 
 @cache
-def input_schema(takes: type[Arguments]) -> dict[str, Any]:
+def input_schema(tool: Tool) -> dict[str, Any]:
     """What has to be given comes first."""
-    schema: dict[str, Any] = _lean(takes.model_json_schema(), frozenset({"title"}))
+    schema: dict[str, Any] = _lean(tool.takes.model_json_schema())
     required = schema.get("required", ())
-    fields = sorted(
-        schema.get("properties", {}).items(), key=lambda field: field[0] not in required
-    )
-    return {**schema, "properties": dict(fields)}
-
-
-@cache
-def output_schema(gives: Any) -> dict[str, Any]:
-    """An object, whatever the operation gives: lists and records of any kind are under `result`."""
-    if gives is dict:
-        return {"type": "object"}
-    schema = _lean(schema_of(gives), _OF_NO_USE_OUT)
-    schema.pop("additionalProperties", None)  # left_out may stand beside the fields
-    definitions = schema.pop("$defs", {})
-    if _is_wrapped(gives):
-        schema = {"type": "object", "properties": {_WRAPPED: schema}, "required": [_WRAPPED]}
-    elif "$ref" in schema:
-        schema = dict(definitions[schema["$ref"].rpartition("/")[2]])
-    note = {
-        "type": "string",
-        "description": "What was left out to keep this short, and how to get it. Absent where "
-        "nothing was.",
+    fields = {
+        name: field
+        for name, field in schema.get("properties", {}).items()
+        if not tool.fields or name in tool.fields
     }
-    properties = {**schema.get("properties", {}), LEFT_OUT: note}
-    return {**schema, "properties": properties, **({"$defs": definitions} if definitions else {})}
+    if issubclass(tool.takes, Remember):  # what outcomes require, and with which tool
+        for route in filter(None, ROUTES.values()):
+            fields[route[0]]["enum"] = list(route[1])
+        fields["tool"]["enum"] = sorted({name for _, name in ROUTES if name})
+    first = sorted(fields, key=lambda name: name not in required)
+    lean = {**schema, "properties": {name: fields[name] for name in first}}
+    if tool.fields:
+        lean.pop("$defs", None)
+    return lean
+
+
+def output_schema(tool: Tool) -> dict[str, Any]:
+    """An object, whatever the operation gives: lists and records of any kind are under `result`.
+    What lies deeper, the documentation of the operation tells.
+    """
+    schema = _schema(tool.gives)
+    if _is_wrapped(tool.gives):
+        return {"type": "object", "properties": {_WRAPPED: {}}, "required": [_WRAPPED]}
+    properties = {
+        name: {"type": field["type"]} if "type" in field else {}
+        for name, field in schema.get("properties", {}).items()
+    }
+    return {"type": "object", **({"properties": properties} if properties else {})}
 
 
 @cache
-def _is_wrapped(gives: Any) -> bool:
+def _schema(gives: Any) -> dict[str, Any]:
     schema = schema_of(gives)
-    return schema.get("type") != "object" and "$ref" not in schema
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return schema["$defs"][name] if name else schema
 
 
-def _lean(schema: Any, of_no_use: frozenset[str]) -> Any:
+def _is_wrapped(gives: Any) -> bool:
+    return _schema(gives).get("type") != "object"
+
+
+# A list of tools goes into every conversation. Bounds on texts and examples do not: what breaks one
+# is told when it is called.
+_OF_NO_USE: Final = frozenset(
+    {"title", "examples", "maxLength", "minLength", "maxItems", "maxProperties"}
+)
+
+
+def _lean(schema: Any) -> Any:
     """A schema without what only takes a reader's time. Below `properties` and `$defs` the keys are
-    names.
+    names; what may be absent need not be null.
     """
     if isinstance(schema, list):
-        return [_lean(inner, of_no_use) for inner in schema]
+        return [_lean(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _lean(inner, of_no_use) for name, inner in value.items()}
+    lean = {
+        key: {name: _lean(inner) for name, inner in value.items()}
         if key in ("properties", "$defs") and isinstance(value, dict)
         else value
-        if key in ("examples", "default", "const", "enum")
-        else _lean(value, of_no_use)
+        if key in ("default", "const", "enum")
+        else _lean(value)
         for key, value in schema.items()
         # which keys go together is checked here
-        if key not in of_no_use and not (key == "anyOf" and "properties" in schema)
+        if key not in _OF_NO_USE
+        and not (key == "anyOf" and "properties" in schema)
+        and not (key == "default" and value in (None, [], {}, ""))
     }
+    some = [each for each in lean.pop("anyOf", ()) if each != {"type": "null"}]
+    return {**(some[0] if len(some) == 1 else {"anyOf": some} if some else {}), **lean}
 
 
 # --- the tool names of the BTB memory server ---
@@ -746,8 +715,8 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "The tree of memories as text, with a count and share for each branch. Takes nothing.",
         "read",
         Nothing,
-        lambda ask, _: {"map": cut_lines(render(map_lines(ask("topology"), _MAP_LOOK)).rstrip())},
-        lambda given: _map(given["map"]),
+        lambda ask, _: {"map": cut_lines(render(map_lines(ask("topology"), _DRAWING)).rstrip())},
+        lambda given: as_data(CODE_INDENT + line for line in given["map"].splitlines()),
     ),
     "btb_hotspots": _btb_tool(
         "Where memories pile up",
@@ -758,7 +727,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         lambda ask, given: {
             "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
         },
-        lambda given: hotspots(given["hotspots"]),
+        lambda given: words_of("tree.hotspots", given["hotspots"]),
     ),
     "btb_derive": _btb_tool(
         "The schema behind paths",

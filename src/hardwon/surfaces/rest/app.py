@@ -274,7 +274,9 @@ class McpApp:
 
         return StreamableHTTPSessionManager(
             make_server(
-                lambda ctx: cast("Request", ctx.request).scope[_ASK], btb=self._service.settings.btb
+                lambda ctx: cast("Request", ctx.request).scope[_ASK],
+                every=self._service.settings.every_tool,
+                btb=self._service.settings.btb,
             ),
             json_response=True,
             stateless=True,

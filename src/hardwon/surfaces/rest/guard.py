@@ -85,6 +85,7 @@ class ServerOptions:
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
     btb: bool = False
+    every_tool: bool = False
 
     def __post_init__(self) -> None:
         for field, names, form, allowed in (

@@ -1,60 +1,47 @@
 """Whether a data set can be kept and looks like a real one (`validate`), and keeping it
 (`load_dataset`).
 
-A data set is a list, or a file of JSON, JSON Lines or Python source, of which nothing is run.
-
 Each check looks at one thing and says what to do. An entry without an error is one that
 `Memory.remember(**entry)` takes: the record itself is built for the last check.
 """
 
 from __future__ import annotations
 
-import ast
-import os
+import json
+import logging
 import re
-import reprlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import (
-    VALUE_CHARS_SHOWN,
-    InvalidInputError,
-    PlaceError,
-    Problem,
-    ask_foreign,
-)
+from hardwon.errors import InvalidInputError, shown
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.outside import files
-from hardwon.outside.locations import check_path
-from hardwon.records.fields import ABSENT, check_items, check_keys, new_id, now
-from hardwon.records.kinds import (
-    OUTCOMES,
-    ROUTES,
-    Experience,
-    Moment,
-    Source,
-    safe_summary,
-)
+from hardwon.records.fields import ABSENT, check_items, check_keys, derived_id, now
+from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Moment, Source, safe_summary
 from hardwon.store.types import Progress
+from hardwon.text.words import counted
+from hardwon.tree.datasets.read import DatasetEntries, read
+
+_log = logging.getLogger("hardwon")
 
 Severity = Literal["error", "warning"]
 Range = tuple[int, int]
 Ranges = Mapping[str, Range]
 
 # How often what should occur, in percent. Outcomes and tools are shares of all memories; error
-# types are shares of the failures that name one, task types of what the code interpreter did well.
-# Memories without a tool (learning, interaction) count in the shares of tools too.
+# types are shares of what the code interpreter failed at, task types of what it did well. Memories
+# without a tool (learning, interaction) count in the shares of tools too.
 OUTCOME_RANGES: Final[Ranges] = {
     "success": (55, 65),
     "failure": (15, 25),
@@ -82,6 +69,9 @@ TASK_RANGES: Final[Ranges] = {
 
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
 _RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
+_ROUTING: Final = frozenset(route[0] for route in ROUTES.values() if route)
+# what `generate` adds for the sessions of a day
+_KNOWN: Final = frozenset((*_OWN, *_ROUTING, *ENVELOPE_KEYWORDS, "session"))
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
 # placeholders for secrets may be longer than what they stand for
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2
@@ -141,18 +131,6 @@ def is_within(count: int, base: int, target: Range) -> bool:
     5.
     """
     return target[0] * base // 100 <= count <= -(-target[1] * base // 100)
-
-
-_short: Final = reprlib.Repr()
-_short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN - 2
-_short.maxlevel = 3
-
-
-def shown(value: object) -> str:
-    """A value as a report shows it: short, on one line, whatever it is."""
-    text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
-    text = "".join(char if char.isprintable() else " " for char in text)
-    return text if len(text) <= VALUE_CHARS_SHOWN else text[: VALUE_CHARS_SHOWN - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -222,8 +200,10 @@ class Report:
         }
 
     def __str__(self) -> str:
-        counted = f"{_many(len(self.errors), 'error')}, {_many(len(self.warnings), 'warning')}"
-        lines = [f"{_many(self.total, 'memory', 'memories')}: {counted}"]
+        lines = [
+            f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
+            f"{counted(len(self.warnings), 'warning')}"
+        ]
         for found in self.distributions:
             verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
             target = f"{100 * found.least:.0f}-{100 * found.most:.0f} %"
@@ -237,13 +217,14 @@ class Report:
 
 @dataclass(frozen=True)
 class DatasetLoaded:
-    """What became of a data set. `stored` of `total` memories were kept, with these `ids` (or would
-    be, in a dry run, which has none); the others were refused for what `rejected` names. `warnings`
-    are about memories that were kept.
+    """What became of a data set. `stored` of `total` memories were kept (or would be, in a dry run)
+    and `present` had been loaded before; `ids` are those of both, none in a dry run. The others were
+    refused for what `rejected` names. `warnings` are about memories that were kept.
     """
 
     total: int
     stored: int
+    present: int
     ids: tuple[str, ...]
     rejected: tuple[Fault, ...]
     warnings: tuple[Fault, ...]
@@ -255,22 +236,28 @@ class DatasetLoaded:
 
     def __str__(self) -> str:
         done = "would be stored" if self.dry_run else "stored"
-        refused = (
-            f"{self.total - self.stored} rejected" if self.total > self.stored else "none rejected"
+        refused = self.total - self.stored - self.present
+        before = f", {self.present} loaded before" if self.present else ""
+        first = (
+            f"{self.stored} of {counted(self.total, 'memory', 'memories')} {done}{before}, "
+            f"{refused or 'none'} rejected"
         )
-        first = f"{self.stored} of {_many(self.total, 'memory', 'memories')} {done}, {refused}"
         return "\n".join([first, *_listed(self.rejected)])
 
 
-def _listed(problems: tuple[Fault, ...]) -> list[str]:
-    """The first of them as lines, and how many more there are."""
-    lines = [str(problem) for problem in problems[: limits.PROBLEMS_SHOWN_MAX]]
-    left = len(problems) - len(lines)
-    return [*lines, f"… and {left} more"] if left else lines
-
-
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
+def _listed(problems: Iterable[Fault]) -> list[str]:
+    """The first of them as lines, and how many more there are. What is wrong with many memories in
+    the same way is one line.
+    """
+    alike: dict[tuple[str, ...], list[Fault]] = {}
+    for problem in problems:
+        alike.setdefault((problem.severity, problem.field, problem.wrong), []).append(problem)
+    lines = [
+        str(first) + (f" (and {len(others)} more like it)" if others else "")
+        for first, *others in alike.values()
+    ]
+    left = len(lines) - limits.PROBLEMS_SHOWN_MAX
+    return [*lines[: limits.PROBLEMS_SHOWN_MAX], f"… and {left} more"] if left > 0 else lines
 
 
 def _fault(
@@ -284,30 +271,32 @@ def validate(source: Any) -> Report:
     """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON
     Lines, or Python source, which is parsed and never run).
 
-    Errors are what keeps a memory from being stored: fields that are missing or unknown, a summary
-    that is no file name or was there before, contents of less than 10 or more than 500 characters.
-    Warnings are what makes a data set unlike a real one: contents that are too generic, too vague
-    or near-copies of others, and shares out of their ranges.
+    Errors are what keeps a memory from being stored: values that are missing or unknown, a summary
+    that is no file name or was there before, contents of less than 10 or more than 500 characters;
+    and a data set without memories. Warnings are what makes a data set unlike a real one: keys that
+    the format does not know, or not for this outcome and tool, a summary that has to be made,
+    contents that are too generic, too vague or near-copies of others, and shares out of their
+    ranges.
     """
     entries = read(source)
-    problems = [problem for _record, problems in _judge(entries) for problem in problems]
+    problems = [problem for _, found in _judge(entries) for problem in found] or _empty(entries)
     total = len(entries.values)
     memories = [value for value in entries.values if isinstance(value, Mapping)]
-    failures = [each for each in memories if each.get("outcome") == "failure"]
-    coded = [
-        each
-        for each in memories
-        if (each.get("outcome"), each.get("tool")) == ("success", "code_interpreter")
-    ]
     shares = []
-    for name, among, ranges in (
-        ("outcome", memories, OUTCOME_RANGES),
-        ("tool", memories, TOOL_RANGES),
-        ("error_type", failures, ERROR_RANGES),
-        ("task_type", coded, TASK_RANGES),
+    for name, outcome, ranges in (
+        ("outcome", None, OUTCOME_RANGES),
+        ("tool", None, TOOL_RANGES),
+        ("error_type", "failure", ERROR_RANGES),
+        ("task_type", "success", TASK_RANGES),
     ):
+        among = (
+            each
+            for each in memories
+            if not outcome
+            or (each.get("outcome"), each.get("tool")) == (outcome, "code_interpreter")
+        )
         counts = Counter(value for each in among if isinstance(value := each.get(name), str))
-        base = total if among is memories else counts.total()
+        base = counts.total() if outcome else total
         for value, (least, most) in ranges.items():
             count, within = counts[value], None
             share = round(count / base, 4) if base else 0.0
@@ -319,6 +308,11 @@ def validate(source: Any) -> Report:
                 remedy = f"have {'more' if share < least / 100 else 'fewer'} of them"
                 problems.append(Fault(None, name, value, wrong, remedy, "warning"))
     return Report(total, tuple(problems), tuple(shares))
+
+
+def _empty(entries: DatasetEntries) -> list[Fault]:
+    remedy = "fill the list, or name the file that holds it"
+    return [] if entries.values else [Fault(None, "data set", "[]", "holds no memory", remedy)]
 
 
 def load_dataset(
@@ -334,45 +328,70 @@ def load_dataset(
 
     `author` is who is said to have recorded those that do not tell; one of its own lets you roll
     the data set back as a whole. Stored a batch at a time, each in one transaction, calling
-    `progress(done, total)` after each. Loading a data set twice keeps it twice. `dry_run` tells
-    what would happen and writes nothing.
+    `progress(done, total)` after each. What was loaded before, or forgotten, is not stored again:
+    after an interruption, loading goes on where it stopped. `dry_run` tells what would happen and
+    writes nothing.
     """
     author = Source(author=author).author
     entries = read(source)
     total = len(entries.values)
     ids: list[str] = []
-    rejected: list[Fault] = []
+    rejected = _empty(entries)
     warnings: list[Fault] = []
     stored = done = 0
-    for judged in batches(_judge(entries, author), limits.BATCH_ROWS):
-        records = [record for record, _problems in judged if record]
-        for record, problems in judged:
-            (warnings if record else rejected).extend(problems)
-        if records and not dry_run:
-            ids += memory.add_many(records)
-        stored += len(records)
-        done += len(judged)
-        if progress:
-            progress(done, total)
-    return DatasetLoaded(total, stored, tuple(ids), tuple(rejected), tuple(warnings), dry_run)
+    with ExitStack() as on_failure:
+        on_failure.callback(
+            lambda: _log.warning(
+                "%d of %d memories are stored: load them again to go on from there", done, total
+            )
+        )
+        for judged in batches(_judge(entries, author), limits.BATCH_ROWS):
+            records = [record for record, _ in judged if record]
+            for record, problems in judged:
+                (warnings if record else rejected).extend(problems)
+            new = [record for record in records if not _was_loaded(memory, record.id)]
+            if new and not dry_run:
+                memory.add_many(new)
+            ids += [] if dry_run else [record.id for record in records]
+            stored += len(new)
+            done += len(judged)
+            if progress:
+                progress(done, total)
+        on_failure.pop_all()
+    present = total - stored - len({fault.index for fault in rejected} - {None})
+    return DatasetLoaded(
+        total, stored, present, tuple(ids), tuple(rejected), tuple(warnings), dry_run
+    )
+
+
+def _was_loaded(memory: Memory, record_id: str) -> bool:
+    """Also where it was forgotten since: then it has left nothing but that."""
+    store, project = memory._project.store, memory.project
+    return bool(store.get(project, record_id) or store.events_of(project, record_id))
 
 
 def _judge(
     entries: DatasetEntries, author: str | None = None
 ) -> Iterator[tuple[Experience | None, list[Fault]]]:
     """Entry by entry its record, or None, and what is wrong with it. Those that name no time
-    happened one microsecond after the other, the last of them just now.
+    happened one microsecond after the other, the last of them just now. The same entry of the same
+    author has the same id, whenever it is loaded; of several that are alike, each by its number.
     """
     begin = now() - timedelta(microseconds=len(entries.values))
     named: dict[str, int] = {}
     contents: dict[str, int] = {}
+    times: Counter[str] = Counter()
     for index, entry in enumerate(entries.values):
         if index in entries.unreadable:
             wrong = f"is not valid JSON ({entries.unreadable[index]})"
             record, found = None, [_fault("entry", entry, wrong, "write one JSON object per line")]
         else:
             record, found = check(entry, begin + timedelta(microseconds=index), author)
-        at_fault = {error.field for error in found}
+        if record and author:
+            said = json.dumps([author, entry], sort_keys=True, default=str)
+            times[said] += 1
+            record = record.altered(id=derived_id("data set", said, str(times[said])))
+        at_fault = {fault.field for fault in found if fault.severity == "error"}
         texts = {
             name: text
             for name, text in (entry.items() if isinstance(entry, Mapping) else ())
@@ -401,15 +420,13 @@ def _judge(
 def check(
     entry: object, at: datetime, author: str | None = None
 ) -> tuple[Experience | None, list[Fault]]:
-    """The record that an entry describes, and everything that is wrong with it: one of the two is
-    empty. `at` is its time, and `author` who says it, where it does not tell itself.
+    """The record that an entry describes, None where there is an error, and everything that is
+    wrong with it. `at` is its time, and `author` who says it, where it does not tell itself.
     """
-    if not isinstance(entry, Mapping):
-        remedy = "give a dictionary with content, outcome and summary"
-        return None, [_fault("entry", entry, "is not a memory", remedy)]
-    if not all(isinstance(key, str) for key in entry):
-        remedy = "name every key by a text"
-        return None, [_fault("entry", entry, "has a key that is not text", remedy)]
+    if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
+        wrong = "has a key that is not text" if isinstance(entry, Mapping) else "is not a memory"
+        remedy = "give a dictionary with content, outcome and summary, every key a text"
+        return None, [_fault("entry", entry, wrong, remedy)]
     envelope = {key: entry[key] for key in ENVELOPE_KEYWORDS if key in entry}
     given = {
         key: value
@@ -431,17 +448,17 @@ def check(
             moment = Moment.model_validate({"related_files": paths})
             context = metadata.context.altered(related_files=moment.related_files)
             metadata = metadata.altered(context=context)
-        if found:
+        if any(fault.severity == "error" for fault in found):
             return None, found
         if recalled is not None:
             given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
-        record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
+        record = Experience(metadata=metadata, **given)
         size = len(record.to_json_bytes())
         if size > _BYTES_MAX:
             raise InvalidInputError.one(
                 "entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON"
             )
-        return record, []
+        return record, found
     except InvalidInputError as error:
         refused = [
             _fault(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
@@ -498,6 +515,10 @@ def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault(
             route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
         )
+    place = f"{outcome} by {tool}" if tool else outcome
+    for key in sorted(_ROUTING & given.keys() - {route[0] if route else None}):
+        wrong = f"does not go with {place}"
+        yield _fault(key, given[key], wrong, "leave it out: it does not route", "warning")
 
 
 def _missing_or_unknown(value: object) -> str:
@@ -507,14 +528,20 @@ def _missing_or_unknown(value: object) -> str:
 def _summary(given: Mapping[str, Any]) -> list[Fault]:
     summary = given.get("summary", ABSENT)
     text = summary if isinstance(summary, str) else ""
-    remedy = "name it in a few lowercase words joined by underscores"
-    unfit = "is not fit for a file name", f"use {safe_summary(text)}"
+    if summary is ABSENT:
+        made = safe_summary(str(given.get("content", ""))[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        return [
+            _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
+        ]
     return _first_fault(
         "summary",
         summary,
-        (summary is ABSENT, "is required", remedy),
-        (not isinstance(summary, str), "is not text", remedy),
-        (_SUMMARY.fullmatch(text) is None, *unfit),
+        (not isinstance(summary, str), "is not text", "name it in a few lowercase words"),
+        (
+            _SUMMARY.fullmatch(text) is None,
+            "is not fit for a file name",
+            f"use {safe_summary(text)}",
+        ),
     )
 
 
@@ -542,255 +569,10 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
                 "cannot be kept as JSON",
                 f"give {error.message()}",
             )
-
-
-# --- reading ---
-
-_NAME: Final = "memories"
-_ALLOWED: Final = (
-    "lists of dictionaries written out: text, numbers, True, False, None, lists, dictionaries"
-)
-_RUN_IT: Final = "run the script yourself and save its list with json.dump"
-_REMEDY_OF: Final = {
-    "Call": f"a list without calls; {_RUN_IT}",
-    "ListComp": f"a list without comprehensions; {_RUN_IT}",
-    "GeneratorExp": f"a list without comprehensions; {_RUN_IT}",
-    "For": f"a list without loops; {_RUN_IT}",
-    "JoinedStr": "text without placeholders; write each text out",
-}
-_TOO_DEEP: Final = (
-    f"values nested at most {limits.JSON_DEPTH_MAX} deep, and lists that are not put together from "
-    f"thousands of others"
-)
-_Item = tuple[object, int]  # a value of the list, and the line it begins on
-_DEPTH_MAX: Final = limits.JSON_DEPTH_MAX + 4
-_SHOWN_CHARS: Final = 200
-
-
-@dataclass(frozen=True)
-class DatasetEntries:
-    """What a source holds, before it is checked. `lines` are where the entries begin, as far as
-    that is known; `unreadable` are those that could not even be read, with the reason, and their
-    values the lines as they are.
-    """
-
-    values: list[Any]
-    lines: list[int] = field(default_factory=list)
-    unreadable: dict[int, str] = field(default_factory=dict)
-
-
-def read(source: Any) -> DatasetEntries:
-    """The entries of a list, or of the file at a path (a text is a path)."""
-    if not isinstance(source, str | os.PathLike):
-        values = check_items("source", source)
-        _check_count(len(values), "")
-        return DatasetEntries(values)
-    path = check_path("source", os.fspath(source))
-    text = _text_of(path)
-    try:
-        suffix = path.suffix.lower()
-        if suffix in (".jsonl", ".ndjson"):
-            return _json_lines(text)
-        if suffix != ".py" and text.lstrip().startswith(("[", "{")):
-            try:
-                return _json(text)
-            except _NotJsonError:  # where the name does not tell, it may be Python: single quotes, comments or True are no JSON
-                if suffix == ".json":
-                    raise
-        return _python(text)
-    except InvalidInputError as error:
-        where = f"{path.name}, {error.where}" if error.where else path.name
-        raise InvalidInputError(error.problems, where) from None
-
-
-def _text_of(path: Path) -> str:
-    try:
-        data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
-    except PlaceError:
-        raise PlaceError(
-            f"cannot read {path}: it is not a file; name a file, or give the list itself"
-        ) from None
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > limits.DATASET_BYTES_MAX:
-        _refuse(
-            "more bytes",
-            f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files",
-            path.name,
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        _refuse(f"byte {data[error.start]:#04x}", "text as UTF-8", f"{path.name}, line {line}")
-
-
-class _NotJsonError(InvalidInputError):
-    """Not even the beginning of something else."""
-
-
-def _json(text: str) -> DatasetEntries:
-    try:
-        data = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        with suppress(ValueError):
-            if isinstance(from_json(text.lstrip().partition("\n")[0]), dict):
-                return _json_lines(text)
-        place = re.search(r"line (\d+)", str(error))
-        problem = Problem("data set", text[:_SHOWN_CHARS], f"valid JSON ({error})")
-        raise _NotJsonError([problem], f"line {place[1] if place else 1}") from None
-    if isinstance(data, dict):
-        if "memories" not in data and ("content" in data or "outcome" in data):
-            return DatasetEntries([data])  # a single line of JSON Lines
-        data = data.get("memories")
-    if not isinstance(data, list):
-        allowed = "a list of memories, an object with a list under memories, or one memory a line"
-        _refuse(text[:_SHOWN_CHARS], allowed)
-    _check_count(len(data), "")
-    return DatasetEntries(data)
-
-
-def _json_lines(text: str) -> DatasetEntries:
-    """Line by line: one that cannot be read is reported, and the others are read all the same."""
-    found = DatasetEntries([])
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
             continue
-        try:
-            value = from_json(line, allow_inf_nan=False)
-        except ValueError as error:
-            found.unreadable[len(found.values)] = str(error).replace(" at line 1 ", " at ")
-            value = line
-        found.values.append(value)
-        found.lines.append(number)
-        _check_count(len(found.values), f"line {number}")
-    return found
-
-
-def _python(text: str) -> DatasetEntries:
-    """The data set in a Python source. InvalidInputError names the line of what cannot be read."""
-    if len(text) > limits.DATASET_LITERAL_BYTES_MAX:
-        most = f"at most {limits.DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
-        _refuse(f"{len(text)} characters", most)
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        _refuse(
-            error.msg,
-            "valid Python: a list of dictionaries, or its assignment to memories",
-            f"line {error.lineno or 1}",
-        )
-    except (RecursionError, MemoryError):  # how the parser says that its stack is full
-        _refuse("nested too deeply", _TOO_DEEP, "line 1")
-    except ValueError as error:
-        _refuse(str(error), "plain text", "line 1")
-    names: dict[str, list[_Item]] = {}
-    last = ""
-    for statement in tree.body:
-        last = _follow(statement, names) or last
-    if not names:
-        _refuse("no list", "a list of dictionaries, or its assignment to memories", "line 1")
-    items = names.get(_NAME, names[last])
-    return DatasetEntries([value for value, _line in items], [line for _value, line in items])
-
-
-def _follow(statement: ast.stmt, names: dict[str, list[_Item]]) -> str | None:
-    """Notes the list that a statement assigns, and returns its name. A list by itself is the data
-    set.
-    """
-    value = getattr(statement, "value", None)
-    # nothing is run, so nothing is imported; a constant is a docstring, or a setting
-    if isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom) or isinstance(
-        value, ast.Constant
-    ):
-        return None
-    before: list[_Item] = []
-    match statement:
-        case ast.Expr():
-            name = _NAME
-        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
-            name = _name_of(target)
-        case ast.AugAssign(target=target, op=ast.Add()):
-            name = _name_of(target)
-            before = names.get(name, [])
-        case _:
-            _refuse_node(statement)
-    if value is None:
-        return None  # a name with a type and nothing else
-    items = [*before, *_items(value, names)]
-    # doubling a list by its own name takes a few lines only
-    _check_count(len(items), f"line {statement.lineno}")
-    names[name] = items
-    return name
-
-
-def _name_of(target: ast.expr) -> str:
-    return target.id if isinstance(target, ast.Name) else _refuse_node(target)
-
-
-def _items(node: ast.expr, names: dict[str, list[_Item]]) -> list[_Item]:
-    """The items of a list, of a name that holds one, or of several put together."""
-    items: list[_Item] = []
-    waiting = [node]
-    while waiting:  # a chain of a thousand + is a tree a thousand deep
-        part = waiting.pop()
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
-            waiting += [part.right, part.left]
-        elif isinstance(part, ast.List | ast.Tuple):
-            items += [(_value(element), element.lineno) for element in part.elts]
-        elif isinstance(part, ast.Name) and part.id in names:
-            items += names[part.id]
-        else:
-            _refuse_node(part)
-        _check_count(len(items), f"line {part.lineno}")
-    return items
-
-
-def _value(node: ast.expr, depth: int = 0) -> object:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
-        return node.value
-    if depth > _DEPTH_MAX:
-        _refuse("nested too deeply", _TOO_DEEP, f"line {node.lineno}")
-    if isinstance(node, ast.Dict):
-        keys: list[Any] = node.keys
-        for key in keys:  # one that is no text is refused where memories are checked
-            if not (
-                isinstance(key, ast.Constant) and isinstance(key.value, str | int | float | None)
-            ):
-                _refuse(
-                    ast.dump(key)[:40] if key else "**",
-                    "dictionaries whose keys are text",
-                    f"line {node.lineno}",
-                )
-        return {
-            key.value: _value(value, depth + 1)
-            for key, value in zip(keys, node.values, strict=True)
-        }
-    # JSON knows only lists, and so would json.dumps write it
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_value(element, depth + 1) for element in node.elts]
-    if (
-        isinstance(node, ast.UnaryOp)
-        and isinstance(node.op, ast.USub | ast.UAdd)
-        and isinstance(node.operand, ast.Constant)
-    ):
-        number = node.operand.value
-        if isinstance(number, int | float) and not isinstance(number, bool):
-            return -number if isinstance(node.op, ast.USub) else number
-    return _refuse_node(node)
-
-
-def _check_count(count: int, where: str) -> None:
-    if count > limits.DATASET_MEMORIES_MAX:
-        _refuse(
-            f"{count} memories", f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it", where
-        )
-
-
-def _refuse_node(node: ast.AST) -> NoReturn:
-    kind = type(node).__name__
-    _refuse(kind, _REMEDY_OF.get(kind, _ALLOWED), f"line {getattr(node, 'lineno', 1)}")
-
-
-def _refuse(what: str, allowed: str, where: str = "") -> NoReturn:
-    raise InvalidInputError([Problem("data set", what, allowed)], where)
+        if key not in _KNOWN:
+            like = get_close_matches(key, _ROUTING | _OWN, 1, 0.7)
+            remedy = (
+                f"write {like[0]}" if like else "leave it out, or know that it is kept as it is"
+            )
+            yield _fault(key, value, "is no key of a data set", remedy, "warning")

@@ -3,13 +3,9 @@ seed.
 
 Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories
 (`OUTCOME_RANGES` and those below it). The other gives counts for 1,000 of them: outcomes
-600/200/120/80, tools of the successes 300/120/90/90, and error types of the failures 80/50/50/20.
-The last four add up to *all* 200 failures, while only those of the code interpreter are routed by
-an error type and the failures of other tools must be there as well. Both are true when every
-failure names its error type and, where another key routes it, carries it as a key of its own: a
-blocked search or a missing permission is an error at run time, a search that found nothing, or the
-wrong thing, is a fault in what was asked for. So that is what is generated, for every size; and a
-count of error types looks at every failure that names one.
+600/200/120/80, tools of the successes 300/120/90/90, and error types 80/50/50/20. The last four add
+up to all 200 failures, while only those of the code interpreter have an error type and those of
+other tools must be there as well: so these are the shares that its error types have.
 
 Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on
 every value of every key.
@@ -71,20 +67,15 @@ _TOOLS: Final = {
     "conversation": 90,
 }
 _TOOLS_OF_FAILURES: Final = {"code_interpreter": 130, "web_search": 40, "file_operation": 20}
-_ERRORS: Final = {"runtime": 41, "syntax": 26, "logic": 25, "timeout": 8}
-_ERRORS_OF_THE_TABLE: Final = {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}
 _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
+    "error_type": {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20},
     "task_type": {"debug": 41, "write": 31, "refactor": 20, "explain": 8},
     "domain": {"technical": 60, "research": 25, "general": 15},
     "reason": {"no_results": 40, "blocked": 30, "irrelevant": 30},
     "insight_type": {"pattern": 30, "correction": 30, "preference": 20, "fact": 20},
     "sentiment": {"positive": 45, "neutral": 25, "negative": 30},
 }
-_TABLE_SIZE: Final = 1_000
-
-# What goes wrong where another key than the error type says how it is routed.
-_ERROR_OF_REASON: Final = {"no_results": "logic", "irrelevant": "logic", "blocked": "runtime"}
-_ERROR_OF_TOOL: Final = {"file_operation": "runtime", "unknown": "runtime"}
+_RANGES: Final[Mapping[str, Ranges]] = {"task_type": TASK_RANGES, "error_type": ERROR_RANGES}
 
 # Where a caller names no day. Always the same, so that the same call gives the same data set; a
 # Monday, and long enough ago for the largest named size to lie in the past.
@@ -138,15 +129,12 @@ Counts = dict[str, int]
 
 
 class MemorySort(NamedTuple):
-    """One row of the reference card with one value of its key. `error_type` is set for every
-    failure.
-    """
+    """One row of the reference card with one value of its key."""
 
     outcome: str
-    tool: str | None = None
+    tool: str | None
     key: str | None = None
     value: str | None = None
-    error_type: str | None = None
 
 
 def generate(
@@ -160,10 +148,10 @@ def generate(
     summary.
 
     `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are
-    about made-up programs, no two alike; summaries are unique. How many there are of what, and why
-    failures of every tool name an `error_type`, is told at the top of this module. With `sessions`
-    they come in the order of working days from `start` on (a date, or its ISO text), each with the
-    `timestamp` and `session` that it belongs to; otherwise shuffled.
+    about made-up programs, no two alike; summaries are unique. How many there are of what is told
+    at the top of this module. With `sessions` they come in the order of working days from `start` on
+    (a date, or its ISO text), each with the `timestamp` and `session` that it belongs to; otherwise
+    shuffled.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
     if (
@@ -193,7 +181,7 @@ def generate(
         content, summary = writer.write(
             " ".join(part for part in (sort.outcome, sort.tool, sort.value) if part)
         )
-        keys = {"tool": sort.tool, sort.key or "": sort.value, "error_type": sort.error_type}
+        keys = {"tool": sort.tool, sort.key or "": sort.value}
         routing = {key: value for key, value in keys.items() if value}
         memories.append(
             {"content": content, "outcome": sort.outcome, **routing, "summary": summary}
@@ -216,16 +204,6 @@ def plan(size: int) -> dict[MemorySort, int]:
     one).
     """
     pairs, values = size >= PAIRS_FROM, size >= VALUES_FROM
-
-    def by_value(outcome: str, tool: str | None, key: str, count: int) -> dict[MemorySort, int]:
-        weights = _WEIGHTS[key]
-        ranges = TASK_RANGES if key == "task_type" else None
-        counts = split(count, weights, ranges, least=dict.fromkeys(weights, int(values)))
-        return {
-            MemorySort(outcome, tool, key, value, _ERROR_OF_REASON.get(value)): counts[value]
-            for value in weights
-        }
-
     # So many that each pair can occur. Where each value must, the ranges leave room for it.
     least = {
         outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES
@@ -239,43 +217,22 @@ def plan(size: int) -> dict[MemorySort, int]:
     of_both = {tool: 2 * count for tool, count in least.items()} | {"conversation": int(pairs)}
     tools = split(outcomes["success"] + failures, _TOOLS, TOOL_RANGES, base=size, least=of_both)
     failed = split(failures, _TOOLS_OF_FAILURES, least=least)
-    good = {tool: count - failed.get(tool, 0) for tool, count in tools.items()}
-    sorts = by_value("success", "code_interpreter", "task_type", good["code_interpreter"])
-    sorts |= by_value("success", "web_search", "domain", good["web_search"])
-    sorts |= {
-        MemorySort("success", tool): good[tool] for tool in ("file_operation", "conversation")
+    counts: dict[tuple[str, str | None], int] = {
+        ("failure", "unknown"): unknown,
+        **{("success", tool): count - failed.get(tool, 0) for tool, count in tools.items()},
+        **{("failure", tool): count for tool, count in failed.items()},
+        **{(outcome, None): outcomes[outcome] for outcome in ("learning", "interaction")},
     }
-    sorts |= _plan_failures(
-        size,
-        failed | {"unknown": unknown},
-        by_value("failure", "web_search", "reason", failed["web_search"]),
-    )
-    sorts |= by_value("learning", None, "insight_type", outcomes["learning"])
-    sorts |= by_value("interaction", None, "sentiment", outcomes["interaction"])
+    sorts: dict[MemorySort, int] = {}
+    for pair, route in ROUTES.items():
+        if route is None:
+            sorts[MemorySort(*pair)] = counts[pair]
+            continue
+        key, weights = route[0], _WEIGHTS[route[0]]
+        every = dict.fromkeys(weights, int(values))
+        by_value = split(counts[pair], weights, _RANGES.get(key), least=every)
+        sorts |= {MemorySort(*pair, key, value): count for value, count in by_value.items()}
     return {sort: count for sort, count in sorts.items() if count}
-
-
-def _plan_failures(
-    size: int, tools: Counts, searches: dict[MemorySort, int]
-) -> dict[MemorySort, int]:
-    """The code interpreter's error types are what the others leave of the counts over all
-    failures.
-    """
-    others = searches | {
-        MemorySort("failure", tool, error_type=error): tools[tool]
-        for tool, error in _ERROR_OF_TOOL.items()
-    }
-    taken = dict.fromkeys(_ERRORS, 0)
-    for sort, count in others.items():
-        taken[str(sort.error_type)] += count
-    weights = _ERRORS_OF_THE_TABLE if size == _TABLE_SIZE else _ERRORS
-    least = {error: count + (size >= VALUES_FROM) for error, count in taken.items()}
-    errors = split(sum(tools.values()), weights, ERROR_RANGES, least=least)
-    return {
-        MemorySort("failure", "code_interpreter", "error_type", error, error): errors[error]
-        - taken[error]
-        for error in weights
-    } | others
 
 
 def split(

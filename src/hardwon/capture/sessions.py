@@ -1,0 +1,278 @@
+"""What an agent's session did and was told so far, from one hook to the next; and what becomes of
+it: one trajectory, with the outcome that its commands, tests and commits have.
+
+Each command is recorded when it ends, as a trajectory of one step, so that nothing is lost and
+everybody is warned at once. Where a turn ends and nothing is left failing, or the session ends,
+these become one, and are superseded by it: counted once, and what failed stands before what settled
+it. What was told before is credited, or not, by how that ended (`recalled`).
+
+Between hooks a session is a small file of the user's own, under a lock. It holds ids, the lines of
+commands and the task, without secrets, and goes when the session ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.memory import Memory
+from hardwon.memory.project import Change
+from hardwon.memory.record import make
+from hardwon.outside import files
+from hardwon.records.fields import read_json
+from hardwon.records.kinds import Step, Trajectory
+from hardwon.text.shell import parts_of
+from hardwon.trust.redact import redact
+
+TAG: Final = "session"
+
+# A command, by the id of its record, or an edit; with what decides how the work ended.
+Item = dict[str, Any]
+
+
+class Session:
+    """One session, of one agent or subagent, with one memory."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        self.kept = kept
+        self.ended = False
+
+    # --- what was done ---
+
+    def did(self, record_id: str, line: str, *, worked: bool, tests: bool) -> None:
+        """A command ended, and is kept as this record."""
+        self._add(command_item(record_id, line, worked=worked, tests=tests))
+
+    def edited(self, file: str, change: str) -> None:
+        self._add(edit_item(file, change))
+
+    def _add(self, item: Item) -> None:
+        items = self.kept.setdefault("items", [])
+        items.append(item)
+        del items[: -limits.AGENT_SESSION_ITEMS_MAX]
+
+    # --- what was told ---
+
+    def unsaid(self, lines: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+        """Those that this session was not told yet. They count as told from now on, and the records
+        behind them as recalled.
+        """
+        told, recalled = self.kept.setdefault("told", []), self.kept.setdefault("recalled", [])
+        new = []
+        for text, ids in lines:
+            key = sha256(text.encode()).hexdigest()[:16]
+            if key not in told:
+                told.append(key)
+                recalled.extend(each for each in ids if each not in recalled)
+                new.append(text)
+        del told[: -limits.AGENT_SESSION_TOLD_MAX], recalled[: -limits.AGENT_SESSION_TOLD_MAX]
+        return new
+
+    def forget_told(self) -> None:
+        """The model no longer has it."""
+        self.kept["told"] = []
+
+    # --- what becomes of it ---
+
+    def close(self, memory: Memory, *, ended: bool) -> Trajectory | None:
+        """What was done so far, as one trajectory. Where something is left failing it stays open,
+        unless the session `ended`: the next turn may find out.
+        """
+        items = self.kept.get("items", [])
+        solved = not left_failing(items)
+        if ended:
+            self.ended = True
+        elif not solved:
+            return None
+        ids, steps = [], []
+        for item in arranged(items):
+            record = memory.get(item["id"]) if "id" in item else None
+            if isinstance(record, Trajectory) and not _is_vouched(record):
+                ids.append(record.id)
+                steps += record.steps
+            elif "id" not in item:
+                steps.append(Step(action=item["line"]))
+        task = self.kept.get("task") or (steps[0].action if steps else "")
+        recalled = [each for each in self.kept.get("recalled", []) if each not in ids]
+        self.kept.update(items=[], recalled=[], task="")
+        if not ids:
+            return None
+        source = {"id": self.kept["session"], "author": self.kept["author"]}
+        own = {"task": task, "steps": steps, "final_reward": float(solved)}
+        return _join(memory, ids, own, {"source": source, "tags": [TAG], "recalled": recalled})
+
+
+def _is_vouched(record: Trajectory) -> bool:
+    """Somebody confirmed it, or took it out: it stands, or lies, for itself."""
+    return record.metadata.validation.status != "hypothesis"
+
+
+def _join(
+    memory: Memory, ids: Sequence[str], own: dict[str, Any], envelope: dict[str, Any]
+) -> Trajectory:
+    """The one in place of the others, or nothing."""
+    project = memory._project
+    author = envelope["source"]["author"]
+    whole = project.prepare(make(project, Trajectory, own, envelope), project.head)
+
+    def work(change: Change) -> Trajectory:
+        (kept,) = change.append([whole])
+        for each in ids:
+            change.happen(
+                each, "superseded", author, replaced_by=kept.id, reason="a part of that session"
+            )
+        change.follow()
+        return kept
+
+    return project.carry_out(work)
+
+
+def command_item(record_id: str, line: str, *, worked: bool, tests: bool) -> Item:
+    parts = parts_of(line)
+    commits = any(words[:2] == ["git", "commit"] for words in (parts.commands if parts else []))
+    return {"id": record_id, "line": line, "worked": worked, "tests": tests, "commits": commits}
+
+
+def edit_item(file: str, change: str) -> Item:
+    shown = " ".join(redact(change)[0].split())[: limits.AGENT_CHANGE_CHARS_MAX]
+    return {"line": f"edit {file}: {shown}" if shown else f"edit {file}", "worked": True}
+
+
+def _sort_of(item: Item) -> str:
+    """What a command is about, whatever variables and options it has: those that only differ there
+    are tries at the same.
+    """
+    parts = parts_of(item["line"])
+    found = [
+        " ".join([word for word in words if not word.startswith("-")][:2])
+        for words in (parts.commands if parts else [item["line"].split()])
+        if words[0] != "cd"
+    ]
+    return "\n".join(found)
+
+
+def left_failing(items: Sequence[Item]) -> bool:
+    """Tests decide where some ran. Else something is left failing that did not work since: unless
+    it was tried once and let be, or a commit came after it.
+    """
+    commands = [item for item in items if "id" in item]
+    tests = [item["worked"] for item in commands if item["tests"]]
+    if tests:
+        return not tests[-1]
+    after = max((at for at, item in enumerate(commands, 1) if item["commits"]), default=0)
+    tries: dict[str, list[int]] = {}
+    for at, item in enumerate(commands[after:]):
+        sort = _sort_of(item)
+        tries[sort] = [] if item["worked"] else [*tries.get(sort, []), at]
+    recent = len(commands) - after - limits.AGENT_LET_BE_AFTER
+    return any(len(failed) > 1 or (failed and failed[0] >= recent) for failed in tries.values())
+
+
+def arranged(items: Sequence[Item]) -> list[Item]:
+    """In an order in which a failure stands right before what settled it: another line of the same
+    sort, or, where the same line worked later, what was done in between. Other edits say nothing.
+    """
+    done: list[Item] = []
+    for item in items:
+        sort = _sort_of(item) if "id" in item else ""
+        first = next(
+            (
+                at
+                for at, other in enumerate(done)
+                if sort
+                and not other["worked"]
+                and not other.get("settled")
+                and _sort_of(other) == sort
+            ),
+            None,
+        )
+        if item["worked"] and first is not None:
+            since = [("id" in other and _sort_of(other) == sort, other) for other in done[first:]]
+            same = [other for is_same, other in since if is_same]
+            between = [other for is_same, other in since if not is_same]
+            for other in same:
+                other["settled"] = True
+            if item["line"] == same[-1]["line"]:
+                for other in between:
+                    other["settles"] = True
+                done[first:] = same + between
+            else:
+                done[first:] = between + same
+        done.append(dict(item))
+    return [item for item in done if "id" in item or item.get("settles")]
+
+
+# --- between two hooks ---
+
+
+@contextmanager
+def open_session(
+    location: str, project: str, session: str, subagent: str, author: str
+) -> Iterator[Session]:
+    """What is known of the session, and kept when the block ends. Another hook of the same session
+    waits.
+    """
+    name = sha256("\0".join((location, project, session, subagent)).encode()).hexdigest()[:32]
+    path = _folder() / f"{name}.json"
+    files.make_folder(path.parent)
+    with _locked(path) as (file, kept):
+        kept.update(location=location, project=project, session=session, author=author)
+        found = Session(kept)
+        try:
+            yield found
+        finally:
+            if found.ended:
+                path.unlink(missing_ok=True)
+            else:
+                file.seek(0)
+                file.truncate()
+                file.write(json.dumps(kept).encode())
+
+
+def close_abandoned(memory: Memory) -> None:
+    """Sessions with this memory that nobody told the end of: the agent was killed, or does not tell."""
+    waiting = sorted(_folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
+    for path in waiting[: limits.AGENT_SESSIONS_CLOSED_MAX]:
+        with suppress(FileNotFoundError):
+            idle_s = time.time() - path.stat().st_mtime
+            if idle_s < limits.AGENT_SESSION_IDLE_S:
+                return
+            with _locked(path) as (_, kept):
+                ours = (kept.get("location"), kept.get("project")) == (
+                    memory.location,
+                    memory.project,
+                )
+                if ours:
+                    Session(kept).close(memory, ended=True)
+                if ours or idle_s > limits.AGENT_SESSION_KEPT_S:
+                    path.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    from platformdirs import user_data_path
+
+    return user_data_path("hardwon", appauthor=False) / "sessions"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The file, and what it holds; nothing where that cannot be read. Not synced: after a power cut
+    a session begins anew.
+    """
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, files.FILE_MODE)
+
+    with open(path, "a+b", buffering=0, opener=opener) as file:  # a Path takes no opener
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        kept = read_json(file.read(limits.AGENT_SETTINGS_BYTES_MAX))
+        yield file, kept if isinstance(kept, dict) else {}

@@ -1,0 +1,418 @@
+"""Sessions that agents left on disk, as experience: what Claude Code and Codex keep of each, and
+traces by OpenTelemetry's conventions for generative AI.
+
+Each piece of work becomes one trajectory, as it would have through hooks (`sessions`): the prompt,
+the commands and edits, the outcome. Ids are derived from the session, so bringing in twice adds
+nothing, and what was cut off is brought in by doing it again. Sessions that hooks recorded here are
+left out, and so are those of other repositories. Whatever is not understood is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from hardwon import limits
+from hardwon.capture import run as attempts
+from hardwon.capture.agents import command_of, ended_of
+from hardwon.capture.protocols import HookEvent, read_hook
+from hardwon.capture.sessions import TAG, Item, arranged, command_item, edit_item, left_failing
+from hardwon.errors import PlaceError
+from hardwon.memory import Memory
+from hardwon.memory.record import make
+from hardwon.memory.transfer import load
+from hardwon.outside.git import Repository, repository_root
+from hardwon.records.fields import derived_id, is_derived, parse_time, read_json
+from hardwon.records.kinds import Step, Trajectory
+from hardwon.store.types import Progress
+
+Format = Literal["claude-code", "codex", "otlp"]
+FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+HOMES: Final[Mapping[str, str]] = {
+    "claude-code": "~/.claude/projects",
+    "codex": "~/.codex/sessions",
+}
+"""Where these agents keep their sessions."""
+
+Json = Mapping[str, Any]
+
+
+@dataclass
+class Imported:
+    """What was found, and what came of it. `elsewhere`: sessions of other repositories; `recorded`:
+    those that hooks recorded here; `passed_over`: lines that are none. Of the pieces of work `read`,
+    so many were `added`, `present` already, or `changed` since: those stay as they are here.
+    """
+
+    files: int = 0
+    sessions: int = 0
+    elsewhere: int = 0
+    recorded: int = 0
+    passed_over: int = 0
+    read: int = 0
+    added: int = 0
+    present: int = 0
+    changed: int = 0
+    forgotten: int = 0
+    dry_run: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class _Work:
+    """A session that is being read, and its pieces so far."""
+
+    author: str
+    session: str
+    folder: str = ""
+    branch: str = ""
+    pieces: list[Json] = field(default_factory=list)
+    _task: str = ""
+    _items: list[Item] = field(default_factory=list)
+    _at: str | datetime = ""
+
+    def prompt(self, text: str) -> None:
+        text = text.strip()
+        # what a program put there
+        if text and not text.startswith(("<", "Caveat:", "[Request interrupted", "/")):
+            if self._items and not left_failing(self._items):
+                self.close()
+            self._task = self._task or text[: limits.AGENT_PURPOSE_CHARS_MAX]
+
+    def tool(self, event: HookEvent | None, call_id: str, at: str) -> None:
+        """A command or an edit that ended."""
+        if event is None:
+            return
+        if event.file:
+            self._add(edit_item(event.file, event.change), at)
+        command = command_of(event)
+        ended = ended_of(event, command) if command else None
+        if command and ended:
+            step = attempts.step_of(command.line, ended[0], by_words=ended[1])
+            self.step(step, call_id, at, worked=step.reward > 0, tests=command.tests)
+
+    def step(
+        self, step: Step, call_id: str, at: str | datetime, *, worked: bool, tests: bool = False
+    ) -> None:
+        item = command_item(call_id, step.action, worked=worked, tests=tests)
+        self._add({**item, "step": step}, at)
+
+    def _add(self, item: Item, at: str | datetime) -> None:
+        self._items.append(item)
+        self._at = at or self._at
+        if len(self._items) >= limits.AGENT_SESSION_ITEMS_MAX:
+            self.close()
+
+    def close(self) -> None:
+        """What was done so far is a piece of work."""
+        steps = [item.get("step") or Step(action=item["line"]) for item in arranged(self._items)]
+        first = next((item["id"] for item in self._items if "id" in item), None)
+        if first is not None:
+            solved = not left_failing(self._items)
+            self.pieces.append(
+                {
+                    "id": derived_id("session", self.author, self.session, first),
+                    "own": {
+                        "task": self._task or steps[0].action,
+                        "steps": steps,
+                        "final_reward": float(solved),
+                    },
+                    "at": self._at,
+                }
+            )
+        self._task, self._items = "", []
+
+
+def take_in(
+    memory: Memory,
+    form: Format,
+    path: Path,
+    *,
+    everywhere: bool = False,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Brings in the sessions of a file, or of all files below a folder. `everywhere`: also those of
+    other repositories than the one that we are in.
+    """
+    suffixes = (".json", ".jsonl") if form == "otlp" else (".jsonl",)
+    found = (
+        sorted(each for each in path.rglob("*") if each.suffix in suffixes)
+        if path.is_dir()
+        else [path]
+    )
+    found = [each for each in found if each.is_file()]
+    if not found:
+        raise PlaceError(
+            f"there are no sessions at {path}: a file, or a folder of {suffixes[-1]} files"
+        )
+    live = {
+        each.metadata.source.id
+        for each in memory.browse(kind="trajectory", tag=TAG)
+        if not is_derived(each.id)
+    }
+    seen = Imported()
+
+    def read() -> Iterator[Trajectory]:
+        """Twice: all are checked before the first is written."""
+        nonlocal seen
+        seen = Imported(files=len(found))
+        for file in found:
+            for work in _READERS[form](file, _lines(file, seen)):
+                seen.sessions += 1
+                if work.session in live:
+                    seen.recorded += 1
+                elif work.folder and not everywhere and not _is_here(work.folder):
+                    seen.elsewhere += 1
+                else:
+                    yield from (_record(memory, work, piece) for piece in work.pieces)
+
+    done = load(memory._project, read, form, dry_run, progress)
+    seen.read, seen.added, seen.present = done.read, done.added, done.present
+    seen.changed, seen.forgotten, seen.dry_run = len(done.conflicting), done.forgotten, dry_run
+    return seen
+
+
+def _record(memory: Memory, work: _Work, piece: Json) -> Trajectory:
+    envelope: dict[str, Any] = {
+        "source": {"type": "agent_execution", "id": work.session, "author": work.author},
+        "tags": [TAG],
+    }
+    with suppress(ValueError):
+        envelope["timestamp"] = parse_time(piece["at"])
+    if work.branch.isprintable():
+        envelope["git_branch"] = work.branch[: limits.NAME_CHARS_MAX]
+    made = make(memory._project, Trajectory, piece["own"], envelope)
+    return made.altered(id=piece["id"])
+
+
+def _is_here(folder: str) -> bool:
+    """Whether a session's folder belongs to the repository that we are in; where we are in none,
+    whether it is below.
+    """
+    here, there = Path.cwd(), Path(folder)
+    root, other = repository_root(here), repository_root(there)
+    if root and other:
+        return Repository(root).home == Repository(other).home
+    return there.is_relative_to(root or here)
+
+
+def _lines(file: Path, seen: Imported) -> Iterator[Json]:
+    """The JSON objects of a file, a line each."""
+    with file.open("rb") as lines:
+        while line := lines.readline(limits.AGENT_HOOK_INPUT_BYTES_MAX):
+            told = read_json(line) if line.strip() else {}
+            if isinstance(told, dict):
+                yield told
+            else:
+                seen.passed_over += 1
+
+
+def _text(value: object) -> str:
+    """Of a text, or of a list of blocks that have some."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, (_text(_at(block, "text")) for block in value)))
+    return (
+        value.replace("\0", "").encode(errors="replace").decode() if isinstance(value, str) else ""
+    )
+
+
+def _at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+# --- Claude Code ---
+
+
+def _claude_code(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
+    """A file is a session; what subagents did in it is work of their own."""
+    works: dict[str, _Work] = {}
+    calls: dict[str, Json] = {}
+    for told in lines:
+        subagent = _text(told.get("agentId")) if told.get("isSidechain") is True else ""
+        session = _text(told.get("sessionId")) or file.stem
+        name = f"{session}:{subagent}" if subagent else session
+        work = works.setdefault(name, _Work("claude-code", name))
+        work.folder = _text(told.get("cwd")) or work.folder
+        work.branch = _text(told.get("gitBranch")) or work.branch
+        content = _at(told, "message", "content")
+        if told.get("type") == "user" and told.get("isMeta") is not True:
+            work.prompt(_text(content))
+        for block in content if isinstance(content, list) else []:
+            if _at(block, "type") == "tool_use":
+                calls[_text(_at(block, "id"))] = block
+            elif _at(block, "type") == "tool_result":
+                call_id = _text(_at(block, "tool_use_id"))
+                call = calls.pop(call_id, None)
+                failed = _at(block, "is_error") is True
+                result, said = told.get("toolUseResult"), _text(_at(block, "content"))
+                event = {
+                    "hook_event_name": "PostToolUseFailure" if failed else "PostToolUse",
+                    "cwd": work.folder,
+                    "tool_name": _at(call, "name"),
+                    "tool_input": _at(call, "input"),
+                    "tool_response": result if isinstance(result, dict) else {"stdout": said},
+                    "error": said,
+                }
+                work.tool(read_hook(event), call_id, _text(told.get("timestamp")))
+    yield from _closed(works)
+
+
+def _closed(works: Mapping[str, _Work]) -> Iterator[_Work]:
+    for work in works.values():
+        work.close()
+        if work.pieces:
+            yield work
+
+
+# --- Codex ---
+
+_SHELLS: Final = ("shell", "exec_command", "shell_command", "local_shell", "container.exec")
+
+
+def _codex(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
+    work = _Work("codex", file.stem)
+    calls: dict[str, Json] = {}
+    for told in lines:
+        payload, kind = told.get("payload"), _at(told, "payload", "type")
+        if told.get("type") in ("session_meta", "turn_context"):
+            if told["type"] == "session_meta":
+                work.session = _text(_at(payload, "id")) or work.session
+            work.folder = _text(_at(payload, "cwd")) or work.folder
+            work.branch = _text(_at(payload, "git", "branch")) or work.branch
+        elif kind == "user_message":
+            work.prompt(_text(_at(payload, "message")))
+        elif kind == "message" and _at(payload, "role") == "user":
+            work.prompt(_text(_at(payload, "content")))
+        elif kind in ("function_call", "custom_tool_call"):
+            calls[_text(_at(payload, "call_id"))] = payload or {}
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            call_id = _text(_at(payload, "call_id"))
+            call = calls.pop(call_id, None)
+            if call is not None:
+                event = _codex_event(call, _at(payload, "output"), work.folder)
+                work.tool(read_hook(event), call_id, _text(told.get("timestamp")))
+    yield from _closed({work.session: work})
+
+
+def _codex_event(call: Json, output: object, folder: str) -> Json:
+    """As a hook would have been told of it."""
+    given = read_json(_text(call.get("arguments"))) or {}
+    words = _at(given, "command") or _at(given, "cmd")
+    if isinstance(words, list):  # ["bash", "-lc", "make"]
+        texts = [_text(word) for word in words]
+        words = texts[-1] if texts[1:2] in (["-lc"], ["-c"]) else shlex.join(texts)
+    parsed = read_json(_text(output)) if isinstance(output, str) else output
+    response: object = _text(output)
+    if isinstance(parsed, dict):
+        code = _at(parsed, "metadata", "exit_code")
+        response = {
+            "stdout": _text(_at(parsed, "output") or _at(parsed, "content")),
+            "exitCode": code,
+        }
+    shell = call.get("name") in _SHELLS
+    return {
+        "hook_event_name": "PostToolUse",
+        "cwd": _text(_at(given, "workdir")) or folder,
+        "tool_name": "Bash" if shell else call.get("name"),
+        "tool_input": {"command": _text(words)} if shell else {"input": _text(call.get("input"))},
+        "tool_response": response,
+    }
+
+
+# --- OpenTelemetry ---
+
+
+def _value(given: object) -> Any:
+    """An attribute's value, of OTLP's JSON."""
+    for sort, value in given.items() if isinstance(given, dict) else ():
+        if sort == "arrayValue":
+            return [_value(each) for each in _at(value, "values") or []]
+        if sort == "kvlistValue":
+            return _attributes(_at(value, "values"))
+        return value
+    return None
+
+
+def _attributes(given: object) -> dict[str, Any]:
+    listed = given if isinstance(given, list) else []
+    return {str(_at(each, "key")): _value(_at(each, "value")) for each in listed}
+
+
+def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
+    """A file of OTLP's JSON: all of it one object, or one in each line. A conversation is a session,
+    and where none is named a trace is.
+    """
+    works: dict[str, _Work] = {}
+    whole = read_json(file.read_bytes()) if file.stat().st_size < limits.TRACE_BYTES_MAX else None
+    spans = [
+        (_attributes(_at(resource, "resource", "attributes")), span)
+        for told in ([whole] if isinstance(whole, dict) else lines)
+        for resource in _at(told, "resourceSpans") or []
+        for scope in _at(resource, "scopeSpans") or []
+        for span in _at(scope, "spans") or []
+        if isinstance(span, dict)
+    ]
+    for resource, span in sorted(spans, key=lambda each: _nanoseconds(each[1])):
+        said = _attributes(span.get("attributes"))
+        name = _text(said.get("gen_ai.conversation.id")) or _text(span.get("traceId"))
+        author = _text(said.get("gen_ai.agent.name")) or _text(resource.get("service.name"))
+        work = works.setdefault(name, _Work(author or "otlp", name))
+        if said.get("gen_ai.operation.name") == "execute_tool":
+            _take_tool_span(work, span, said)
+        elif asked := _asked(said.get("gen_ai.input.messages")):
+            work.prompt(asked)
+    yield from _closed(works)
+
+
+def _nanoseconds(span: Json) -> int:
+    at = str(span.get("startTimeUnixNano"))
+    return int(at) if at.isdecimal() else 0
+
+
+def _asked(messages: object) -> str:
+    """What the user said first, of messages by the conventions."""
+    listed = read_json(messages) if isinstance(messages, str) else messages
+    for message in listed if isinstance(listed, list) else []:
+        if _at(message, "role") == "user":
+            parts = _at(message, "parts")
+            return _text([{"text": _at(part, "content")} for part in parts or []])
+    return ""
+
+
+def _take_tool_span(work: _Work, span: Json, said: Json) -> None:
+    given, result = (said.get(f"gen_ai.tool.call.{name}") for name in ("arguments", "result"))
+    given = (read_json(given) or given) if isinstance(given, str) else given
+    command = _text(_at(given, "command") or _at(given, "cmd"))
+    shown = (
+        given if isinstance(given, str) else json.dumps(given, ensure_ascii=False) if given else ""
+    )
+    action = command or f"{_text(said.get('gen_ai.tool.name'))} {shown}".strip()
+    failed = _at(span, "status", "code") in (2, "STATUS_CODE_ERROR") or bool(said.get("error.type"))
+    words = [_text(said.get("error.type")), _text(_at(span, "status", "message"))] if failed else []
+    words.append(_text(result) if isinstance(result, str) else json.dumps(result) if result else "")
+    step = Step(
+        action=action[: limits.ACTION_CHARS_MAX],
+        observation="\n".join(filter(None, words)),
+        reward=float(not failed),
+        ok=not failed,
+    )
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=_nanoseconds(span) // 1000)
+    work.step(step, _text(span.get("spanId")) or action, at, worked=not failed)
+
+
+_READERS: Final[Mapping[Format, Callable[[Path, Iterable[Json]], Iterator[_Work]]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "otlp": _otlp,
+}

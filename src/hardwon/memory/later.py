@@ -1,0 +1,41 @@
+"""The modules that only some uses of a memory need, imported when they are first used: a command
+that runs once would wait for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hardwon.first_use import Later
+
+__all__ = [
+    "cleanup",
+    "consolidate",
+    "embedders",
+    "embedding",
+    "knowledge",
+    "llm",
+    "results",
+    "staleness",
+    "tokens",
+    "transfer",
+]
+
+if TYPE_CHECKING:
+    from hardwon.memory import (
+        cleanup,
+        consolidate,
+        embedding,
+        knowledge,
+        results,
+        staleness,
+        tokens,
+        transfer,
+    )
+    from hardwon.outside import embedders, llm
+else:
+    cleanup, consolidate, embedding, knowledge, results, staleness, tokens, transfer = (
+        Later(f"hardwon.memory.{name}")
+        for name in "cleanup consolidate embedding knowledge results staleness tokens transfer".split()
+    )
+    embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")

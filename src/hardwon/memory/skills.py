@@ -1,0 +1,278 @@
+"""What has proved itself, as Agent Skills (agentskills.io): `memory.skills`.
+
+A skill is a folder with a SKILL.md: its name, what it is for, and lines, each with its figures and
+the records behind it. There is one for the errors that something made go away, one for fixes that
+were verified, one for the rules of the project, and one for those of each task. The same knowledge
+makes the same bytes, under the same names, so that an export brings files up to date and leaves the
+others alone.
+
+What nobody vouched for is left out, unless it is asked for. Where skills were exported to is noted
+in the user's data folder: when records are forgotten, what they taught goes from there too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.brief.fence import fenced, mark_of
+from hardwon.errors import PlaceError, StorageError
+from hardwon.memory.project import Group, Project
+from hardwon.outside.files import disk_error, make_folder, read_regular, writing_atomically
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import check_flag
+from hardwon.text.clean import clean_line
+from hardwon.text.tokens import count_tokens
+
+FILE_NAME: Final = "SKILL.md"
+
+
+@dataclass(frozen=True)
+class Skill:
+    """`text` is its SKILL.md, which begins with the others; `evidence` are the ids of the records
+    behind it.
+    """
+
+    name: str
+    description: str
+    metadata: dict[str, str]
+    text: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExportedSkills:
+    """The names of the skills that were written, of those that stood there already, and of those
+    that were taken away, for nothing speaks for them any more.
+    """
+
+    folder: str
+    written: list[str]
+    unchanged: list[str]
+    removed: list[str]
+
+
+class _Item(NamedTuple):
+    """A line, and the records behind it; `vouched`: somebody confirmed one of them; `named`: what
+    it is about, where that tells when to use it.
+    """
+
+    line: str
+    evidence: Sequence[str]
+    vouched: bool
+    named: str = ""
+
+
+class Skills(Group):
+    """What has proved itself, as Agent Skills: `memory.skills`."""
+
+    def list(self, *, unverified: bool = False) -> list[Skill]:
+        """What has proved itself, each with its evidence: what made errors go away, fixes that were
+        verified, rules. `unverified`: also what nobody vouched for.
+        """
+        check_flag("unverified", unverified)
+        project = self._project
+        with project.store.together(project.name):
+            found = [
+                (about, title, use, [each for each in items if each.vouched or unverified])
+                for about, title, use, items in _found_in(project)
+            ]
+        return [_skill(project.name, *each) for each in found if each[-1]]
+
+    def export(self, folder: str | Path, *, unverified: bool = False) -> ExportedSkills:
+        """Writes them to a `folder`, each as NAME/SKILL.md, and takes away those that this project
+        wrote there and has no longer; other files stay. `unverified`: also what nobody vouched for.
+        From then on, what is forgotten goes from there too.
+        """
+        target = check_path("folder", folder).absolute()
+        skills = {each.name: each.text for each in self.list(unverified=unverified)}
+        with writing_atomically(_notes(self._project) / _hashed(str(target))) as file:
+            file.write(json.dumps([str(target), unverified]).encode())
+        try:
+            make_folder(target, 0o755)
+            ours = set(_skills_in(target, self._project.name))
+            changed = [name for name, text in skills.items() if _differs(target / name, text)]
+            for name in changed:
+                make_folder(target / name, 0o755)
+                with writing_atomically(target / name / FILE_NAME, 0o644) as file:
+                    file.write(skills[name].encode())
+            for name in ours - skills.keys():
+                (target / name / FILE_NAME).unlink()
+                with suppress(OSError):  # somebody keeps something there
+                    (target / name).rmdir()
+        except OSError as error:
+            raise disk_error(error, target) from error
+        kept = [name for name in skills if name not in changed]
+        return ExportedSkills(str(target), changed, kept, sorted(ours - skills.keys()))
+
+
+def refresh(project: Project) -> None:
+    """Brings what was exported up to date, after records were erased."""
+    for note in _notes(project).glob("*"):
+        target, unverified = json.loads(note.read_bytes())
+        if not Path(target).is_dir():
+            note.unlink(missing_ok=True)
+            continue
+        try:
+            Skills(project).export(target, unverified=unverified)
+        except StorageError as error:
+            raise PlaceError(
+                f"what was forgotten is gone from the memory, and may still stand in the skills in "
+                f"{target}: {error}; then run hardwon skills export there"
+            ) from error
+
+
+# --- where they are ---
+
+
+def _notes(project: Project) -> Path:
+    """A folder with a file for each place to which the project's skills were exported."""
+    from platformdirs import user_data_path  # most memories export nothing
+
+    name = _hashed(f"{project.place.location}\0{project.name}")
+    return user_data_path("hardwon", appauthor=False) / "skills" / name
+
+
+def _hashed(text: str) -> str:
+    return sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def _text_of(skill: Path) -> str:
+    """Empty where there is none."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return read_regular(skill / FILE_NAME, limits.SKILL_BYTES_READ).decode(errors="replace")
+    return ""
+
+
+def _differs(skill: Path, text: str) -> bool:
+    """Whether it is to be written. Raises where somebody else's stands there."""
+    there = _text_of(skill)
+    if there and _OURS not in there:
+        raise PlaceError(f"{skill / FILE_NAME} is not Hardwon's: it was left as it is")
+    return there != text
+
+
+def _skills_in(target: Path, project: str) -> Iterator[str]:
+    """Those that this project wrote."""
+    mark = f"{_OURS}  project: {_json(project)}\n"
+    for skill in target.iterdir():
+        if skill.name.startswith(_PREFIX) and mark in _text_of(skill):
+            yield skill.name
+
+
+# --- what they say ---
+
+_PREFIX: Final = "hardwon-"
+_OURS: Final = 'metadata:\n  generator: "hardwon"\n'
+_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟", '"'))
+_VOUCHED: Final = frozenset({"verified", "published"})
+
+
+def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
+    """Of each skill: what it is about, its title, when to use it, and what it could say."""
+    known, most = project.knowledge, limits.SKILL_LINES_MAX
+    solved = [
+        _Item(
+            f"{each.diagnosis} -> {each.action} (helped {each.helped} of {each.tried})",
+            each.evidence,
+            each.vouched > 0,
+            each.diagnosis,
+        )
+        for each in known.solutions(most)
+        if each.helped * 2 > each.tried
+    ]
+    yield "errors", "What made errors go away", "Use when a command or a test fails.", solved
+    fixed = [
+        _Item(
+            f"{issue_type}: {' && '.join(each.fix_commands) or each.analysis} "
+            f"(verified {each.verified} of {each.attempts})",
+            each.evidence,
+            each.vouched > 0,
+            issue_type,
+        )
+        for issue_type, strategies in known.best_strategies(limits.FIXES_IN_CONTEXT_MAX).items()
+        for each in strategies
+        if each.verified * 2 > each.attempts
+    ]
+    yield (
+        "fixes",
+        "Fixes that were verified, by issue type",
+        "Use when you fix such an issue.",
+        fixed,
+    )
+    general = "What works and what to avoid"
+    use = "Use before you plan work there."
+    yield "rules", general, use, _rules(project, None)
+    for task in project.store.most_counted(project.name, "score", limits.SKILL_TASKS_MAX):
+        rules = [each for each in _rules(project, task) if each not in _rules(project, None)]
+        yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
+
+
+def _rules(project: Project, task: str | None) -> list[_Item]:
+    return [
+        _Item(
+            f"{rule} ({rule.helpful} for, {rule.harmful} against)",
+            rule.evidence,
+            rule.vouched > 0 or rule.trust in _VOUCHED,
+        )
+        for rule in project.knowledge.rules(task, "active", limits.SKILL_LINES_MAX)
+    ]
+
+
+def _quoted(text: str) -> str:
+    """A name that somebody gave, within a sentence of ours."""
+    return f"“{clean_line(text, limits.SKILL_NAME_CHARS).translate(_QUOTES)}”"
+
+
+def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item]) -> Skill:
+    said = [f"{each.line} [{', '.join(each.evidence[:2])}]" for each in items]
+    ends = accumulate(map(count_tokens, said))
+    lines = said[: max(1, sum(end <= limits.SKILL_TOKENS_MAX for end in ends))]
+    evidence = tuple(dict.fromkeys(each for item in items[: len(lines)] for each in item.evidence))
+    named = list(dict.fromkeys(filter(None, (each.named for each in items))))
+    examples = ", ".join(map(_quoted, named[: limits.SKILL_EXAMPLES_MAX]))
+    name, description = _name_of(project, about), f"{title}, in project {_quoted(project)}. {use}"
+    description += f" Such as {examples}." if examples else ""
+    metadata = {"generator": "hardwon", "project": project, "records": str(len(evidence))}
+    # the mark follows from what is inside: the same lines make the same file
+    mark = mark_of(int(_hashed("\n".join(lines))[:16], 16))
+    text = [
+        "---",
+        f"name: {name}",
+        f"description: {_json(description)}",
+        "metadata:",
+        *(f"  {key}: {_json(value)}" for key, value in metadata.items()),
+        "---",
+        f"\n# {title}\n",
+        "From what was tried in this project, with how it went. In brackets are the records behind "
+        "a line: `hardwon show ID` has all of one.\n",
+        fenced(lines, mark),
+        "",
+    ]
+    return Skill(name, description, metadata, "\n".join(text), evidence)
+
+
+# JSON strings are YAML strings as well.
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _name_of(project: str, about: str) -> str:
+    """Of letters, digits and hyphens; where that would not tell two apart, with a part of a
+    hash.
+    """
+    said = f"{project}-{about}"
+    plain = re.sub("[^a-z0-9]+", "-", said.lower()).strip("-")
+    if plain != said or len(_PREFIX + plain) > limits.SKILL_NAME_CHARS:
+        mark = _hashed(f"{project}\0{about}")[:8]
+        plain = f"{plain[: limits.SKILL_NAME_CHARS - len(_PREFIX) - 9].strip('-')}-{mark}".strip(
+            "-"
+        )
+    return _PREFIX + plain

@@ -1,0 +1,311 @@
+"""How SQLite runs and words the statements that engines share, and the words of a project's records,
+indexed by FTS5: a table for each project of a file. So nothing that one project holds shows in what
+another one finds, and a small project is searched quickly beside a large one.
+
+The index keeps no texts of its own: it reads them from a view of `record_text`. Three columns are
+searched: the terms, the forms of words as they were written, which count less, and the marks, which
+count nothing: whose a record is (`@a…`), and whether somebody vouches for it (`@v`) or not (`@u`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final
+
+import apsw
+
+from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES
+from hardwon.search.rank import FORM_WEIGHT
+from hardwon.store.types import Dialect, Session, Values
+from hardwon.text.terms import TERM_PUNCTUATION
+
+
+class SqliteSession(Session):
+    """A connection that somebody has borrowed."""
+
+    connection: apsw.Connection
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def begin_anew(self) -> None:
+        """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may
+        go on to remember what it was about to write, and would write it with the next one: words of
+        records that nobody has. So the connection reads the schema anew, which has FTS5 begin anew.
+        It stays open: on a full disk there may be no room to open another.
+        """
+        try:
+            self.run("PRAGMA writable_schema = RESET")
+        except apsw.Error:
+            self.connection.close()
+
+    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, values).fetchall()
+
+    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
+        return self.connection.execute(sql, values).fetchone()
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        self.connection.execute(sql, values)
+        return self.connection.changes()
+
+    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
+        self.connection.executemany(sql, rows)
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+        yield from self.connection.execute(sql, values)
+
+
+class SqliteDialect(Dialect):
+    """Row numbers are those of the whole file, so they tell the project too."""
+
+    least = "min"
+    greatest = "max"
+    join = "CROSS JOIN"
+    solved = (
+        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' "
+        "THEN 0 END WHEN json_valid(r.body) THEN CASE r.kind "
+        "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
+        f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
+        f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
+    )
+
+    forgotten = (
+        "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "
+        "AND record_id = value AND kind = 'forgotten') "
+        "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = value)"
+    )
+    glob_operator = "GLOB"
+    hint = " INDEXED BY {}".format
+    within = "{} IN (SELECT value FROM json_each({}))".format
+    gathered = "json_group_array({} ORDER BY {})".format
+    said = "{}.body ->> '{}'".format
+    given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
+    # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
+    has_key = (
+        "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
+        "json_each(r.body) AS given WHERE given.key = {} AND CAST(given.value AS TEXT) = {}) "
+        "ELSE 0 END"
+    ).format
+
+    names_entity = (
+        "CASE WHEN json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_tree(r.body, '$.entities') "
+        "WHERE type = 'text' AND value = {}) ELSE 0 END"
+    )
+
+    def inside(self, *names: str) -> str:
+        return f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
+
+    def listed(self, values: Iterable[Any]) -> str:
+        return json.dumps(list(values))
+
+    def glob(self, pattern: str) -> str:
+        return pattern
+
+    def make_fresh_tallies(self, session: Session) -> None:
+        session.run("DROP TABLE IF EXISTS temp.fresh")
+        for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
+            session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
+
+    def insert_many(
+        self,
+        session: Session,
+        table: str,
+        columns: Mapping[str, str],
+        rows: Iterable[Values],
+        also: str,
+    ) -> None:
+        marks = ", ".join("?" * len(columns))
+        session.connection.executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
+        )
+
+
+SQLITE: Final = SqliteDialect()
+
+# In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
+# before it had drawn.
+NUMBER_NAME: Final = "number of the last transaction"
+NUMBER_MAX: Final = 2**30 - 1
+_EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
+
+
+def draw_number(connection: apsw.Connection) -> None:
+    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept,
+    and only once: a second one would follow a number that no file ever had.
+    """
+    number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
+    connection.execute(
+        "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
+        f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)",
+        (NUMBER_NAME, _EIGHT_BYTES | number),
+    )
+
+
+# Another one after every transaction.
+LAST_NUMBER: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{NUMBER_NAME}'"
+
+
+# --- words ---
+
+NAME: Final = "words_"
+VOUCHED: Final = "@v"
+_SOURCE: Final = "@a"
+
+
+def mark_of_source(author: str) -> str:
+    return _SOURCE + author.encode(errors="surrogatepass").hex()
+
+
+@lru_cache(maxsize=1024)
+def marks_of(author: str, status: str) -> str:
+    return f"{mark_of_source(author)} {VOUCHED if status in VOUCHED_STATUSES else '@u'}"
+
+
+@lru_cache
+def index_name(project: str) -> str:
+    """Of its table; that of its vocabulary and its view begin with it. Names of tables are the same
+    in capital letters, those of projects are not.
+    """
+    return NAME + blake2b(project.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+class WordIndex:
+    """The index of one project, for one session. It is made with the project's first record."""
+
+    def __init__(self, session: SqliteSession, project: str) -> None:
+        self._session, self.project, self.name = session, project, index_name(project)
+
+    @property
+    def exists(self) -> bool:
+        # asked of the file, not of the connection, which may not know yet what others made
+        sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+        return self._session.connection.execute(sql, (self.name,)).get is not None
+
+    def set(self, name: str, value: object) -> None:
+        """One of FTS5's settings."""
+        self._session.run(
+            f"INSERT INTO {self.name} ({self.name}, rank) VALUES (?, ?)", (name, value)
+        )
+
+    # --- writing ---
+
+    def add(self, texts: Iterable[tuple[int, str, str]]) -> None:
+        """Numbers that have no text yet, with their terms and marks."""
+        connection = self._session.connection
+        if not self.exists:
+            for statement in definitions(self.project):
+                connection.execute(statement)
+            self.set("secure-delete", 1)
+            self.set("rank", f"bm25(1.0, {FORM_WEIGHT}, 0.0)")
+        kept = list(texts)
+        connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
+        connection.executemany(
+            f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)",
+            [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in kept],
+        )
+
+    def remove(self, seq: int) -> None:
+        sql = "SELECT terms, marks FROM record_text WHERE seq = ?"
+        for terms, marks in self._session.select(sql, (seq,)):
+            # what the index says of a text, it must be told to take it back
+            self._session.run(
+                f"INSERT INTO {self.name} ({self.name}, rowid, terms, forms, marks) "
+                "VALUES ('delete', ?, ?, ?, ?)",
+                (seq, *terms.partition("\n")[::2], marks),
+            )
+            self._session.run("DELETE FROM record_text WHERE seq = ?", (seq,))
+
+    def mark(self, seq: int, marks: str) -> None:
+        """Where its marks are others by now."""
+        sql = "SELECT terms FROM record_text WHERE seq = ? AND marks <> ?"
+        for (terms,) in self._session.select(sql, (seq, marks)):
+            self.remove(seq)
+            self.add([(seq, terms, marks)])
+
+    def rebuild(self) -> None:
+        """The index without a trace of what is no longer in it."""
+        self._session.run(f"INSERT INTO {self.name} ({self.name}) VALUES ('rebuild')")
+        # A new index is of the older format until something is deleted from it. FTS5 says so in the
+        # file, but does not tell the other connections: one that remembers the newer format would
+        # write it without saying so, and to whoever opens the file next it would be damaged. A
+        # setting, whatever its value, has them all look again.
+        self.set("secure-delete", 1)
+
+    def remembers_erased(self) -> bool:
+        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves.
+        Whether there is a signpost to which no living term leads any more.
+        """
+        vocabulary = self._vocabulary()
+        for (signpost,) in self._session.select(f"SELECT term FROM main.{self.name}_idx"):
+            # Its first byte names the index; a signpost may end within a character, so it is
+            # compared as bytes.
+            beginning = bytes(signpost)[1:]
+            sql = f"SELECT term FROM {vocabulary} WHERE term >= ? LIMIT 1"
+            terms = self._session.select(sql, (beginning.decode(errors="ignore"),))
+            if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
+                return True
+        return False
+
+    # --- asking ---
+
+    def _vocabulary(self) -> str:
+        """Every term with how many records have it (`doc`), for this connection."""
+        name = f"temp.{self.name}_terms"
+        self._session.run(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5vocab ('main', '{self.name}', 'row')"
+        )
+        return name
+
+    def has(self, term: str) -> bool:
+        """Whether any text has it."""
+        sql = f"SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT 1"
+        return self._session.first(sql, (f'"{term}"',)) is not None
+
+    def having(self, term: str) -> int:
+        """How many texts have it."""
+        sql = f"SELECT doc FROM {self._vocabulary()} WHERE term = ?"
+        return self._session.value(sql, (term,)) or 0
+
+    def sources(self) -> dict[str, int]:
+        """The marks of all sources, with how many texts each has."""
+        sql = f"SELECT term, doc FROM {self._vocabulary()} WHERE term >= ? AND term < ?"
+        return dict(self._session.select(sql, (_SOURCE, "@b")))
+
+    def look_again(self) -> None:
+        """FTS5 compares what it remembers of its index with what is there now. Only a query has it
+        look whether another process changed the index since: without one, a sound index that others
+        wrote to seems damaged.
+        """
+        self._session.select(f"SELECT 1 FROM {self.name} LIMIT 1")
+
+
+def definitions(project: str) -> tuple[str, str]:
+    """What makes the view of a project's texts, and the index of them."""
+    name = index_name(project)
+    quoted = project.replace("'", "''")
+    split = "instr(t.terms || char(10), char(10))"
+    return (
+        f"CREATE VIEW {name}_texts AS SELECT t.seq, substr(t.terms, 1, {split} - 1) AS terms, "
+        f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
+        f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'",
+        f"CREATE VIRTUAL TABLE {name} USING fts5 (terms, forms, marks, content = '{name}_texts', "
+        f"content_rowid = 'seq', tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")",
+    )
+
+
+# From one to the next by the index: going through all records takes a second for each million.
+PROJECTS: Final = (
+    "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
+    "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE "
+    "name IS NOT NULL) SELECT name FROM next WHERE name IS NOT NULL"
+)
+
+
+def indexes_in(session: SqliteSession) -> list[WordIndex]:
+    """Of all projects that have records."""
+    return [WordIndex(session, str(project)) for (project,) in session.select(PROJECTS)]

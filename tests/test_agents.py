@@ -1,0 +1,530 @@
+"""Agents' hooks as real processes: sessions in each agent's own protocol, as its documentation has
+it, the process in the background, and what becomes of a session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cases import examples
+from checkouts import git, new_repository
+from hardwon import Memory, limits
+from hardwon.capture import sessions
+from hardwon.capture.agents import Manner, respond
+from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
+from hardwon.capture.sessions import Session, arranged, close_abandoned, left_failing
+from hardwon.memory import places
+from hardwon.records.kinds import Trajectory
+from hardwon_cli import hook
+
+HARDWON = str(Path(sys.executable).with_name("hardwon"))
+MAKEFILE = """deploy:
+\t@test -n "$$DEPLOY_REGION" || { echo "deploy: error: no region is set for the cluster" >&2; exit 3; }
+\t@echo deployed to $$DEPLOY_REGION
+"""
+FIX = "DEPLOY_REGION=eu-west-1 make deploy"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A checkout with a memory, and a background process of its own."""
+    runtime = tempfile.mkdtemp(prefix="hw-", dir="/tmp")  # a short path
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    monkeypatch.delenv("HARDWON_BACKGROUND")
+    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
+    folder = new_repository(tmp_path / "shop")
+    (folder / "Makefile").write_text(MAKEFILE)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "deploy")
+    monkeypatch.chdir(folder)
+    Memory(folder / ".hardwon", "shop").close()
+    yield folder
+    for lock in Path(runtime).glob("*/*.lock"):
+        wait_for(lambda lock=lock: lock.read_text().strip() != "")  # type: ignore[misc]  # it is being started
+        with suppress(ProcessLookupError):
+            os.kill(int(lock.read_text()), signal.SIGTERM)
+    shutil.rmtree(runtime)
+
+
+class FakeAgent:
+    """Runs commands as an agent does, and tells its hooks, in its own protocol."""
+
+    def __init__(self, agent: Agent, folder: Path, session: str) -> None:
+        self.agent, self.folder, self.session = agent, folder, session
+        self.milliseconds: list[float] = []
+
+    def tell(self, told: dict[str, Any]) -> str:
+        """What the model gets to read of the answer."""
+        begun = time.perf_counter()
+        done = subprocess.run(
+            [HARDWON, "hooks", "run", self.agent],
+            input=json.dumps(told).encode(),
+            cwd=self.folder,
+            capture_output=True,
+            check=False,
+        )
+        self.milliseconds.append((time.perf_counter() - begun) * 1000)
+        assert (done.returncode, done.stderr) == (0, b"")
+        said = json.loads(done.stdout) if done.stdout else {}
+        if self.agent in ("claude-code", "codex") and said:
+            assert said["hookSpecificOutput"].pop("hookEventName") == told["hook_event_name"]
+            said = said["hookSpecificOutput"]
+        texts = [said.get(key, "") for key in ("additionalContext", "additional_context", "say")]
+        return "".join(texts)
+
+    def event(self, name: str, **more: Any) -> dict[str, Any]:
+        if self.agent == "other":
+            return {"event": name, "session": self.session, "folder": str(self.folder)} | more
+        if self.agent == "cursor":
+            common = {
+                "conversation_id": self.session,
+                "generation_id": "gen-1",
+                "model": "a-model",
+                "hook_event_name": name,
+                "cursor_version": "2.4.0",
+                "workspace_roots": [str(self.folder)],
+                "user_email": None,
+                "transcript_path": None,
+            }
+            return common | more
+        common = {
+            "session_id": self.session,
+            "transcript_path": None,
+            "cwd": str(self.folder),
+            "hook_event_name": name,
+            "permission_mode": "default",
+        }
+        return (
+            common | ({"turn_id": "turn-1", "model": "m"} if self.agent == "codex" else {}) | more
+        )
+
+    def start(self) -> str:
+        names = {"cursor": "sessionStart", "other": "start"}
+        more = {"source": "startup"} if self.agent in ("claude-code", "codex") else {}
+        return self.tell(self.event(names.get(self.agent, "SessionStart"), **more))
+
+    def prompt(self, text: str) -> str:
+        names = {"cursor": "beforeSubmitPrompt", "other": "prompt"}
+        return self.tell(self.event(names.get(self.agent, "UserPromptSubmit"), prompt=text))
+
+    def run(self, command: str) -> tuple[str, str]:
+        """What is said before it, and after it."""
+        claude = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
+        match self.agent:
+            case "other":
+                before = self.event("before", command=command)
+            case "cursor":
+                before = self.event(
+                    "beforeShellExecution", command=command, cwd=str(self.folder), sandbox=False
+                )
+            case _:
+                before = self.event("PreToolUse", **claude)
+        warned = self.tell(before)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        printed = done.stdout + done.stderr
+        match self.agent:
+            case "other":
+                after = self.event(
+                    "after",
+                    command=command,
+                    exit_code=done.returncode,
+                    output=printed,
+                    seconds=0.1,
+                )
+            case "cursor":
+                after = self.event(
+                    "postToolUse",
+                    tool_name="Shell",
+                    tool_input={"command": command, "working_directory": str(self.folder)},
+                    tool_output=json.dumps({"exitCode": done.returncode, "stdout": printed}),
+                    tool_use_id="t1",
+                    cwd=str(self.folder),
+                    duration=100,
+                )
+            case "codex":
+                after = self.event("PostToolUse", **claude, tool_response=printed)
+            case _ if done.returncode:
+                error = f"Exit code {done.returncode}\n{printed}"
+                after = self.event(
+                    "PostToolUseFailure", **claude, error=error, is_interrupt=False, duration_ms=9
+                )
+            case _:
+                response = {"stdout": printed, "stderr": "", "interrupted": False, "isImage": False}
+                after = self.event("PostToolUse", **claude, tool_response=response, duration_ms=9)
+        return warned, self.tell(after)
+
+    def stop(self) -> None:
+        names = {"cursor": "stop", "other": "stop"}
+        more = {"status": "completed", "loop_count": 0} if self.agent == "cursor" else {}
+        assert self.tell(self.event(names.get(self.agent, "Stop"), **more)) == ""
+
+    def end(self) -> None:
+        names = {"cursor": "sessionEnd", "other": "end", "claude-code": "SessionEnd"}
+        if self.agent in names:  # Codex does not tell
+            assert self.tell(self.event(names[self.agent], reason="other")) == ""
+
+
+def work_of(folder: Path) -> list[Trajectory]:
+    with Memory(folder / ".hardwon", "shop") as memory:
+        found = list(memory.browse(kind="trajectory", tag="session"))
+    return [each for each in found if isinstance(each, Trajectory)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_deployment_that_fails_is_mended_and_fails_again_next_day_elsewhere(
+    shop: Path, tmp_path: Path, agent: Agent
+) -> None:
+    first = FakeAgent(agent, shop, "monday")
+    assert first.start() == first.prompt("Deploy the shop to production") == ""
+    assert first.run("make deploy") == ("", "")
+    warned, said = first.run("make deploy")
+    assert ("This failed here before" in warned or agent == "cursor", FIX in said) == (True, False)
+    first.run(FIX)
+    first.stop()
+    first.end()
+    (work,) = work_of(shop)
+    assert [step.action for step in work.steps] == ["make deploy", "make deploy", FIX]
+    assert (work.task, work.final_reward) == ("Deploy the shop to production", 1.0)
+    assert (work.metadata.source.author, work.metadata.source.id) == (agent, "monday")
+    with Memory(shop / ".hardwon", "shop") as memory:  # counted once
+        assert len(list(memory.browse(status="hypothesis"))) == 1
+        assert memory.advise("make deploy").failures == 2
+
+    side = tmp_path / "elsewhere" / "hotfix"
+    git(shop, "worktree", "add", "-q", "-b", "hotfix", str(side))
+    second = FakeAgent(agent, side, "tuesday")
+    second.start()
+    prompted = second.prompt("Deploy the shop to production")
+    warned, said = second.run("make deploy")
+    if agent == "cursor":  # takes in words only after a tool was used
+        assert (prompted, warned) == ("", "")
+        prompted = warned = said
+    assert FIX in prompted
+    assert "Stop. This was tried 2 times" in warned
+    assert f"That went away before by: {FIX}" in warned
+    assert f"This error went away here before by: {FIX}" in said
+    warned, said = second.run("make deploy")  # the third blind try
+    assert "This was tried 3 times" in (said if agent == "cursor" else warned)
+    assert FIX not in warned + said, "not twice in one session"
+    second.run(FIX)
+    second.stop()
+    with Memory(shop / ".hardwon", "shop") as memory:
+        (helpful,) = memory.care.helpful()
+        assert (helpful.record.id, helpful.helped, helpful.hindered) == (work.id, 1, 0)
+        assert not (side / ".hardwon").exists()
+    # the memory was not loaded again for each of them
+    assert hook.ask(hook.socket_path(), ["hooks", "run", agent], b"{}") == [b"", b""]
+
+
+# --- the process in the background ---
+
+
+def test_nobody_needs_the_background_process(shop: Path) -> None:
+    agent = FakeAgent("claude-code", shop, "s")
+    agent.run("make deploy")
+    at = Path(hook.socket_path())
+
+    def ask() -> list[bytes] | None:
+        return hook.ask(str(at), ["hooks", "run", "claude-code"], b"{}")
+
+    wait_for(lambda: ask() is not None)
+    assert (at.stat().st_mode & 0o777, at.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    os.kill(int(Path(f"{at}.lock").read_text()), signal.SIGKILL)
+    wait_for(lambda: ask() is None)
+    os.utime(f"{at}.lock", (0, 0))  # it was started long ago
+    warned, _ = agent.run("make deploy")  # the socket of the dead one is in the way
+    assert "failed here before" in warned
+    wait_for(lambda: ask() is not None)
+    at.parent.chmod(0o755)  # not ours alone
+    assert hook.socket_path() == ""
+    assert len(work_of(shop)) == 0
+    agent.end()
+    assert len(work_of(shop)) == 1
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_background_process_ends_when_nobody_asks_and_is_alone(shop: Path) -> None:
+    at = hook.socket_path()
+    code = (
+        "from hardwon import limits; limits.AGENT_BACKGROUND_IDLE_S = 0.1\n"
+        f"from hardwon.capture.background import serve; serve({at!r})"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [each.wait(60) for each in both] == [0, 0]
+    assert not Path(at).exists()
+    assert shop.exists()
+
+
+def test_what_answers_nonsense_or_nothing_is_not_believed(shop: Path) -> None:
+    at = hook.socket_path()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(at)
+        listening.listen()
+        for answer in (b"", b"\0", b"nonsense", b"\0a\0b\0c\0"):
+            child = os.fork()
+            if child == 0:
+                connection, _ = listening.accept()
+                while connection.recv(1 << 16):
+                    pass
+                connection.sendall(answer)
+                os._exit(0)
+            assert hook.ask(at, ["hooks", "run", "claude-code"], b"{}") is None
+            os.waitpid(child, 0)
+    assert shop.exists()
+
+
+def test_a_memory_that_came_along_is_not_used_in_the_background_either(
+    shop: Path, tmp_path: Path
+) -> None:
+    agent = FakeAgent("claude-code", shop, "s")
+    agent.run("make deploy")
+    wait_for(lambda: hook.ask(hook.socket_path(), ["hooks", "run", "codex"], b"{}") is not None)
+    stranger = tmp_path / "stranger"
+    shutil.copytree(shop, stranger)
+    told = json.dumps(
+        FakeAgent("claude-code", stranger, "t").event("UserPromptSubmit", prompt="make deploy")
+    )
+    done = hook.ask(hook.socket_path(), ["hooks", "run", "claude-code"], told.encode())
+    assert done
+    assert list(json.loads(done[0])) == ["systemMessage"]
+    assert b"hardwon trust" in done[0]
+    places.note(stranger / ".hardwon" / "memory.db")
+    words = ["--project", "shop", "hooks", "run", "claude-code"]
+    done = hook.ask(hook.socket_path(), words, told.encode())
+    assert done
+    assert b"no region is set" in done[0]
+
+
+# --- sessions ---
+
+
+def say(event: str, agent: Agent = "other", **more: Any) -> str:
+    told = {"event": event, "session": "s", "folder": str(Path.cwd())} | more
+    said, complaint = respond(agent, json.dumps(told).encode(), {}, Manner())
+    assert complaint == ""
+    return json.loads(said).get("say", "") if said else ""
+
+
+def ran(command: str, exit_code: int = 0, output: str = "", **more: Any) -> str:
+    return say("after", command=command, exit_code=exit_code, output=output, **more)
+
+
+ERROR = "error: the schema of the orders table is older than the code"
+
+
+def test_an_edit_that_made_the_same_command_work_is_what_settled_it(shop: Path) -> None:
+    say("prompt", prompt="Build it, with the token ghp_" + "a1B2c3D4e5" * 4)
+    ran("npm run build", 1, ERROR)
+    ran("npm install left-pad")
+    say("after", file=str(shop / "src" / "schema.py"), change="VERSION = 7\n")
+    say("after", file="README.md", change="more words")
+    say("stop")
+    assert work_of(shop) == []  # something is left failing: the next turn belongs to it
+    ran("npm run build")
+    say("after", file="README.md", change="other words")
+    say("stop")
+    (work,) = work_of(shop)
+    assert [step.action for step in work.steps] == [
+        "npm run build",
+        "npm install left-pad",
+        "edit src/schema.py: VERSION = 7",
+        "edit README.md: more words",
+        "npm run build",
+    ]
+    assert "ghp_" not in work.to_json()
+    assert work.final_reward == 1.0
+
+
+def test_what_a_session_leaves_failing_is_told_to_the_next_one(shop: Path) -> None:
+    say("prompt", prompt="Upgrade the database")
+    ran("make migrate", 2, ERROR)
+    ran("make migrate", 2, ERROR)
+    say("end")
+    (work,) = work_of(shop)
+    assert work.final_reward == 0.0
+    told = say("start", session="next")
+    assert "left this undone: Upgrade the database: make migrate failed: the schema" in told
+    assert say("start", session="next") == ""
+    assert "undone" in say("start", session="next", forgot=True)  # after /clear
+    assert not list((Path(os.environ["XDG_DATA_HOME"]) / "hardwon" / "sessions").glob("s*"))
+    assert shop.exists()
+
+
+def test_tests_and_commits_decide_and_a_slip_does_not() -> None:
+    def item(line: str, worked: bool, **more: bool) -> dict[str, Any]:
+        return {"id": "1", "line": line, "worked": worked, "tests": False, "commits": False} | more
+
+    good, bad = item("make a", True), item("make b", False)
+    assert not left_failing([])
+    assert left_failing([bad])
+    assert not left_failing([bad, good, good, good])  # tried once, and let be
+    assert left_failing([bad, bad, good, good, good])
+    assert not left_failing([bad, bad, item("git commit -m x", True, commits=True)])
+    assert not left_failing([bad, item("A=1 make b --fast", True)])
+    assert left_failing([item("pytest", False, tests=True), good, good, good])
+    assert not left_failing([bad, bad, item("pytest", True, tests=True)])
+    fix = item("A=1 make b", True)
+    lines = [each["line"] for each in arranged([bad, good, bad, fix])]
+    assert lines == ["make a", "make b", "make b", "A=1 make b"]
+
+
+def test_a_subagent_is_told_and_closed_by_itself(shop: Path) -> None:
+    ran("make x", 2, ERROR)
+    ran("A=1 make x")
+    say("stop")
+    assert "A=1 make x" in ran("make x", 2, ERROR)
+    assert ran("make x", 2, ERROR) == ""
+    assert "A=1 make x" in ran("make x", 2, ERROR, subagent="explorer")
+    say("subagent", subagent="explorer")
+    assert [each.final_reward for each in work_of(shop)] == [0.0, 1.0]
+
+
+def test_what_was_told_may_be_told_again_once_it_was_compacted_away(shop: Path) -> None:
+    ran("make x", 2, ERROR)
+    ran("A=1 make x")
+    say("compact")
+    assert len(work_of(shop)) == 1
+    assert ran("make x", 2, ERROR)
+    assert ran("make x", 2, ERROR) == ""
+    say("compact")
+    assert ran("make x", 2, ERROR)
+
+
+def test_before_a_file_is_edited_its_history_is_told(shop: Path) -> None:
+    with Memory() as memory:
+        memory.record_fact("src/login.py breaks the tests when the cache is renamed.", "decision")
+        memory.record_fact("The cache of the harbour is cold.", "decision")
+    told = say("before", file=str(shop / "src" / "login.py"))
+    assert "breaks the tests when the cache" in told
+    assert "harbour" not in told
+    assert say("before", file=str(shop / "src" / "login.py")) == ""
+    assert say("before", file="src/app.py") == ""
+
+
+def test_sessions_that_nobody_ended_end_when_another_starts(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran("make x", 2, ERROR)
+    ran("make x", 2, ERROR)
+    with Memory() as memory:
+        close_abandoned(memory)
+        assert work_of(shop) == []
+        monkeypatch.setattr(limits, "AGENT_SESSION_IDLE_S", 0)
+        close_abandoned(memory)
+    assert len(work_of(shop)) == 1
+    assert not list(sessions._folder().glob("*.json"))
+
+
+def test_what_somebody_vouches_for_stays_for_itself(shop: Path) -> None:
+    ran("make x", 2, ERROR)
+    ran("A=1 make x")
+    with Memory() as memory:
+        best = next(iter(memory.browse(limit=1)))
+        memory.verify(best.id, "human_approval")
+    say("end")
+    (work,) = work_of(shop)
+    assert [step.action for step in work.steps] == ["make x"]
+    with Memory() as memory:
+        kept = memory.get(best.id)
+        assert kept
+        assert kept.metadata.validation.status == "verified"
+
+
+def test_a_broken_session_file_begins_anew(shop: Path) -> None:
+    ran("make x", 2, ERROR)
+    (file,) = sessions._folder().glob("*.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_bytes(b"{half of")
+    assert "failed here before" in say("before", command="make x")
+    assert isinstance(Session({}).kept, dict)
+    assert shop.exists()
+
+
+def test_what_codex_does_not_say_its_output_tells() -> None:
+    def ended(response: Any) -> HookEvent | None:
+        told = {
+            "hook_event_name": "PostToolUse",
+            "tool_name": "Bash",
+            "tool_input": {"command": "make"},
+            "tool_response": response,
+        }
+        return read_event("codex", json.dumps(told).encode())
+
+    for response, code, output in (
+        ("Chunk ID: a1\nProcess exited with code 7\nFinal output:\nno", 7, "no"),
+        ("Exit code: 0\nWall time: 1 seconds\nOutput:\nall good", 0, "all good"),
+        ("error: no rule", None, "error: no rule"),
+    ):
+        event = ended(response)
+        assert event
+        assert (event.exit_code, event.output) == (code, output)
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
+    told = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "apply_patch",
+        "tool_input": {"command": patch},
+    }
+    event = read_event("codex", json.dumps(told).encode())
+    assert event
+    assert (event.file, event.change) == ("src/a.py", "x = 2")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=6), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(
+    "PreToolUse PostToolUse PostToolUseFailure preToolUse postToolUse beforeShellExecution stop "
+    "Stop start after before end x".split()
+)
+KEYS = st.sampled_from(
+    "session_id session conversation_id cwd folder workspace_roots tool_name tool_input tool_output "
+    "tool_response command output exit_code file prompt error error_message duration".split()
+)
+
+
+@settings(
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.sampled_from(AGENTS),
+    NAMES,
+    st.dictionaries(KEYS, VALUES | st.sampled_from(["Bash", "Shell", "make"]), max_size=7),
+)
+def test_whatever_is_told_no_agent_is_stopped(
+    shop: Path, agent: Agent, name: str, more: dict[str, Any]
+) -> None:
+    told = {"event": name, "hook_event_name": name} | more
+    said, complaint = respond(agent, json.dumps(told).encode(), {}, Manner("ask"))
+    assert complaint == ""
+    assert not said or isinstance(json.loads(said), dict)
+    os.chdir(shop)

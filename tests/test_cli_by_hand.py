@@ -1,0 +1,130 @@
+"""What makes the command line pleasant by hand: ids by their beginning, values that a shell offers,
+exports into a pipe, rules of all tasks, and what is said where somebody interrupts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import answered, at_once, refused
+from hardwon import Memory
+from hardwon.surfaces.cli import main
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def remember(*texts: str) -> list[str]:
+    with Memory("brain") as memory:
+        return [memory.remember(text, "learning").id for text in texts]
+
+
+def test_an_id_is_known_by_its_beginning() -> None:
+    one, other = remember("Port 80 is open.", "Port 81 is shut.")
+    pairs = zip(one, other, strict=True)
+    shared = "".join(each for each, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    begins = one[: len(shared) + 1]
+    assert answered("show", begins)["id"] == one
+    assert answered("care", "audit", begins.upper())["id"] == one
+    assert answered("credit", begins, "--helped") == [one]
+    assert answered("verify", begins, "--by", "human_approval")["id"] == one
+    said = refused("show", shared)
+    assert said.startswith(f"id: '{shared}' is not allowed; allowed: more of it: ")
+    assert one in said
+    assert other in said
+    assert answered("forget", begins, "--yes")["ids"] == [one]
+    assert refused("show", "ffffffff") == "record_id: 'ffffffff' is not allowed; allowed: a UUID"
+
+
+def test_an_export_goes_into_a_pipe() -> None:
+    ids = remember("Port 80 is open.", "Port 81 is shut.")
+    lines = at_once("export", "-").stdout.splitlines()
+    assert sorted(json.loads(line)["id"] for line in lines) == sorted(ids)
+    assert len(json.loads(at_once("export", "-", "--format", "json").stdout)) == 2
+    assert at_once("export", "-", "--format", "csv").stdout.startswith("id,")
+    assert sorted(each.name for each in Path().iterdir()) == ["brain"]
+
+
+@pytest.mark.parametrize("words", [("export", "x.txt"), ("tree", "generate", "3", "-o", "x.yaml")])
+def test_a_name_that_says_another_format_is_refused(words: tuple[str, ...]) -> None:
+    remember("x")
+    assert "a name that ends in .json, " in refused(*words)
+    assert not list(Path().glob("x.*"))
+    assert at_once(*words, "--format", "json").exit_code == 0
+
+
+def test_rules_of_every_task_are_listed() -> None:
+    with Memory("brain") as memory:
+        for task, said in (("easy", "read the logs first"), ("hard", "ask somebody")):
+            for author in ("ann", "ben", "cem"):
+                memory.record_episode(task, 0.9, successes=[said], author=author)
+    listed = at_once("rules").stdout.splitlines()
+    assert [line.split()[0] for line in listed[1:]] == ["easy", "hard"]
+    assert [rule["text"] for rule in answered("rules", "easy")] == ["read the logs first"]
+    assert answered("rules", "--task-id", "easy") == answered("rules", "easy")
+    assert [each["task_id"] for each in answered("tasks")] == ["easy", "hard"]
+
+
+def completed(words: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "hardwon.surfaces.cli.main"],
+        env={
+            **os.environ,
+            "_HARDWON_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_a_shell_offers_values() -> None:
+    assert completed("hardwon recall x --outcome f") == ["failure"]
+    assert not Path("brain").exists()
+    (kept,) = remember("Port 80 is open.")
+    with Memory("brain") as memory:
+        memory.record_episode("easy", 0.5)
+    assert completed(f"hardwon show {kept[:6]}")[-1] == kept
+    assert completed("hardwon episodes scores e") == ["easy"]
+
+
+def test_an_interrupt_says_what_was_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KeyboardInterrupt), main.progress("merging", "what arrived stays"):
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err == ("hardwon: interrupted while merging: what arrived stays\n")
+    remember("x")
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Memory, "rebuild", interrupted)
+    done = at_once("rebuild")
+    assert done.exit_code == 130
+    assert "what was corrected stays so; the next rebuild goes on" in done.stderr
+
+
+def test_doctor_and_rebuild_tell_how_far_they_are() -> None:
+    remember(*(f"Port {number} is open." for number in range(12)))
+    with Memory("brain") as memory:
+        for work in (memory.doctor, memory.rebuild):
+            told: list[tuple[int, int]] = []
+            work(progress=partial(tell, told))
+            assert told[-1] == (12, 12)
+
+
+def tell(told: list[tuple[int, int]], done: int, total: int) -> None:
+    told.append((done, total))

@@ -1,0 +1,230 @@
+"""The usual tools: how much room their list takes, and what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema
+import pytest
+from mcp import Client, MCPError
+from opentelemetry import trace
+
+from hardwon import Memory, limits
+from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.server import SCHEME, make_server
+from hardwon.surfaces.mcp.tools import NOTHING_KNOWN, TOOLS, USUAL, input_schema
+from hardwon.text.tokens import count_tokens
+from hardwon.trust.access import Caller, Scope
+from mcp_calls import MODES, call_every_tool, fill, over_stdio, parameters, refused, run, text_of
+
+ERROR = "make: *** [deploy] Error 1\nRuntimeError: missing AWS_REGION"
+FAILED = {
+    "happened": "the deploy stopped",
+    "outcome": "failure",
+    "task": "deploy the shop",
+    "action": "make deploy",
+    "error": ERROR,
+}
+FIXED = {
+    **FAILED,
+    "outcome": "success",
+    "action": "AWS_REGION=eu-1 make deploy",
+    "happened": "deployed",
+}
+
+
+@asynccontextmanager
+async def usual(brain: Path, scope: Scope = "write", **how: Any) -> AsyncIterator[Client]:
+    gate = Gate(lambda project: Memory(brain, project), None)
+    ask = Ask(gate, Caller("tester", scope), "default")
+    async with Client(make_server(lambda _: ask, **how)) as client:
+        yield client
+    gate.close()
+
+
+async def size_of_list(client: Client) -> tuple[int, int, int]:
+    """How many there are, and the tokens and bytes of the whole list as it is sent."""
+    tools = (await client.list_tools()).tools
+    sent = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
+    return len(tools), count_tokens(text), len(text.encode())
+
+
+def test_the_list_is_one_that_a_model_can_afford(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with usual(tmp_path, "admin") as client:
+            count, tokens, size = await size_of_list(client)
+        assert count == len(USUAL) <= limits.USUAL_TOOLS_MAX
+        assert tokens <= limits.USUAL_TOOLS_TOKENS_MAX
+        async with usual(tmp_path, "admin", every=True) as client:
+            every = await size_of_list(client)
+        assert every[0] == len(TOOLS)
+        # a sixth of it, by either measure
+        assert (tokens * 6, size * 6) < (every[1], every[2])
+
+    run(work)
+
+
+def test_closed_sets_are_enums_and_nothing_else_is() -> None:
+    def enums(name: str) -> set[str]:
+        return {
+            field
+            for field, said in input_schema(TOOLS[name])["properties"].items()
+            if "enum" in said
+        }
+
+    assert enums("after") == {"outcome"}
+    assert enums("verify") == {"by"}
+    assert {"kind", "outcome", "status", "fact_type"} <= enums("search")
+    routed = {"task_type", "domain", "error_type", "reason", "insight_type", "sentiment"}
+    assert enums("remember") == {"outcome", "tool", *routed}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_before_and_after_are_all_that_an_agent_needs(tmp_path: Path, mode: str) -> None:
+    brain = tmp_path / "brain"
+
+    async def work() -> None:
+        async with over_stdio(parameters(brain), mode, tmp_path / "errors") as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == [name for name in USUAL if name not in ("verify", "archive")]
+            first = await client.call_tool("before", {"task": "deploy the shop"})
+            assert text_of(first) == NOTHING_KNOWN
+            assert first.structured_content == {"text": NOTHING_KNOWN, "ids": []}
+            for _ in range(2):
+                assert not (await client.call_tool("after", FAILED)).is_error
+            warned = text_of(await client.call_tool("before", {"action": "make deploy"}))
+            assert warned.startswith("blocked (p = ")
+            await client.call_tool("after", FIXED)
+            for asked in (
+                {"task": "deploy the shop"},
+                {"error": ERROR},
+                {"action": "make deploy", "error": ERROR},
+            ):
+                known = await client.call_tool("before", asked)
+                assert FIXED["action"] in text_of(known), asked
+                ids = known.structured_content["ids"]
+                assert 0 < len(ids) <= limits.IDS_TOLD_MAX
+                assert text_of(known).endswith(f"For `recalled`: {', '.join(ids)}")
+            again = await client.call_tool("after", {**FIXED, "recalled": ids})
+            (kept,) = again.structured_content["ids"]
+            assert text_of(again) == f"Done: trajectory {kept} is hypothesis."
+            found = await client.call_tool("search", {"query": "deploy", "k": 2})
+            assert len(found.structured_content["ids"]) == 2
+            assert kept in text_of(await client.call_tool("show", {"record_id": kept}))
+            nothing = await client.call_tool("search", {"query": "zebra"})
+            assert text_of(nothing) == NOTHING_KNOWN
+
+    run(work)
+    with Memory(brain) as memory:
+        assert memory.stats().by_kind == {"trajectory": 4}
+        assert memory.care.helpful()
+
+
+def test_what_has_no_command_is_kept_as_an_experience(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with usual(tmp_path) as client:
+            for outcome in ("success", "failure", "learning"):
+                said = {"happened": f"uploads over 2 GB: {outcome}", "outcome": outcome}
+                assert not (await client.call_tool("after", said)).is_error
+            learned = {"happened": "it needs a region", "outcome": "learning", "task": "deploy"}
+            await client.call_tool("after", learned)
+            known = text_of(await client.call_tool("before", {"task": "large uploads"}))
+            assert "uploads over 2 GB: learning" in known
+
+    run(work)
+    with Memory(tmp_path) as memory:
+        assert memory.stats().by_outcome == {"success": 1, "failure": 1, "learning": 2}
+
+
+def test_every_usual_tool_answers_in_a_few_lines(tmp_path: Path) -> None:
+    record_id = fill(tmp_path)
+
+    async def work() -> None:
+        async with usual(tmp_path, "govern") as client:
+            answers = await call_every_tool(client, record_id)
+            assert list(answers) == list(USUAL)
+            for answer in answers.values():
+                structured = answer.structured_content
+                jsonschema.validate(structured, {"required": ["text", "ids"], "maxProperties": 2})
+                assert structured["text"] == text_of(answer)
+
+    run(work)
+
+
+def test_what_cannot_be_said_is_told_in_a_line(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with usual(tmp_path) as client:
+            for nothing in ({}, {"task": " "}, {"action": ""}):
+                said = await refused(client, "before", nothing)
+                assert "a task, an error or an action" in said
+            assert "'learning'" in await refused(client, "after", {**FAILED, "outcome": "so so"})
+            assert "happened" in await refused(client, "after", {"outcome": "success"})
+            with pytest.raises(MCPError, match="--tools all has it"):
+                await client.call_tool("remember", {})
+            with pytest.raises(MCPError, match="there is no tool 'x': there are before, after,"):
+                await client.call_tool("x", {})
+
+    run(work)
+
+
+def test_lists_may_be_kept_and_what_records_say_may_not(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with usual(tmp_path) as client:
+            lists: list[Any] = [await client.list_tools(), await client.list_prompts()]
+            lists += [await client.list_resource_templates()]
+            for each in lists:
+                assert (each.ttl_ms, each.cache_scope) == (limits.LISTS_FRESH_MS, "private")
+            read = await client.read_resource(f"{SCHEME}stats")
+            assert read.ttl_ms == 0
+
+    run(work)
+
+
+def test_a_trace_goes_on_inside(tmp_path: Path) -> None:
+    traces: list[int] = []
+
+    def opened(project: str) -> Memory:
+        traces.append(trace.get_current_span().get_span_context().trace_id)
+        return Memory(tmp_path, project)
+
+    gate = Gate(opened, None)
+    ask = Ask(gate, Caller("tester", "write"), "default")
+
+    async def work() -> None:
+        async with Client(make_server(lambda _: ask)) as client:
+            meta: Any = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+            await client.call_tool("before", {"task": "x"}, meta=meta)
+
+    run(work)
+    gate.close()
+    assert traces == [int("ab" * 16, 16)]
+
+
+def test_who_listens_hears_of_changes_until_the_time_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LISTENERS_MAX", 1)
+    stats = f"{SCHEME}stats"
+
+    async def work() -> None:
+        async with usual(tmp_path) as client:
+            async with client.listen(resource_subscriptions=[stats]) as stream:
+                await client.call_tool("after", FAILED)
+                with anyio.fail_after(60):
+                    assert (await anext(aiter(stream))).uri == stats  # type: ignore[union-attr]
+                with pytest.raises(MCPError, match="too many clients listen"):
+                    async with client.listen(resource_subscriptions=[stats]):
+                        pass
+            monkeypatch.setattr(limits, "LISTEN_S_MAX", 0.1)
+            await anyio.sleep(1)  # until the server has seen that it left
+            with anyio.fail_after(60):
+                async with client.listen(resource_subscriptions=[stats]) as stream:
+                    assert [event async for event in stream] == []
+
+    run(work)

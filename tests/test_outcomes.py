@@ -1,0 +1,109 @@
+"""How something turned out, as the text that tells of it lets one know; and that nobody has to say
+more than that.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cases import each
+from command_line import answered, at_once, refused
+from hardwon import Memory
+from hardwon.errors import InvalidInputError
+from hardwon.text.outcomes import guess_error_type, guess_outcome
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+@each(
+    ("text", "outcome", "sort"),
+    [
+        ("KeyError 'id' in login.py", "failure", "runtime"),
+        ("AssertionError in test_parse: 3 != 4", "failure", "logic"),
+        ("IndentationError: unexpected indent", "failure", "syntax"),
+        ("ReadTimeoutError while uploading", "failure", "timeout"),
+        ("pip install torch failed: no space left", "failure", None),
+        ("the parser hangs on empty input", "failure", None),
+        ("the fix did not work", "failure", None),
+        ("Never fixed by a restart", "failure", None),
+        ("Setting a timeout of 60 s fixed the upload", "success", None),
+        ("KeyError in login.py: solved by a guard", "success", "runtime"),
+        ("Tests passed after raising the limit", "success", None),
+        ("Users want short answers", "learning", None),
+        ("The staging database listens on port 5433.", "learning", None),
+        ("", "learning", None),
+    ],
+)
+def test_a_text_tells_how_it_turned_out(text: str, outcome: str, sort: str | None) -> None:
+    assert (guess_outcome(text), guess_error_type(text)) == (outcome, sort)
+
+
+def test_whoever_says_nothing_else_is_told_how_it_was_kept() -> None:
+    done = at_once("remember", "KeyError 'id' in login.py")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "hardwon: kept as failure, code_interpreter, runtime; --outcome says otherwise\n"
+    )
+    record = answered("show", done.stdout.strip())
+    assert (record["outcome"], record["tool"], record["error_type"]) == (
+        *("failure", "code_interpreter"),
+        "runtime",
+    )
+    assert at_once("remember", "it was fine", "--outcome", "ok").stderr == ""
+
+
+@each(
+    ("word", "outcome"),
+    [("failed", "failure"), ("OK", "success"), ("Passed", "success"), ("lesson", "learning")],
+)
+def test_other_words_for_an_outcome_mean_it(word: str, outcome: str) -> None:
+    found = answered("remember", "something", "--outcome", word)
+    assert found["record"]["outcome"] == outcome
+    assert answered("recall", "something", "--outcome", word)[0]["record"]["outcome"] == outcome
+
+
+def test_tools_and_types_take_free_words(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory:
+        kept = memory.remember("apt said no", "failure", "apt-get", error_type="no mirror")
+        memory.remember("apt worked at last", "success", "apt-get")
+        assert (kept.tool, kept.extra["error_type"], kept.unrouted) == (
+            "apt-get",
+            "no mirror",
+            None,
+        )
+        assert [
+            hit.record.id for hit in memory.recall("apt", tool="apt-get", outcome="failure")
+        ] == [kept.id]
+        assert memory.odds(tool="apt-get").attempts == 2
+        names = {each.name: each.count for each in memory.topology().branches[0].branches}
+        assert names == {"tool=apt-get": 1}
+        assert memory.doctor().ok
+        assert memory.rebuild() == 0
+
+
+def test_everything_that_is_wrong_is_told_in_one_message(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+        memory.remember("x", "triumph", tags=[3])  # type: ignore[arg-type]
+    assert [problem.field for problem in caught.value.problems] == ["outcome", "tags.0"]
+    said = refused("remember", "x", "--outcome", "triumph")
+    assert (
+        said
+        == "outcome: 'triumph' is not allowed; allowed: one of success, failure, learning, interaction"
+    )
+
+
+def test_an_editor_knows_the_outcomes(tmp_path: Path) -> None:
+    file = tmp_path / "use.py"
+    file.write_text('from hardwon import Memory\nMemory("b").remember("x", "fail")\n')
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "incompatible type \"Literal['fail']\"" in done.stdout
