@@ -175,6 +175,21 @@ def test_a_rule_is_said_once(memory: Memory) -> None:
 # --- every kind of line ---
 
 
+def test_rules_of_a_like_task_are_told_where_they_say_more(memory: Memory) -> None:
+    for number in range(4):
+        memory.record_episode(
+            "release-notes",
+            0.9,
+            trajectory_summary="wrote the release notes from the changelog",
+            successes=["Read the changelog first", "Link every issue", "Spell check the result"],
+            author=f"agent{number}",
+        )
+    lines = said(memory, "write the release notes from the changelog", explain=True)
+    assert any("release-notes: " in line and "Spell check the result" in line for line in lines)
+    assert sum("Read the changelog first" in line for line in lines) == 1, "told by the episode"
+    assert not any("release-notes: " in line for line in said(memory, "sort the photos"))
+
+
 def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
     rows = "[('StuID', 'int(11)', 'NO'), ('LName', 'varchar(12)', 'YES'), ('Age', 'int', 'YES')]"
     steps: list[dict[str, Any]] = [
