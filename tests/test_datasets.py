@@ -147,7 +147,8 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         for name, target in ranges.items():
             if size >= VALUES_FROM:
                 assert is_within(counted[name], base, target), (name, counted, base)
-            if size >= 67:  # before, a whole memory more or less can be outside
+            # of fewer, a whole memory more or less can be outside
+            if size >= 67 and base >= 20:
                 assert target[0] * base <= 100 * counted[name] <= target[1] * base, (
                     name,
                     counted,
@@ -758,14 +759,14 @@ def test_what_validate_accepts_is_what_remember_takes(
         taken = True
     except (InvalidInputError, TypeError):  # TypeError: a required argument is missing
         taken = False
-    assert taken or not ok
     content, summary = entry.get("content"), entry.get("summary")
     fit = isinstance(content, str) and len(content.strip()) >= 10 and len(content) <= 500
     fit = fit and (
         summary is None
         or (isinstance(summary, str) and bool(re.fullmatch(r"[a-z0-9_-]{1,50}", summary)))
     )
-    assert ok == (taken and fit)
+    # the format asks for more than a memory does
+    assert not ok or (taken and fit)
 
 
 # --- reading ---

@@ -76,7 +76,7 @@ def test_keys_of_two_callers_are_two_keys(gate: Gate) -> None:
 
 def test_what_was_refused_may_be_tried_again(gate: Gate) -> None:
     with pytest.raises(InvalidInputError):
-        asked(gate, "remember", "k", content="x", outcome="failure")
+        asked(gate, "remember", "k", content=" ", outcome="failure")
     assert learned(gate, "k").content == "Retry after a minute."
 
 

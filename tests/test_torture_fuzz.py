@@ -193,6 +193,7 @@ OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.memory.skills": OURS,
     "hardwon.memory.ask": "one expression of fixed length",
+    "hardwon.memory.project": "one expression of fixed length",
     "hardwon.memory.record": "one expression of fixed length",
     "hardwon.store.sqlite.log": "test_foreign_log.py and torture/power_loss.py have logs of all "
     "sorts",
@@ -210,7 +211,6 @@ LEFT_OUT = {
     "requests use",
     "hardwon.surfaces.cli.data": "asks of one line whether it is JSON; what it is is read elsewhere",
     "hardwon.surfaces.cli.views": "our own colours",
-    "hardwon.outside.minilm": "the sizes of a model, as its package has them",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,
     "hardwon.store.postgres.search": OURS,

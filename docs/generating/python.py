@@ -201,6 +201,7 @@ def _outside_section() -> Iterator[str]:
 
 
 def _client_section() -> Iterator[str]:
+    yield f"### AsyncMemory\n\n{prose(hardwon.AsyncMemory.__doc__)}\n"
     kind = hardwon.Client
     yield f"## Client\n\n{signature('Client', kind.__init__)}\n{prose(kind.__doc__)}\n\n{prose(kind.__init__.__doc__)}\n"
     yield "It has the methods of `Memory`, with the same arguments and answers, but for what is of one machine:\n"

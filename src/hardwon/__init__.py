@@ -11,6 +11,7 @@ if _typing.TYPE_CHECKING:
     from hardwon.learn.rules import Card, Rule
     from hardwon.learn.tallies import fix_history_signature, generate_issue_signature
     from hardwon.memory import Memory
+    from hardwon.memory.aio import AsyncMemory
     from hardwon.memory.context import Context
     from hardwon.outside.embedders import (
         CallableEmbedder,
@@ -48,6 +49,7 @@ __version__ = "0.11.1"
 __all__ = [
     "Advice",
     "AgentDBMetadata",
+    "AsyncMemory",
     "AtomicFact",
     "CallableEmbedder",
     "Card",
@@ -90,6 +92,7 @@ __all__ = [
 _LATER: _typing.Final = {
     "Advice": "hardwon.brief.advice",
     "AgentDBMetadata": "hardwon.records.kinds",
+    "AsyncMemory": "hardwon.memory.aio",
     "AtomicFact": "hardwon.records.kinds",
     "CallableEmbedder": "hardwon.outside.embedders",
     "Card": "hardwon.learn.rules",

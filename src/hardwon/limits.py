@@ -505,6 +505,9 @@ WORD_CHARS_MAX: Final = 64
 # belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 
+# What an object says of itself in a debugger or a notebook: a list of them is read at a glance.
+REPR_CHARS_MAX: Final = 100
+
 # Hex characters of a fence's mark: so many that no record can have guessed it.
 MARK_CHARS_MIN: Final = 16
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
+from hardwon.records.fields import Tabular
 from hardwon.text.clean import clean_line
 
 Verdict = Literal["ok", "caution", "blocked", "unknown"]
@@ -71,7 +72,7 @@ class Instead(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Tabular):
     """`verdict` ok, caution, blocked, or unknown where nothing is known of the action or its like;
     `p_success` the probability that the action works, `p_solved` that it earns the full reward;
     `evidence` the ids of earlier attempts, the newest first; `failures` how often it failed in the
@@ -90,6 +91,14 @@ class Advice:
 
     def __str__(self) -> str:
         return self.message
+
+    def __repr__(self) -> str:
+        return f"<Advice {self.verdict}, p_success {self.p_success:.2f}: {self.message[: limits.REPR_CHARS_MAX]}>"
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        shown = ("verdict", "p_success", "p_solved", "failures", "message")
+        return {name: getattr(self, name) for name in shown}
 
 
 def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:

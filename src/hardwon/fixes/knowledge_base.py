@@ -38,6 +38,7 @@ from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.fields import check_json, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
+from hardwon.text.words import counted
 from hardwon.trust.redact import redact_json
 
 PATTERNS: Final = "general_patterns"
@@ -64,11 +65,11 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
     tips = {
         model: [
-            f"{_line(each.text)} (worked {each.verified} of {_times(each.attempts)})"
+            f"{_line(each.text)} (worked {each.verified} of {counted(each.attempts, 'time')})"
             for each in learned.tips.get(model, [])
         ]
         + [
-            f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed"
+            f"{_line(issue)} came up {counted(attempts, 'time')}, {verified} of them fixed"
             for issue, attempts, verified in learned.issues.get(model, [])
         ]
         for model in {**learned.tips, **learned.issues}
@@ -96,7 +97,7 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
         "failure_patterns": _by_type(
             learned.failures,
             lambda each: (
-                f"{_line(each.text)} (tried {_times(each.attempts)}, never verified to work)"
+                f"{_line(each.text)} (tried {counted(each.attempts, 'time')}, never verified to work)"
             ),
         ),
         "version": VERSION,
@@ -135,10 +136,6 @@ def _line(text: str) -> str:
     seen.
     """
     return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX, begins_line=False)
-
-
-def _times(count: int) -> str:
-    return "1 time" if count == 1 else f"{count} times"
 
 
 def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:

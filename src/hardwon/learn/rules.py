@@ -27,7 +27,7 @@ from hardwon.learn.tallies import (
     rule_key,
     strategy_key,
 )
-from hardwon.records.fields import from_us
+from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import AnyRecord, Decision, Episode, Experience, Fix, MistakeCard, Status
 from hardwon.records.kinds import RuleState as RuleState
 from hardwon.text.words import Words, key_of, say_the_same, words_of
@@ -47,7 +47,7 @@ STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired":
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Tabular):
     """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and
     against it: with something that works, those that ended well and badly; with something to avoid,
     the other way round. `task_id` None: it holds for the whole project. `sources` are the authors
@@ -72,6 +72,23 @@ class Rule:
     evidence: tuple[str, ...]
     adopted: int = 0
     trust: Status = "hypothesis"
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        shown = (
+            "state",
+            "kind",
+            "task_id",
+            "text",
+            "helpful",
+            "harmful",
+            "mean_score",
+            "last_seen",
+        )
+        return {name: getattr(self, name) for name in shown}
+
+    def __repr__(self) -> str:
+        return f"<Rule {self.state}, {self.kind}: {self.text[: limits.REPR_CHARS_MAX]}>"
 
     def __str__(self) -> str:
         return _MARKS[self.kind] + self.text
@@ -524,7 +541,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """Episodes that had the memory (`on`) against those that had not (`off`). `difference` is how
     much better a task went with it, and lies in `interval` with 95 % confidence; None where no task
     has two scores on either side. It need not be the difference of the two means: those also tell
@@ -541,6 +558,20 @@ class Comparison:
     def helps(self) -> bool:
         """Whether attempts with the memory went better, beyond what chance explains."""
         return self.interval is not None and self.interval[0] > 0
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        low, high = self.interval or (None, None)
+        return {
+            "with_memory": str(self.on),
+            "without": str(self.off),
+            "difference": self.difference,
+            "low": low,
+            "high": high,
+        }
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self}>"
 
     def __str__(self) -> str:
         arms = [f"{name} memory: {arm}" for name, arm in (("with", self.on), ("without", self.off))]

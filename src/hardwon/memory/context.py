@@ -11,8 +11,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import groupby, islice, zip_longest
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.advice import standing_failures
@@ -53,7 +54,7 @@ from hardwon.memory.advise import attempts_in, source_of
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
-from hardwon.records.fields import to_us
+from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
     AnyRecord,
     Episode,
@@ -174,7 +175,7 @@ def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) ->
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Tabular):
     """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits`
     the records behind its lines, `evidence` the ids of those behind its rules and fixes. `sources`
     has the ids behind each line of the text. An empty one says why in `empty_reason`. Where an
@@ -193,6 +194,20 @@ class Context:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Context of {self.tokens} tokens, {len(self.hits)} hits {self.empty_reason}>"
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        return {
+            "tokens": self.tokens,
+            "hits": len(self.hits),
+            "text": self.text or self.empty_reason,
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text or self.empty_reason)}</pre>"
 
     @property
     def ids(self) -> list[str]:

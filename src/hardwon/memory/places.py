@@ -56,7 +56,7 @@ _ALLOWED: Final = (
 )
 
 
-class Found(str):
+class FoundLocation(str):
     """A location that nobody here named, but a checkout's settings: what is there must be known."""
 
     __slots__ = ()
@@ -123,7 +123,7 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         path = path.resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
-    return Place(path, DEFAULT_PROJECT, found=isinstance(location, Found))
+    return Place(path, DEFAULT_PROJECT, found=isinstance(location, FoundLocation))
 
 
 def _discover(start: Path) -> Place:
@@ -274,7 +274,7 @@ class Settings:
             raise _refused(user_file, "memory", own, allowed)
         if file and "memory" in project:
             named, root = project["memory"], _root(file)
-            project["memory"] = Found(root / named)
+            project["memory"] = FoundLocation(root / named)
             if "://" in named or named.startswith("~") or not _lies_in(root, project["memory"]):
                 allowed = (
                     f"a path inside {root}: a project's file names no other memory; --memory, or "

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
@@ -452,6 +453,21 @@ _set_fields_set, _set_extra, _set_private = (
     BaseModel.__dict__[slot].__set__
     for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 )
+
+
+class Tabular:
+    """What a notebook shows as a table of names and values."""
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+            for name, value in self.as_row().items()
+        )
+        return f"<table>{''.join(rows)}</table>"
 
 
 class Model(BaseModel, metaclass=_RaisesTypedErrors):

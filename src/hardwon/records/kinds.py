@@ -48,6 +48,7 @@ from hardwon.records.fields import (
     RequiredName,
     Scalar,
     Seconds,
+    Tabular,
     Text,
     Texts,
     Time,
@@ -258,7 +259,7 @@ class Metadata(Model):
         return data
 
 
-class Record(Model):
+class Record(Model, Tabular):
     """What all kinds have: an id, the envelope, the labels of secrets that were taken out before
     storage, and the ids of what was recalled before it was tried.
     """
@@ -294,6 +295,24 @@ class Record(Model):
     def turned_out_well(self) -> bool | None:
         """Whether what was tried worked; None where that is no question."""
         return None
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        record: Any = self
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "outcome": outcome_of(record),
+            "when": self.metadata.context.timestamp,
+            "author": self.metadata.source.author,
+            "status": self.metadata.validation.status,
+            "text": headline(record),
+        }
+
+    def __repr__(self) -> str:
+        record: Any = self
+        text = " ".join(headline(record).split())
+        return f"<{type(self).__name__} {self.id}: {text[: limits.REPR_CHARS_MAX]}>"
 
     def to_agentdb(self) -> dict[str, Any]:
         """As the metadata schema writes it: without what only Hardwon knows, times in
@@ -843,3 +862,29 @@ def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
     check_texts(**{"issue.fixer_type": fixer})
     return checked, fixer
+
+
+def headline(record: AnyRecord) -> str:
+    """What a record is about, as it says itself."""
+    match record:
+        case Trajectory():
+            return f"{record.task} (reward {record.final_reward:g})"
+        case Episode():
+            return f"{record.task_id} (score {record.score:g}) {record.trajectory_summary}"
+        case Fix():
+            return f"{record.issue.model} {record.issue.issue_type}: {record.issue.description}"
+        case Decision():
+            return f"{record.action} {record.target}"
+        case Adopted():
+            return f"what {record.origin} had added up"
+        case Cleaned():
+            return f"{record.model} {record.issue_type} (left the history)"
+        case _:
+            return record.content
+
+
+def outcome_of(record: AnyRecord) -> str:
+    """How it turned out; empty where that is no question."""
+    if isinstance(record, Experience):
+        return record.outcome
+    return {True: "success", False: "failure", None: ""}[record.turned_out_well]

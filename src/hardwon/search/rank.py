@@ -23,21 +23,18 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from hardwon import limits
+from hardwon.records.fields import Tabular
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
-    Adopted,
     AnyRecord,
-    Cleaned,
-    Decision,
-    Episode,
-    Experience,
-    Fix,
     StaleFile,
-    Trajectory,
+    headline,
+    outcome_of,
 )
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import FORM, Remembered, index_text
@@ -339,7 +336,7 @@ def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies)
 
 
 @dataclass(frozen=True)
-class Hit:
+class Hit(Tabular):
     """A record that answers a query. `score` is the sum of the named parts in `why`; higher is
     better. `stale`: a file that it is about is no longer what it was; `changed` tells which, and
     also of files that only got another name. `str(hit)` is one line, of whatever kind the record
@@ -352,33 +349,36 @@ class Hit:
     stale: bool = False
     changed: tuple[StaleFile, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """What the record says, of whatever kind it is."""
+        return headline(self.record)
+
+    @property
+    def outcome(self) -> str:
+        """How it turned out; empty where that is no question."""
+        return outcome_of(self.record)
+
+    @property
+    def kind(self) -> str:
+        return self.record.kind
+
+    @property
+    def when(self) -> datetime:
+        return self.record.metadata.context.timestamp
+
+    @property
+    def author(self) -> str:
+        return self.record.metadata.source.author
+
+    def as_row(self) -> dict[str, Any]:
+        """For a line of a data frame."""
+        return {"score": self.score, **self.record.as_row(), "stale": self.stale}
+
     def __str__(self) -> str:
         stale = ", stale" if self.stale else ""
-        line = f"{self.score:.2f} {outcome_of(self.record) or self.record.kind}{stale}: {headline(self.record)}"
+        line = f"{self.score:.2f} {self.outcome or self.kind}{stale}: {self.text}"
         return clean_line(line, limits.CONTEXT_LINE_CHARS_MAX)
 
-
-def headline(record: AnyRecord) -> str:
-    """What a record is about, as it says itself."""
-    match record:
-        case Trajectory():
-            return f"{record.task} (reward {record.final_reward:g})"
-        case Episode():
-            return f"{record.task_id} (score {record.score:g}) {record.trajectory_summary}"
-        case Fix():
-            return f"{record.issue.model} {record.issue.issue_type}: {record.issue.description}"
-        case Decision():
-            return f"{record.action} {record.target}"
-        case Adopted():
-            return f"what {record.origin} had added up"
-        case Cleaned():
-            return f"{record.model} {record.issue_type} (left the history)"
-        case _:
-            return record.content
-
-
-def outcome_of(record: AnyRecord) -> str:
-    """How it turned out; empty where that is no question."""
-    if isinstance(record, Experience):
-        return record.outcome
-    return {True: "success", False: "failure", None: ""}[record.turned_out_well]
+    def __repr__(self) -> str:
+        return f"<Hit {clean_line(str(self), limits.REPR_CHARS_MAX)}>"

@@ -30,6 +30,7 @@ import os
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -447,76 +448,71 @@ _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
 
-@dataclass
-class _Compiler:
-    """Makes nodes and leaves of a schema. `where` is the way to what is being read, and `above` are
-    the keys on it.
+def _compile(
+    schema: object, where: str, above: tuple[str, ...], counted: Counter[str]
+) -> _Node | _Leaf:
+    """Nodes and leaves of a schema. `where` is the way to what is being read, `above` are the keys
+    on it, and `counted` has how many branches there are so far.
     """
-
-    branches: int = 0
-
-    def compile(self, schema: object, where: str, above: tuple[str, ...] = ()) -> _Node | _Leaf:
-        if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
-            return _Leaf([])
-        if isinstance(schema, str):
-            return self.compile_template(schema, where, len(above))
-        if not isinstance(schema, Mapping) or len(schema) != 1:
-            raise InvalidInputError.one(
-                where, schema, "a mapping with one key, a template, or None"
-            )
-        [(key, branches)] = schema.items()
-        if not isinstance(key, str) or not 0 < len(key) <= limits.BRANCH_CHARS_MAX:
-            raise InvalidInputError.one(
-                where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
-            )
-        where, name = f"{where}.{key}", _key_name(key)
-        _require(name not in above, where, key, "a key that has not been asked for further up")
-        _require(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
-        if not isinstance(branches, Mapping) or not branches:
-            raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
-        self.branches += len(branches)
-        allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
-        _require(self.branches <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
-        node = _Node(key, f"{name}=")
-        for branch, rest in branches.items():
-            text = spelled(branch)
-            if text is None or len(text) > limits.BRANCH_CHARS_MAX:
-                raise InvalidInputError.one(
-                    where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters"
-                )
-            inside = f"{where}.{text}"
-            node.add(text, self.compile(rest, inside, (*above, name)), inside)
-        return node
-
-    @staticmethod
-    def compile_template(text: str, where: str, depth: int) -> _Leaf:
-        allowed = f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
-        _require(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
-        segments: list[list[str | _Hole]] = [[]]
-        for key, default, slash, literal, brace in _TEMPLATE.findall(text):
-            _require(not brace, where, text, "placeholders written {key} or {key=default}")
-            allowed = "lowercase letters, digits and . _ = - around the placeholders"
-            _require(_LITERAL.fullmatch(literal) is not None, where, text, allowed)
-            if slash:
-                segments.append([])
-            else:
-                segments[-1].append(_Hole(key, default or None) if key else literal)
-        allowed = (
-            "names between the slashes that begin with a letter, a digit or a placeholder, do not "
-            "end in a dot, and are short and not reserved (at most "
-            f"{limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+    if schema is None or schema == "" or (isinstance(schema, Mapping) and not schema):
+        return _Leaf([])
+    if isinstance(schema, str):
+        return _compile_template(schema, where, len(above))
+    if not isinstance(schema, Mapping) or len(schema) != 1:
+        raise InvalidInputError.one(where, schema, "a mapping with one key, a template, or None")
+    [(key, branches)] = schema.items()
+    if not isinstance(key, str) or not 0 < len(key) <= limits.BRANCH_CHARS_MAX:
+        raise InvalidInputError.one(
+            where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
         )
-        for parts in segments:
-            # With a harmless value in every hole: what remains unsafe then is the template's own
-            # doing.
-            sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-            _require(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
-        stem: list[str | _Hole] | None = None
-        if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
-            stem = segments.pop()
-            stem[-1] = ending.removesuffix(".json")
-        _require(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
-        return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
+    where, name = f"{where}.{key}", _key_name(key)
+    _require(name not in above, where, key, "a key that has not been asked for further up")
+    _require(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
+    if not isinstance(branches, Mapping) or not branches:
+        raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
+    counted["branches"] += len(branches)
+    allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
+    _require(counted.total() <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
+    node = _Node(key, f"{name}=")
+    for branch, rest in branches.items():
+        text = spelled(branch)
+        if text is None or len(text) > limits.BRANCH_CHARS_MAX:
+            raise InvalidInputError.one(
+                where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters"
+            )
+        inside = f"{where}.{text}"
+        node.add(text, _compile(rest, inside, (*above, name), counted), inside)
+    return node
+
+
+def _compile_template(text: str, where: str, depth: int) -> _Leaf:
+    allowed = f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
+    _require(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
+    segments: list[list[str | _Hole]] = [[]]
+    for key, default, slash, literal, brace in _TEMPLATE.findall(text):
+        _require(not brace, where, text, "placeholders written {key} or {key=default}")
+        allowed = "lowercase letters, digits and . _ = - around the placeholders"
+        _require(_LITERAL.fullmatch(literal) is not None, where, text, allowed)
+        if slash:
+            segments.append([])
+        else:
+            segments[-1].append(_Hole(key, default or None) if key else literal)
+    allowed = (
+        "names between the slashes that begin with a letter, a digit or a placeholder, do not "
+        "end in a dot, and are short and not reserved (at most "
+        f"{limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+    )
+    for parts in segments:
+        # With a harmless value in every hole: what remains unsafe then is the template's own
+        # doing.
+        sample = "".join(part if isinstance(part, str) else "a" for part in parts)
+        _require(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
+    stem: list[str | _Hole] | None = None
+    if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
+        stem = segments.pop()
+        stem[-1] = ending.removesuffix(".json")
+    _require(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
+    return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
 
 
 def _standard() -> dict[str, Any]:
@@ -553,7 +549,7 @@ class Coherence:
             raise InvalidInputError.one("schema", schema, "a mapping with one key")
         self._clock = clock
         self._base = self.root.rstrip("/")
-        self._tree = _Compiler().compile(self.schema, "schema")
+        self._tree = _compile(self.schema, "schema", (), Counter())
 
     # Going in.
 

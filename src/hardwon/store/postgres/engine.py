@@ -55,10 +55,10 @@ from hardwon.store.postgres.search import (
     MOST,
     POSTGRES,
     TEXTS_COUNTED,
+    TIMES,
     UNCOUNTED,
     WORDS_COUNTED,
     as_json,
-    as_queries,
     count_terms,
     set_counted,
     text_columns,
@@ -896,7 +896,13 @@ class _Search:
         entries = accumulate(frequencies.having[term] for term in rarest)
         few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
         searched = rarest[: max(1, few)]
-        queries = as_queries(searched)
+        # Each term, what to search for to find it, and how often a text that is found seems to have
+        # it. Terms have no quotes or backslashes in them: `text.terms` makes them.
+        queries = [
+            (term, f"'{sign}{term}'", bm25.weight_of(term) * times)
+            for term in searched
+            for times, sign in enumerate(TIMES, 1)
+        ]
         texts = bound.add([query for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
         gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])

@@ -24,6 +24,7 @@ from hardwon.errors import (
     StorageError,
 )
 from hardwon.learn.tallies import keys_of
+from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
@@ -53,7 +54,6 @@ _SETTING_UP: Final = 0x48415244
 # its rights.
 _HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.rolinherit)"
 
-_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
 # PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
@@ -82,15 +82,6 @@ class Setup:
     vectors: bool
 
 
-def schema_name(database: str, project: str) -> str:
-    """What the schema of a project is called, and its roles begin with. Roles belong to the whole
-    server, projects to one database: the name tells both apart.
-    """
-    slug = _SLUG.sub("_", project.lower()).strip("_")[:_SLUG_CHARS]
-    mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
-    return "_".join(filter(None, (SCHEMA, slug, mark)))
-
-
 def role_name(schema: str, access: str) -> str:
     return f"{schema}_{access}"
 
@@ -100,8 +91,9 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
     it changes nothing. What an older version set up is carried over.
     """
     for project in projects:
-        if len(project.encode()) > limits.PROJECT_BYTES_MAX:
-            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes"
+        name = Metadata(project_id=project).project_id
+        if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
+            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
             raise InvalidInputError.one("project", project, allowed)
     try:
         with administering(link) as session:
@@ -113,7 +105,12 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
             _make_shared(session)
         carry_over(link)
         with administering(link) as session:
-            extension = _add_vectors(session)
+            # pgvector, where the server has it and this user may; without it, vectors are compared
+            # one by one
+            available = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+            if extension_schema(session) is None and session.select(available):
+                _try(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}", ForbiddenError)
+            extension = extension_schema(session)
             for project in projects:
                 _make_project(session, project, extension)
     except ForbiddenError as error:
@@ -225,16 +222,6 @@ def extension_schema(session: PostgresSession) -> str | None:
     return found
 
 
-def _add_vectors(session: PostgresSession) -> str | None:
-    """Makes pgvector part of the database where the server has it and this user may; without it,
-    vectors are compared one by one. Returns where it is.
-    """
-    available = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
-    if extension_schema(session) is None and session.select(available):
-        _try(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}", ForbiddenError)
-    return extension_schema(session)
-
-
 def _try(session: PostgresSession, statement: str, *refusals: type[HardwonError]) -> None:
     """Where it is refused so, all stays as it is."""
     session.run("SAVEPOINT trying")
@@ -250,7 +237,14 @@ def _try(session: PostgresSession, statement: str, *refusals: type[HardwonError]
 def _make_project(session: PostgresSession, project: str, extension: str | None) -> None:
     """Its roles and its schema, where they are missing; the user of the URL may govern it."""
     known = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
-    schema = known or schema_name(session.value("SELECT current_database()"), project)
+    schema = known
+    if not schema:
+        # Roles belong to the whole server, projects to one database: the name, with which those of
+        # its roles begin, tells both apart.
+        slug = re.sub(r"[^a-z0-9]+", "_", project.lower()).strip("_")[:_SLUG_CHARS]
+        database = session.value("SELECT current_database()")
+        mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
+        schema = "_".join(filter(None, (SCHEMA, slug, mark)))
     for access in ACCESS:
         _make_role(session, role_name(schema, access))
     _act_as_owner(session)

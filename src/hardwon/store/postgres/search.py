@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.search.rank import MARKS, weight_of
+from hardwon.search.rank import MARKS
 from hardwon.store.postgres.schema import columns_of
 from hardwon.store.types import Dialect, Session, Values
 
@@ -18,8 +18,8 @@ IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
 
 # before a term in the index, by how often a text has it: once, twice, three times, more; no term
 # has this sign in it
-_TIMES: Final = ("", "=", "==", "===")
-MOST: Final = _TIMES[-1]
+TIMES: Final = ("", "=", "==", "===")
+MOST: Final = TIMES[-1]
 
 
 class PostgresDialect(Dialect):
@@ -131,22 +131,11 @@ def text_columns(terms: str) -> dict[str, Any]:
     """
     words = terms.split()
     often = [
-        _TIMES[min(times, len(_TIMES)) - 1] + term
+        TIMES[min(times, len(TIMES)) - 1] + term
         for term, times in Counter(words).items()
         if times > 1
     ]
     return {"terms": terms, "often": " ".join(often), "length": len(words) + MARKS}
-
-
-def as_queries(terms: Iterable[str]) -> list[tuple[str, str, float]]:
-    """Each term, what to search for to find it, and how often a text that is found seems to have
-    it. Terms have no quotes or backslashes in them: `text.terms` makes them.
-    """
-    return [
-        (term, f"'{sign}{term}'", weight_of(term) * times)
-        for term in terms
-        for times, sign in enumerate(_TIMES, 1)
-    ]
 
 
 # --- how many records have a term ---

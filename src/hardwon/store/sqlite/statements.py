@@ -197,9 +197,20 @@ class WordIndex:
     def add(self, texts: Iterable[tuple[int, str, str]]) -> None:
         """Numbers that have no text yet, with their terms and marks."""
         connection = self._session.connection
-        if not self.exists:
-            for statement in definitions(self.project):
-                connection.execute(statement)
+        if not self.exists:  # the view of the project's texts, and the index of them
+            quoted = self.project.replace("'", "''")
+            split = "instr(t.terms || char(10), char(10))"
+            connection.execute(
+                f"CREATE VIEW {self.name}_texts AS SELECT t.seq, "
+                f"substr(t.terms, 1, {split} - 1) AS terms, "
+                f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
+                f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'"
+            )
+            connection.execute(
+                f"CREATE VIRTUAL TABLE {self.name} USING fts5 (terms, forms, marks, "
+                f"content = '{self.name}_texts', content_rowid = 'seq', "
+                f"tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
+            )
             self.set("secure-delete", 1)
             self.set("rank", f"bm25(1.0, {FORM_WEIGHT}, 0.0)")
         kept = list(texts)
@@ -282,20 +293,6 @@ class WordIndex:
         wrote to seems damaged.
         """
         self._session.select(f"SELECT 1 FROM {self.name} LIMIT 1")
-
-
-def definitions(project: str) -> tuple[str, str]:
-    """What makes the view of a project's texts, and the index of them."""
-    name = index_name(project)
-    quoted = project.replace("'", "''")
-    split = "instr(t.terms || char(10), char(10))"
-    return (
-        f"CREATE VIEW {name}_texts AS SELECT t.seq, substr(t.terms, 1, {split} - 1) AS terms, "
-        f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
-        f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'",
-        f"CREATE VIRTUAL TABLE {name} USING fts5 (terms, forms, marks, content = '{name}_texts', "
-        f"content_rowid = 'seq', tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")",
-    )
 
 
 # From one to the next by the index: going through all records takes a second for each million.

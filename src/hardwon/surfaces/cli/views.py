@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.learn.topology import Branch
-from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix
-from hardwon.search.rank import Hit, headline
-from hardwon.search.rank import outcome_of as outcome_of_record
+from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix, headline
+from hardwon.records.kinds import outcome_of as outcome_of_record
+from hardwon.search.rank import Hit
 from hardwon.text.words import counted as counted
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
-from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record
-from hardwon.search.rank import headline
+from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record, headline
 from hardwon.surfaces.cli.derived import ROWS, CommandRow
 from hardwon.surfaces.cli.views import Look, map_lines, one_line, render
 from hardwon.surfaces.gate import Ask

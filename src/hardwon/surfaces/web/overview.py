@@ -19,8 +19,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import Branch, FolderCount, hotspots_of, topology_of
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity
-from hardwon.records.kinds import INTAKE, OUTCOMES
-from hardwon.search.rank import headline
+from hardwon.records.kinds import INTAKE, OUTCOMES, headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, RANGES, PageRequest, WebPage

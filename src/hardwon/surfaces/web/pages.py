@@ -38,7 +38,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.search.rank import headline, outcome_of
+from hardwon.records.kinds import headline, outcome_of
 from hardwon.surfaces.operations import jsonable
 
 ROOT: Final = "/ui"

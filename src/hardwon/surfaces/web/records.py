@@ -31,8 +31,9 @@ from hardwon.records.kinds import (
     Decision,
     Episode,
     Trajectory,
+    headline,
 )
-from hardwon.search.rank import Hit, headline
+from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten

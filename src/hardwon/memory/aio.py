@@ -1,0 +1,79 @@
+"""`AsyncMemory`: a memory for programs with an event loop. There is one core, which is synchronous;
+each of its methods runs here in a thread, so that the loop goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import wraps
+from typing import Any, Final, Generic, Self, TypeVar
+
+from hardwon.memory import Memory
+from hardwon.memory.project import Group
+
+T = TypeVar("T")
+# What gives a block of the caller's own code something to record with.
+_BLOCKS: Final = ("trajectory", "episode")
+
+
+class _Threaded:
+    """The methods of something, each in a thread."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if isinstance(found, Group):
+            return _Threaded(found)
+        if name in _BLOCKS:
+            return lambda *given, **named: AsyncBlock(found(*given, **named))
+        return _in_thread(found) if callable(found) else found
+
+
+class AsyncMemory(_Threaded):
+    """`Memory` with `await` before each call: `async with AsyncMemory("agent_brain") as memory:
+    await memory.recall("…")`. It takes what `Memory` takes and has its methods, also those that
+    hang on nouns (`await memory.fixes.totals()`). `browse` gives a list; `trajectory` and
+    `episode` go with `async with`. `memory` is the one that it works on.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.memory = Memory(*given, **named)
+        super().__init__(self.memory)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.memory.close)
+
+    def __repr__(self) -> str:
+        return f"Async{self.memory!r}"
+
+
+class AsyncBlock(Generic[T]):
+    """A block whose beginning and end run in a thread."""
+
+    def __init__(self, block: AbstractContextManager[T]) -> None:
+        self._block = block
+
+    async def __aenter__(self) -> T:
+        return await asyncio.to_thread(self._block.__enter__)
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await asyncio.to_thread(self._block.__exit__, *raised)
+
+
+def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    async def call(*given: Any, **named: Any) -> Any:
+        def work() -> Any:
+            found = method(*given, **named)
+            return list(found) if isinstance(found, Iterator) else found
+
+        return await asyncio.to_thread(work)
+
+    return call

@@ -1,0 +1,113 @@
+"""What makes Python pleasant by hand: hits of every kind read alike, short reprs, tables in a notebook,
+and a memory for programs with an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardwon import AsyncMemory, Memory, Step
+
+
+def fill(memory: Memory) -> None:
+    memory.remember("login <b>fails</b> with KeyError", "failure", "code_interpreter")
+    memory.record_fact("login needs an id", "observation", author="ann")
+    memory.record_trajectory("login", [Step(action="look")], 1.0)
+    memory.record_episode("login", 0.2, trajectory_summary="went wrong")
+    memory.record_fix({"model": "m", "description": "login"}, True, True)
+
+
+def test_a_hit_of_every_kind_reads_alike(memory: Memory) -> None:
+    fill(memory)
+    hits = memory.recall("login", k=10)
+    assert {hit.kind for hit in hits} == {"experience", "fact", "trajectory", "episode", "fix"}
+    for hit in hits:
+        assert "login" in hit.text
+        assert hit.outcome == {"fact": "", "experience": "failure", "episode": "failure"}.get(
+            hit.kind, "success"
+        )
+        assert hit.when == hit.record.metadata.context.timestamp
+        assert hit.author == ("ann" if hit.kind == "fact" else "agent")
+        assert hit.as_row() == {
+            "score": hit.score,
+            "id": hit.record.id,
+            "kind": hit.kind,
+            "outcome": hit.outcome,
+            "when": hit.when,
+            "author": hit.author,
+            "status": "hypothesis",
+            "text": hit.text,
+            "stale": False,
+        }
+
+
+def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> None:
+    fill(memory)
+    memory.remember("x" * 9_000, "failure", "unknown")
+    for _ in range(2):
+        memory.record_episode("login", 0.9, successes=["look first"])
+    hits = memory.recall("login fails KeyError", k=10)
+    shown: list[Any] = [
+        *hits,
+        *memory.browse(),
+        memory.context("login fails with KeyError"),
+        memory.advise("look", task="login"),
+        *memory.rules("login"),
+        memory.episodes.compare(),
+    ]
+    assert {type(each).__name__ for each in shown} >= {
+        "Hit",
+        "Context",
+        "Advice",
+        "Rule",
+        "Comparison",
+    }
+    for each in shown:
+        assert len(repr(each)) < 250, repr(each)
+        assert each.as_row()
+        html = each._repr_html_()
+        assert html.startswith(("<table>", "<pre>"))
+        assert "<b>" not in html
+    assert "&lt;b&gt;fails" in next(hit for hit in hits if hit.kind == "experience")._repr_html_()
+
+
+def test_every_method_can_be_awaited(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "brain") as memory:
+            kept = await memory.remember("login fails with KeyError", "failure", "unknown")
+            several = (memory.remember(f"login fails, try {n}", "failure") for n in range(8))
+            await asyncio.gather(*several)
+            hits = await memory.recall("KeyError")
+            assert [hit.record.id for hit in hits][:1] == [kept.id]
+            assert len(await memory.browse()) == 9
+            assert (await memory.fixes.totals()).attempts == 0
+            async with memory.trajectory("log in") as steps:
+                steps.step("look", "nothing there", 0.0)
+            assert (await memory.stats()).by_kind["trajectory"] == 1
+            assert (memory.project, memory.location) == ("default", memory.memory.location)
+            for name, method in inspect.getmembers(Memory, inspect.isfunction):
+                if not name.startswith("_") and name not in ("trajectory", "episode"):
+                    assert inspect.iscoroutinefunction(getattr(memory, name)), name
+                    assert getattr(memory, name).__doc__ == method.__doc__
+        with pytest.raises(Exception, match="closed"):
+            await memory.stats()
+
+    asyncio.run(work())
+
+
+def test_a_block_that_fails_is_recorded_all_the_same(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with AsyncMemory(tmp_path / "brain") as memory:
+            with pytest.raises(ZeroDivisionError):
+                async with memory.trajectory("divide") as steps:
+                    steps.step("1 / 0", "ZeroDivisionError", 0.0)
+                    raise ZeroDivisionError
+            (found,) = await memory.browse()
+            assert found.final_reward == 0.0
+
+    asyncio.run(work())
