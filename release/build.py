@@ -4,7 +4,7 @@ the same.
 The second build happens in another folder, with other rights and times of the files, so that
 nothing of a machine gets into a release. The time inside of the archives is that of the last commit
 (`SOURCE_DATE_EPOCH` where that is set). Beside them lie what they depend on (an SBOM, CycloneDX as
-JSON) and the checksums of all.
+JSON), what agents install it by (`packages.py`), and the checksums of all.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def _put(built: Path, out: Path, epoch: str) -> None:
     for path in built.iterdir():
         shutil.copyfile(path, out / path.name)
     _write_sbom(out / f"{name}-{version}.cdx.json", epoch)
+    _run([sys.executable, "release/packages.py", str(out.resolve())], ROOT, epoch)
     (out / SUMS).write_text(
         _lines(
             {file: digest for file, digest in sums_of(out).items() if file.startswith(f"{name}-")}

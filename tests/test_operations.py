@@ -146,7 +146,7 @@ COMMANDS_OF_THEIR_OWN = {
         ("run", "care check-stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
         "of the caller's checkout",
     ),
-    **dict.fromkeys(("care restore", "merge", "adopt"), "files of this machine"),
+    **dict.fromkeys(("care restore", "merge", "adopt", "import"), "files of this machine"),
     **dict.fromkeys(
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
         "for scripts written for memory.sh",

@@ -166,6 +166,11 @@ requires-python = ">=3.11"
 [tool.hatch.build.targets.wheel]
 packages = ["little"]
 """
+# What agents install it by is tested in test_packages.py.
+PACKAGES = """
+import pathlib, sys
+pathlib.Path(sys.argv[1], "little-1.2.mcpb").write_text("a bundle")
+"""
 HOOK = """
 import time
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -191,6 +196,7 @@ def project(tmp_path: Path) -> Path:
     (root / "requirements.lock").write_text(f"fine==2.0 --hash=sha256:{HASH}\n")
     (root / "release").mkdir()
     shutil.copy(ROOT / "release" / "build.py", root / "release")
+    (root / "release" / "packages.py").write_text(PACKAGES)
     commit(root)
     return root
 
@@ -225,6 +231,7 @@ def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
         "little-1.2-py3-none-any.whl",
         "little-1.2.tar.gz",
         "little-1.2.cdx.json",
+        "little-1.2.mcpb",
         "SHA256SUMS",
         "mine.txt",
     }
@@ -235,7 +242,7 @@ def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
         check=True,
         capture_output=True,
     )
-    assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 3
+    assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 4
     check_that_the_sbom_names_what_is_locked(project)
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(project, elsewhere, ignore=shutil.ignore_patterns("dist"))

@@ -69,7 +69,8 @@ DEMO_FOLDER: Final = "hardwon-demo"
     "(false: it was there before), `tree` (the folder of its files, or null).",
     more="Every command finds `.hardwon` from the folder it is in, and from all folders below. A "
     "`.gitignore` in it keeps the "
-    "memory out of git; with `--tree`, its files are for git and the databases are not.",
+    "memory out of git; with `--tree`, its files are for git and the databases are not. `--agents` adds a section to the "
+    "`AGENTS.md` of this folder, or brings it up to date; the rest of the file stays.",
 )
 def init(
     ctx: typer.Context,
@@ -78,6 +79,9 @@ def init(
         typer.Option(
             "--tree", help="Give it a tree of files, one for each experience, to read and to edit."
         ),
+    ] = False,
+    agents: Annotated[
+        bool, typer.Option("--agents", help="Tell agents of it: a section in AGENTS.md.")
     ] = False,
 ) -> Output:
     """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
@@ -90,6 +94,8 @@ def init(
             files.hide_from_git(_folder())
         root = str(planted.root) if planted else None
         place = {"location": memory.location, "project": memory.project}
+    if agents:
+        mcp_clients.write_agents_section(Path("AGENTS.md"))
     shown = {"memory": without_password(named.memory or ""), "project": named.project}
     options = "".join(f" --{name} {shlex.quote(each)}" for name, each in shown.items() if each)
     state = "a new memory" if created else "the memory is here already"
