@@ -9,6 +9,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -472,13 +474,13 @@ def test_texts_of_any_encoding(tmp_path: Path, memory: Memory, encoding: str) ->
 
 
 def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Memory) -> None:
-    long = "\x01" * 300_000
+    long = "\x01" * 210_000
     row = {
         "description": long,
         "claude_analysis": long + "c",
         "ai_analysis": long,
         "notes": long,
-        "fix_commands": json.dumps([long] * 20),
+        "fix_commands": json.dumps([long] * 4),
         "system_info": json.dumps({"a": "b" * 3_000_000}),
         **{f"extra{number}": long for number in range(30)},
     }
@@ -493,6 +495,50 @@ def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Me
     )
     assert len(str(adoption)) < 2_000
     assert memory.doctor().ok
+
+
+def peak_of(source: Path, folder: Path) -> tuple[int, str]:
+    """How much memory a process of its own takes for an adoption, in MB, and what it says."""
+    program = (
+        "import sys; from hardwon import Memory; "
+        "from hardwon.fixes.adopt import adopt_fix_history; "
+        "print(adopt_fix_history(sys.argv[1], Memory(sys.argv[2]))); "
+        "status = open('/proc/self/status').read(); "
+        "print(int(status.partition('VmHWM:')[2].split()[0]) // 1024)"
+    )
+    command = [sys.executable, "-c", program, str(source), str(folder)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    *lines, peak = said.splitlines()
+    return int(peak), "\n".join(lines)
+
+
+def test_no_history_takes_all_the_memory(tmp_path: Path) -> None:
+    """A value of 100 MB, a table that must be sorted, and much that was added up."""
+    source = legacy.make(tmp_path / "a.db", [{"id": 3}, {"id": 2}, {"id": 1}], loose=True)
+    with closing(sqlite3.connect(source)) as database, database:
+        database.execute("UPDATE fix_history SET notes = zeroblob(100000000) WHERE id = 3")
+        database.execute("UPDATE fix_history SET notes = hex(zeroblob(90000)) WHERE id = 2")
+        database.execute("CREATE TABLE issue_patterns (id INTEGER PRIMARY KEY, a, b)")
+        database.execute("INSERT INTO issue_patterns VALUES (0, zeroblob(100000000), 'x')")
+        database.executemany(
+            "INSERT INTO issue_patterns VALUES (?, hex(zeroblob(9000)), 'y')",
+            [(number,) for number in range(1, 200)],
+        )
+    peak, said = peak_of(source, tmp_path / "m.db")
+    assert "3 read: 2 added" in said
+    assert "row 3: 100000" in said
+    assert "issue_patterns: 1 rows were too large" in said
+    assert "issue_patterns: 199 rows kept" in said
+    assert peak < 200
+
+
+def test_a_history_of_too_many_rows_is_refused(
+    tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "FIX_HISTORY_ROWS_MAX", 2)
+    with pytest.raises(InvalidInputError, match="at most 2"):
+        adopt_fix_history(legacy.make(tmp_path / "a.db", [{}, {}, {}]), memory)
+    assert memory.stats().records == 0
 
 
 def test_a_row_that_cannot_become_a_record_is_named(

@@ -66,9 +66,10 @@ class Lifecycle(RuleBasedStateMachine):
     def _publish_if_due(self, record: str) -> None:
         known = self.model[record]
         others = [votes for who, votes in known.votes.items() if who != known.author]
-        helped = known.helped + sum(min(votes[0], 3) for votes in others)
-        hindered = known.hindered + sum(min(votes[1], 3) for votes in others)
-        if known.status == "verified" and known.confirmed and helped >= 3 and helped > hindered:
+        helped = [min(votes[0], 3) for votes in others if votes[0]]
+        hindered = sum(min(votes[1], 3) for votes in others)
+        proven = len(helped) > 1 and sum(helped) >= 3 and sum(helped) > hindered
+        if known.status == "verified" and known.confirmed and proven:
             known.status = "published"
 
     # --- what can happen ---
@@ -130,9 +131,7 @@ class Lifecycle(RuleBasedStateMachine):
     def credit(self, record: str, helped: bool, by: str) -> None:
         self.memory.credit(record, helped, by)
         known = self.model[record]
-        if by != known.author:
-            known.helped += helped
-            known.hindered += not helped
+        known.votes.setdefault(by, [0, 0])[0 if helped else 1] += 1
         self._publish_if_due(record)
 
     @rule(
@@ -220,11 +219,14 @@ TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count
 
 
 def test_proving_itself() -> None:
-    assert proved_itself("verified", 3, 2, 3)
-    assert not proved_itself("verified", 3, 3, 3)
-    assert not proved_itself("verified", 2, 0, 3)
-    assert not proved_itself("hypothesis", 9, 0, 3)
-    assert not proved_itself("verified", 9, 0, 0)
+    two = {"ann": (2, 2), "bob": (1, 0)}
+    assert proved_itself("verified", two, 3)
+    assert not proved_itself("verified", {**two, "cy": (0, 1)}, 3)
+    assert not proved_itself("verified", {"ann": (1, 0), "bob": (1, 0)}, 3)
+    assert not proved_itself("verified", {"ann": (3, 0)}, 3), "one source publishes nothing"
+    assert proved_itself("verified", {"ann": (1, 0)}, 1)
+    assert not proved_itself("hypothesis", two, 3)
+    assert not proved_itself("verified", two, 0)
 
 
 def test_the_least_believed_decides() -> None:
@@ -271,12 +273,14 @@ def test_a_published_record_says_why(place: Places) -> None:
     with Memory(place("brain")) as memory:
         fact = memory.record_fact("The build needs Node 20.", "observation")
         memory.verify(fact.id, "test_runner", "ci-12")
-        for _ in range(3):
+        for _ in range(5):
             memory.credit(fact.id, True)
+        assert memory.audit(fact.id)[-1].status == "verified", "one source publishes nothing"
+        memory.credit(fact.id, True, by="bob")
         last = memory.audit(fact.id)[-1]
         assert (last.status, last.by) == ("published", "hardwon")
         assert last.event is not None
-        assert last.event.reason == "credited 3 times"
+        assert last.event.reason == "credited 4 times by 2 sources"
 
 
 def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) -> None:

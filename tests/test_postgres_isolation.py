@@ -549,7 +549,7 @@ WRITER_READS: dict[str, WriterCase] = {
     "page": lambda writer, project, _: writer.page(project, EVERYTHING, None, 9),
     "events_of": lambda writer, project, ids: writer.events_of(project, ids["fact"]),
     "event": lambda writer, project, ids: writer.event(project, ids["event"]),
-    "votes": lambda writer, project, ids: sum(writer.votes(project, ids["fact"], "")),
+    "votes": lambda writer, project, ids: len(writer.votes(project, ids["fact"])),
     "embedder": lambda writer, project, _: writer.embedder(project),
     "known_keys": lambda writer, project, _: writer.known_keys(project, [SECRET], ["hypothesis"]),
     "arrived": lambda writer, project, _: writer.arrived(project, SECRET),

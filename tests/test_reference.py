@@ -64,7 +64,8 @@ def generated(into: Path, **environment: str) -> dict[str, str]:
     copy = into / "docs"
     shutil.copytree(ROOT / "docs", copy, ignore=shutil.ignore_patterns("images", "__pycache__"))
     before = pages_in(copy)
-    for name in before.keys() - {"architecture.md"}:  # what is written there by hand stays
+    # what is written by hand stays there
+    for name in before.keys() - {"architecture.md", "security.md"}:
         (copy / name).write_text("")
     subprocess.run(
         [sys.executable, copy / "generate.py"],

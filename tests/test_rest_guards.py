@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -371,6 +372,87 @@ def test_only_so_many_requests_are_taken_on(
         for connection in waiting:
             connection.close()
     wait_until(lambda: client.get("/readyz").status_code == 200)
+
+
+def sign_in_slowly(running: Served) -> socket.socket:
+    connection = connected(running)
+    host = running.url.removeprefix("http://")
+    connection.sendall(
+        f"POST /ui/sign-in HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n"
+        f"Content-Type: application/x-www-form-urlencoded\r\n\r\ntoken=".encode()
+    )
+    return connection
+
+
+@pytest.fixture
+def room_for_sockets() -> Iterator[None]:
+    """Both ends of every connection are in this process."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], min(before[1], 8_192)), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def visitor(running: Served) -> httpx.Client:
+    """Somebody in a browser."""
+    browser = running.client(None, Origin=running.url)
+    answer = browser.post("/ui/sign-in", data={"token": running.token()})
+    assert answer.status_code == 303
+    return browser
+
+
+@pytest.mark.usefixtures("room_for_sockets")
+def test_slow_sign_ins_keep_nobody_out(running: Served) -> None:
+    client, browser = running.client(), visitor(running)
+    with ExitStack() as held:
+        slow = [held.enter_context(sign_in_slowly(running)) for _ in range(300)]
+        for _ in range(3):
+            assert client.get("/readyz").status_code == 200
+            assert browser.get("/ui/default/overview").status_code == 200
+            assert visitor(running).get("/ui/default/overview").status_code == 200
+        given_up = slow[0].recv(65536)  # the oldest gave way
+        assert given_up.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.usefixtures("room_for_sockets")
+@pytest.mark.parametrize("said", [b"", b"GET /readyz HTTP/1.1\r\nHost: "])
+def test_idle_connections_keep_nobody_out(running: Served, said: bytes) -> None:
+    client, browser = running.client(), visitor(running)
+    with ExitStack() as held:
+        for number in range(1_050):
+            held.enter_context(connected(running)).sendall(said)
+            if number % 150 == 0:  # those who are signed in stay connected
+                assert client.get("/readyz").status_code == 200
+                assert browser.get("/ui/default/overview").status_code == 200
+        assert client.get("/readyz").status_code == 200
+        assert running.client().get("/readyz").status_code == 200
+        assert visitor(running).get("/ui/default/overview").status_code == 200
+
+
+def test_one_caller_does_not_take_all_the_room(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_OF_ONE_MAX", 3)
+    token, other = running.token(name="eager"), running.client()
+    eager = running.client(None, Authorization=f"Bearer {token}")
+    with ExitStack() as held:
+        for _ in range(3):
+            held.enter_context(connected(running)).sendall(head(running, token) + b"{")
+        wait_until(lambda: eager.get("/readyz").status_code == 503)
+        assert other.get("/readyz").status_code == 200
+
+
+def test_who_has_most_connections_gives_way(
+    running: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SERVED_CONNECTIONS_MAX", 8)
+    monkeypatch.setattr(limits, "STRANGERS_CONNECTIONS_MAX", 4)
+    token, one = running.token(name="eager"), running.client()
+    assert one.get("/readyz").status_code == 200
+    for _ in range(20):
+        eager = running.client(None, Authorization=f"Bearer {token}")
+        assert eager.get("/readyz").status_code == 200
+        assert one.get("/readyz").status_code == 200
 
 
 def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:

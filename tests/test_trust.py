@@ -204,10 +204,13 @@ def test_who_is_trusted_is_believed(place: Callable[[str], str]) -> None:
         memory.merge(place("theirs"))
         assert status(memory, planted) == "hypothesis"
         done = memory.merge(place("theirs"), trust=["maria"])
-        assert (done.left, done.decision) == ([], None)
+        assert (done.left, done.decision, done.unknown) == ([], None, [])
         assert status(memory, planted) == "published"
         assert not memory.recall("harbour"), "and ann is rolled back"
         assert status(memory, ours.id) == "hypothesis"
+        for dry_run in (True, False):
+            told = memory.merge(place("theirs"), trust=["mario", "maria"], dry_run=dry_run)
+            assert told.unknown == ["mario"], "nobody there has that name"
         with pytest.raises(InvalidInputError, match="trust"):
             memory.merge(place("theirs"), trust=[3])  # type: ignore[list-item]
         with pytest.raises(InvalidInputError, match="trust"):
@@ -270,6 +273,47 @@ def test_one_source_makes_and_breaks_no_rule_of_a_task_that_others_do(memory: Me
         memory.record_episode("deploy", 0.95, successes=["Do thing 3."], author=author)
     active = [rule.text for rule in memory.rules("deploy", limit=100) if rule.state == "active"]
     assert "Do thing 3." in active, "others say so, too"
+
+
+def test_one_source_credits_and_discredits_a_little(memory: Memory) -> None:
+    mine = memory.record_fact("The harbour opens at six.", "observation", author="ann")
+    other = memory.record_fact("The harbour gate opens at nine.", "observation", author="eve")
+    for author in ("bob", "cy"):
+        for _ in range(2):
+            memory.credit(mine.id, True, by=author)
+    for _ in range(50):
+        memory.credit(mine.id, False, by="eve")
+        memory.credit(other.id, True, by="eve")
+    hits = {hit.record.id: hit for hit in memory.recall("when the harbour opens")}
+    assert hits[mine.id].why["useful"] > 0
+    verified = memory.verify(other.id, "human_approval", author="ann")
+    memory.credit(other.id, True, by="mallory")
+    assert status(memory, verified.id) == "verified", "publishing takes distinct sources"
+    assert memory.doctor().findings[0].ok
+
+
+def test_one_source_does_not_fill_the_cards(memory: Memory) -> None:
+    def card(type_: str, lesson: str) -> dict[str, Any]:
+        return {"mistake_type": type_, "task_id": "deploy", "lesson": lesson}
+
+    for number in range(4):
+        memory.record_episode(
+            "deploy",
+            0.2,
+            mistake_cards=[card("order", "Migrate first.")],
+            author=f"honest {number}",
+        )
+    memory.record_episode(
+        "deploy", 0.2, mistake_cards=[card("lock", "Take the lock.")], author="honest 0"
+    )
+    for number in range(12):
+        for _ in range(9):
+            memory.record_episode(
+                "deploy", 0.1, mistake_cards=[card(f"t{number}", f"Do {number}.")], author="eve"
+            )
+    lessons = [each.lesson for each in memory.cards("deploy", limit=3)]
+    assert lessons[0] == "Migrate first."
+    assert "Take the lock." in lessons
 
 
 def test_who_is_alone_still_learns(memory: Memory) -> None:

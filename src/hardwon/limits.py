@@ -159,6 +159,9 @@ PAGE_ROWS: Final = 500
 # between.
 BATCH_ROWS: Final = 1_000
 
+# And so many bytes of them, as JSON: ordinary records come by the thousand, the largest by the dozen.
+BATCH_BYTES: Final = 32 * MIB
+
 # Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
 # than of a thousand, which would have Python look through everything else the caller holds.
 ADD_BATCH_ROWS: Final = 200
@@ -879,6 +882,16 @@ HISTORY_SHARE_MAX: Final = 0.2
 # its record must hold.
 FIX_HISTORY_COLUMNS_MAX: Final = 200
 
+# Rows of an older fix history, which are adopted in one transaction: one a minute for two years.
+FIX_HISTORY_ROWS_MAX: Final = 1_000_000
+
+# One row as it lies in the file, of which a record keeps RECORD_BYTES_MAX at most. Decoded and
+# looked through it takes ten times as much memory.
+FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
+
+# Rows that were rejected or mended of which it is told why; of more, only which.
+FIX_HISTORY_TOLD_MAX: Final = 1_000
+
 # How much of each text of a row is kept, tried in this order until the record is not too large.
 # Nearly all fit the first.
 FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
@@ -1312,9 +1325,24 @@ SPOOLED_S_MAX: Final = 86_400.0
 # comes then is told to wait.
 REQUESTS_AT_ONCE_MAX: Final = 256
 
+# Of one caller: half of them, so that nobody takes all the room with bodies that come slowly.
+REQUESTS_OF_ONE_MAX: Final = 128
+
+# Forms that come from whom nobody knows yet; of more, the oldest gives way. A form is here with the
+# first packets, so only those wait that mean to.
+STRANGERS_BODIES_MAX: Final = 64
+
 # Connections that are open at a time: below what systems allow a process, so that the memory's own
-# files can be opened.
-SERVED_CONNECTIONS_MAX: Final = 1_000
+# files can be opened. Of more, idle ones of whoever has most are closed.
+SERVED_CONNECTIONS_MAX: Final = 900
+
+# Of them, those on which nobody has signed in yet: half. Of more, the oldest of the address that has
+# most is closed, so that it takes that many within the moments of one request to keep somebody out.
+STRANGERS_CONNECTIONS_MAX: Final = 450
+
+# Files and connections that a server's process asks the system for, where the system lets it: those
+# that are open, and ten times as many that begin TLS and take the minute that they have for it.
+SERVED_FILES_MAX: Final = 10_000
 
 # The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones.
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX

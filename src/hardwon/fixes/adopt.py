@@ -27,6 +27,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import accumulate, chain, count
 from pathlib import Path
 from typing import Any, Final
@@ -74,6 +75,7 @@ _SINCE_1970: Final = re.compile(r"\d{9,13}(\.\d+)?")
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ROWS_BETWEEN_PROGRESS: Final = 500
+_ALIKE: Final = "as others above"
 
 RowId = Any  # a whole number, unless somebody made the table by hand
 
@@ -142,15 +144,12 @@ def _adopt(
     progress: Progress | None = None,
 ) -> FixAdoption:
     reading = HistoryReader(history, Source(type="agent_execution", author=author), progress)
-    aggregates = list(reading.aggregates())
-    here = sum(memory.get(record.id) is not None for record in aggregates)
-    records: Iterator[AnyRecord] = chain(reading.fixes(), aggregates)
+    # read twice, rather than kept meanwhile: there may be any number of them
+    aggregates = [record.id for record in reading.aggregates()]
+    here = sum(memory.get(record_id) is not None for record_id in aggregates)
+    records: Iterator[AnyRecord] = chain(reading.fixes(), reading.aggregates())
     loaded = memory.care.take_in(records, dry_run, author, at_once=True)
-    new = sum(dry_run or memory.get(record.id) is not None for record in aggregates) - here
-    kept_rows = (
-        (name, sum(len(record.data.get(name, ())) for record in aggregates))
-        for name in legacy.AGGREGATE_TABLES
-    )
+    new = sum(dry_run or memory.get(record_id) is not None for record_id in aggregates) - here
     return FixAdoption(
         read=reading.read,
         added=max(0, loaded.added - new),
@@ -163,8 +162,7 @@ def _adopt(
             *reading.notes(),
             *[
                 f"{name}: {rows} rows kept as they are" + ("" if new else ", as before")
-                for name, rows in kept_rows
-                if rows
+                for name, rows in reading.kept.items()
             ],
         ],
         dry_run=dry_run,
@@ -411,10 +409,16 @@ class HistoryReader:
         self._history, self._source, self._progress = history, source, progress
         self._last_at = from_us(max(0, history.written_us))
         self._total = history.count()
-        self._same: Counter[str] = Counter()
+        if self._total > limits.FIX_HISTORY_ROWS_MAX:
+            raise InvalidInputError.one(
+                "rows", self._total, f"at most {limits.FIX_HISTORY_ROWS_MAX}: adopt it in parts"
+            )
+        self._same: Counter[bytes] = Counter()
         self._same_id: object = None
         self._local = 0
         self._cut: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
         self.read = 0
         self.rejected: list[tuple[RowId, str]] = []
         self.mended: list[tuple[RowId, str]] = []
@@ -431,6 +435,11 @@ class HistoryReader:
 
     def _fix_of(self, row: LegacyRow) -> Fix | None:
         """The fix, as large as a record may be, or None where the row had to be rejected."""
+        if row.too_large:
+            self._tell(
+                self.rejected, row, f"{row.too_large} bytes: more than a row of a fix history has"
+            )
+            return None
         record_id = self._id_of(row)
         reason = ""
         for chars in limits.FIX_HISTORY_ROW_CHARS_CUT:
@@ -443,13 +452,20 @@ class HistoryReader:
             except InvalidInputError as error:
                 reason = str(error)
         else:
-            self.rejected.append((row.get("id"), one_line(reason)))
+            self._tell(self.rejected, row, one_line(reason))
             return None
         self._last_at = fix.metadata.context.timestamp
         self._local += reader.is_local
         if reader.mended:
-            self.mended.append((row.get("id"), "; ".join(reader.mended)))
+            self._tell(self.mended, row, "; ".join(reader.mended))
         return fix
+
+    def _tell(self, list_: list[tuple[RowId, str]], row: LegacyRow, what: str) -> None:
+        """Of very many rows that are alike, the last are only numbered: the list stays small."""
+        long = len(list_) >= limits.FIX_HISTORY_TOLD_MAX
+        row_id = row.get("id")
+        shown = row_id if isinstance(row_id, int | float | None) else one_line(str(row_id))
+        list_.append((shown, _ALIKE if long else what))
 
     def _id_of(self, row: LegacyRow) -> str:
         """Rows that say the same under the same id, in a table without a key, are told apart by
@@ -466,10 +482,9 @@ class HistoryReader:
         content = json.dumps(values, sort_keys=True)
         if row.get("id") != self._same_id:
             self._same, self._same_id = Counter(), row.get("id")
-        self._same[content] += 1
-        return derived_id(
-            FIX_HISTORY, "row", self._source.author, content, str(self._same[content])
-        )
+        digest = sha256(content.encode()).digest()
+        self._same[digest] += 1
+        return derived_id(FIX_HISTORY, "row", self._source.author, content, str(self._same[digest]))
 
     def notes(self) -> Iterator[str]:
         if self._local:
@@ -480,6 +495,10 @@ class HistoryReader:
             for table, number in self._cut.items()
             if number
         )
+        yield from (
+            f"{table}: {number} rows were too large and were left out"
+            for table, number in self._left_out.items()
+        )
         if others := self._history.other_tables():
             yield f"tables that are no part of a fix history were left out: {', '.join(others)}"
 
@@ -487,24 +506,27 @@ class HistoryReader:
         """What the history had added up, in as few records as hold it."""
         part: dict[str, list[Any]] = {}
         size, at = 0, from_us(max(0, self._history.written_us))
-        for name, rows in self._history.aggregates().items():
-            for row in rows:
-                chars = min(
-                    limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS,
-                    limits.FIX_HISTORY_AGGREGATES_CHARS // len(row),
-                )
-                self._cut[name] += any(
-                    isinstance(value, str | bytes) and len(value) > chars for value in row.values()
-                )
-                plain = {
-                    _without_nul(column): _plain(value, chars) for column, value in row.items()
-                }
-                length = len(json.dumps(plain))
-                if part and size + length > limits.FIX_HISTORY_AGGREGATES_CHARS:
-                    yield added_up(part, self._source, at)
-                    part, size = {}, 0
-                part.setdefault(name, []).append(plain)
-                size += length
+        for counted in (self._cut, self._left_out, self.kept):
+            counted.clear()
+        for name, row in self._history.aggregates():
+            if row.too_large:
+                self._left_out[name] += 1
+                continue
+            chars = min(
+                limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS,
+                limits.FIX_HISTORY_AGGREGATES_CHARS // len(row),
+            )
+            self._cut[name] += any(
+                isinstance(value, str | bytes) and len(value) > chars for value in row.values()
+            )
+            plain = {_without_nul(column): _plain(value, chars) for column, value in row.items()}
+            length = len(json.dumps(plain))
+            if part and size + length > limits.FIX_HISTORY_AGGREGATES_CHARS:
+                yield added_up(part, self._source, at)
+                part, size = {}, 0
+            part.setdefault(name, []).append(plain)
+            self.kept[name] += 1
+            size += length
         if part:
             yield added_up(part, self._source, at)
 

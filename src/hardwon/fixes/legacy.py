@@ -51,11 +51,13 @@ _ALL_FINDINGS: Final = 2**31 - 1
 
 class LegacyRow(dict[str, Any]):
     """A row by its columns' names in lower case. `undecoded`: columns whose text was not what the
-    file's encoding allows, and has replacement characters now.
+    file's encoding allows, and has replacement characters now. `too_large`: so many bytes, of which
+    nothing was read but the id.
     """
 
     def __init__(self) -> None:
         self.undecoded: list[str] = []
+        self.too_large = 0
 
 
 def header_of(path: Path) -> bytes:
@@ -113,13 +115,11 @@ class LegacyDatabase:
         """Every attempt, by id."""
         return self._rows_of(FIX_TABLE, "id")
 
-    def aggregates(self) -> dict[str, list[LegacyRow]]:
-        """The tables of what it had added up, as far as they exist and hold rows."""
-        return {
-            name: rows
-            for name in AGGREGATE_TABLES
-            if self._columns(name) and (rows := list(self._rows_of(name, "rowid")))
-        }
+    def aggregates(self) -> Iterator[tuple[str, LegacyRow]]:
+        """What it had added up, row by row, each with its table."""
+        for name in AGGREGATE_TABLES:
+            if self._columns(name):
+                yield from ((name, row) for row in self._rows_of(name, "rowid"))
 
     def other_tables(self) -> list[str]:
         """Tables that no part of a fix history is in."""
@@ -148,7 +148,8 @@ class LegacyDatabase:
         found = self._connection.execute(
             "SELECT c.name FROM sqlite_schema t JOIN pragma_table_xinfo(t.name) c "
             "WHERE t.type = 'table' AND lower(t.name) = ? AND t.sql NOT LIKE 'CREATE VIRTUAL%' "
-            "ORDER BY c.cid",
+            # what is computed (2) says nothing of its own, and may be of any size
+            "AND c.hidden <> 2 ORDER BY c.cid",
             (table,),
         )
         return [name for (name,) in found]
@@ -156,23 +157,30 @@ class LegacyDatabase:
     def _rows_of(self, table: str, order: str) -> Iterator[LegacyRow]:
         """Texts come as the bytes that they are: not all of them can be decoded."""
         names = self._columns(table)
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        # SQLite knows the length of a value without reading it
+        size = " + ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
+        most = limits.FIX_HISTORY_ROW_BYTES_MAX
         selected = ", ".join(
-            f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) "
-            f"ELSE {name} END"
-            for name in ('"' + name.replace('"', '""') + '"' for name in names)
+            f"typeof({name}) = 'text', CASE WHEN {size} > {most} AND "
+            f"ifnull(octet_length({name}), 0) > {limits.NAME_CHARS_MAX} THEN NULL "
+            f"WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+            for name in quoted
         )
         if order == "rowid" and any(
             row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list")
         ):
             order = "1"  # it was made WITHOUT ROWID
-        for values in self._connection.execute(
-            f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"
+        for size_bytes, *values in self._connection.execute(
+            f"SELECT {size}, {selected} FROM {table} NOT INDEXED ORDER BY {order}"
         ):
             row = LegacyRow()
+            row.too_large = size_bytes if size_bytes > most else 0
             for name, is_text, value in zip(names, values[::2], values[1::2], strict=True):
                 column = name.lower()
-                row[column] = value.decode(self._encoding, "replace") if is_text else value
-                if is_text and row[column].encode(self._encoding) != value:
+                is_read = is_text and value is not None
+                row[column] = value.decode(self._encoding, "replace") if is_read else value
+                if is_read and row[column].encode(self._encoding) != value:
                     row.undecoded.append(column)
             yield row
         self._refuse_if_written_to()
@@ -212,7 +220,8 @@ def _connect(path: Path, how: str) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
     be_patient(connection)
-    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY"):
+    # a table without a key is sorted by id, and may be larger than the memory
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = FILE"):
         connection.execute(f"PRAGMA {setting}").fetchall()
     return connection
 

@@ -410,16 +410,23 @@ def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
 
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up,
-    the best card of every other type stands before its second. Cards that were only adopted come
+    the best card of every other type stands before its second. Of several sources none counts for
+    more than a careful colleague, and they take turns as well. Cards that were only adopted come
     last, whatever they say of themselves.
     """
-    best_first = sorted(
-        cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)
-    )
+    cards = list(cards)
+    several = len({author for card in cards for author in card.authors}) > 1
+
+    def order(card: Evidence) -> tuple[float, int, int, str]:
+        weight = card.fair_weight(today) if several else card.weight(today)
+        return -weight, -card.last_us, -card.seen_before, card.item
+
+    best_first = sorted(cards, key=order)
     ranked: list[Evidence] = []
     for claimed in (False, True):
         group = (card for card in best_first if card.only_claimed is claimed)
-        ranked += by_turns(group, lambda card: card.item.partition(BETWEEN_NAMES)[0])
+        of_types = by_turns(group, lambda card: card.item.partition(BETWEEN_NAMES)[0])
+        ranked += by_turns(of_types, lambda card: card.only_source)
     return ranked
 
 

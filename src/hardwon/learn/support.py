@@ -178,6 +178,19 @@ class Evidence:
         recorded = (tally.times * age_weight(tally.day, today) for tally in self.tallies)
         return sum(claimed) + sum(recorded)
 
+    def fair_weight(self, today: int) -> float:
+        """The same, where nobody counts for more than a careful colleague beside what somebody
+        vouches for.
+        """
+        said = defaultdict[str, float](float)
+        for tally in self.tallies:
+            said[tally.author] += (tally.times - tally.vouched) * age_weight(tally.day, today)
+        vouched = sum(tally.vouched * age_weight(tally.day, today) for tally in self.tallies)
+        claimed = self._greatest(lambda claim: age_weight(claim.at_us // limits.DAY_US, today))
+        return (
+            sum(claimed) + vouched + sum(min(each, limits.SOURCE_VOTES) for each in said.values())
+        )
+
     def _greatest(self, figure: Callable[[Claim], N]) -> Iterable[N]:
         """Of each who claims it, the greatest figure."""
         return {claim.author: figure(claim) for claim in sorted(self.claims, key=figure)}.values()

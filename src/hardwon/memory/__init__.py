@@ -239,11 +239,10 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
                 raise InvalidInputError.one(
                     "other", source.location, "another memory than this one"
                 )
-            believed = transfer.believing(trust)
             return transfer.merge(
                 source._project.store,
                 self._project,
-                believed,
+                transfer.Belief(trust),
                 check_text("by", by),
                 dry_run=dry_run,
                 progress=progress,

@@ -14,7 +14,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
@@ -69,8 +68,8 @@ from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (
     check_claim,
+    credits_by_source,
     credits_of,
-    credits_of_others,
     effective_validation,
     proved_itself,
     was_confirmed,
@@ -542,11 +541,11 @@ class Change:
             events = writer.events_of(name, record_id) if status == "verified" else []
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
-            helped, hindered = credits_of_others(events, author)
-            more, less = writer.votes(name, record_id, author)
-            helped, hindered = helped + more, hindered + less
-            if proved_itself(status, helped, hindered, self.project.publish_after):
-                reason = f"credited {helped} times"
+            credited = credits_by_source(events, writer.votes(name, record_id))
+            credited.pop(author, None)
+            if proved_itself(status, credited, self.project.publish_after):
+                helped = sum(good for good, _ in credited.values())
+                reason = f"credited {helped} times by {len(credited)} sources"
                 self.happen(record_id, "status", BY_MEMORY, status="published", reason=reason)
 
     def must_find(self, record_id: str) -> Stored:
@@ -697,9 +696,19 @@ class Noun(Generic[G]):
 # --- what is derived ---
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    source = iter(items)
-    while batch := list(islice(source, size)):
+def batches(
+    items: Iterable[T], size: int, bytes_of: Callable[[T], int] | None = None
+) -> Iterator[list[T]]:
+    """So many at a time; where it is told how large they are, fewer of large ones."""
+    batch: list[T] = []
+    size_bytes = 0
+    for item in items:
+        batch.append(item)
+        size_bytes += bytes_of(item) if bytes_of else 0
+        if len(batch) == size or size_bytes > limits.BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+    if batch:
         yield batch
 
 

@@ -66,7 +66,8 @@ def load(
     if dry_run:
         return _foresee(project, map(project.prepare, read()))
     incoming = _Incoming()
-    given = batches(map(project.prepare, read()), limits.BATCH_ROWS)
+    records = map(project.prepare, read())
+    given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
     for transaction in iter([given]) if at_once else ([batch] for batch in given):
         with project.write() as change:
             for batch in transaction:
@@ -138,23 +139,34 @@ def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
     return Loaded(incoming.done, *incoming.counts, dry_run=True)
 
 
-Believed = Callable[[str], bool]
-
-
-def believing(trust: bool | Iterable[str]) -> Believed:
+class Belief:
     """Whose decisions are taken over, by a caller's word."""
-    if isinstance(trust, bool):
-        return lambda _: trust
-    names = frozenset(check_text("trust", name) for name in check_items("trust", trust))
-    if not all(map(str.strip, names)):
-        raise InvalidInputError.one("trust", sorted(names), "True, False, or names of authors")
-    return names.__contains__
+
+    def __init__(self, trust: bool | Iterable[str]) -> None:
+        self._all = trust is True
+        given = () if isinstance(trust, bool) else check_items("trust", trust)
+        self._names = frozenset(check_text("trust", name) for name in given)
+        if not all(map(str.strip, self._names)):
+            allowed = "True, False, or names of authors"
+            raise InvalidInputError.one("trust", sorted(self._names), allowed)
+        self._met: set[str] = set()
+
+    def __call__(self, name: str) -> bool:
+        trusted = name in self._names
+        if trusted:
+            self._met.add(name)
+        return self._all or trusted
+
+    @property
+    def unknown(self) -> list[str]:
+        """Those who are trusted, and whom nobody met."""
+        return sorted(self._names - self._met)
 
 
 def merge(
     source: Store,
     project: Project,
-    believed: Believed,
+    believed: Belief,
     by: str,
     *,
     dry_run: bool,
@@ -183,7 +195,8 @@ def merge(
     incoming = _Incoming()
     arrival = project.decision("arrival", by, target=shortened(source.location, _TARGET_CHARS_MAX))
     arrived = 0
-    for batch in batches(filter(wanted, source.stream(name)), limits.BATCH_ROWS):
+    coming = filter(wanted, source.stream(name))
+    for batch in batches(coming, limits.BATCH_ROWS, lambda each: len(each.body)):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
@@ -207,14 +220,24 @@ def merge(
     events, erased = _merge_events(source, project, passed_over, believed, left, local)
     pending = erased > 0 and not project.store.finish_erasure()
     made = arrival.id if arrived else None
-    return Merged(*incoming.counts, events, erased, pending, left.told, left.total, made, False)
+    return Merged(
+        *incoming.counts,
+        events,
+        erased,
+        pending,
+        left.told,
+        left.total,
+        made,
+        believed.unknown,
+        dry_run=False,
+    )
 
 
 def _foresee_merge(
     source: Store,
     project: Project,
     found: Loaded,
-    believed: Believed,
+    believed: Belief,
     left: _Left,
     local: Set[str],
 ) -> Merged:
@@ -230,7 +253,17 @@ def _foresee_merge(
             known = store.events_of(name, event.record_id)
             events += all(each.id != event.id for each in known)
     counts = found.added, found.present, found.conflicting, found.forgotten
-    return Merged(*counts, events, erased, False, left.told, left.total, None, True)
+    return Merged(
+        *counts,
+        events,
+        erased,
+        False,
+        left.told,
+        left.total,
+        None,
+        believed.unknown,
+        dry_run=True,
+    )
 
 
 _TARGET_CHARS_MAX: Final = 200
@@ -250,7 +283,7 @@ class _Left:
         if len(self.told) < limits.ITEMS_MAX:
             self.told.append(what)
 
-    def note_event(self, event: Event, believed: Believed) -> bool:
+    def note_event(self, event: Event, believed: Belief) -> bool:
         """Whether it is left, and told of if it says anything about its record."""
         if believed(event.by) or (event.by == BY_MEMORY and event.record_id in self.decisions):
             return False
@@ -260,7 +293,7 @@ class _Left:
         return True
 
 
-def _wanted(stored: Stored, believed: Believed, local: Set[str], left: _Left) -> bool:
+def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
     if stored.id in local:
         return False
@@ -289,7 +322,7 @@ def _merge_events(
     source: Store,
     project: Project,
     strangers: Set[str],
-    believed: Believed,
+    believed: Belief,
     left: _Left,
     local: Set[str],
 ) -> tuple[int, int]:

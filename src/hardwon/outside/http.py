@@ -31,7 +31,7 @@ def _other_threads(record: logging.LogRecord) -> bool:
     return record.threadName != _THREAD
 
 
-class Reply(NamedTuple):
+class HttpReply(NamedTuple):
     """What a server answered. The body of an error may be empty because it could not be read."""
 
     status: int
@@ -47,7 +47,7 @@ class HttpError(Exception):
 
 def post(
     url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, reply_bytes_max: int
-) -> Reply:
+) -> HttpReply:
     """The server's answer, as it was sent: redirects are not followed, and nothing is decompressed.
 
     Over https the server must have a certificate that this machine trusts; over http it must be on
@@ -80,7 +80,7 @@ def post(
         exchange.hang_up()
     # the status of an error matters more than its text
     if error is None or exchange.status not in (0, 200):
-        return Reply(exchange.status, exchange.headers, exchange.body)
+        return HttpReply(exchange.status, exchange.headers, exchange.body)
     raise HttpError(
         str(error) if isinstance(error, HttpError) else _problem(error, exchange, timeout_s)
     )

@@ -22,7 +22,7 @@ from hardwon.outside.locations import is_loopback
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
-    from hardwon.outside.http import Reply
+    from hardwon.outside.http import HttpReply
 
 T = TypeVar("T")
 
@@ -217,7 +217,7 @@ class Endpoint:
             raise self.error(f"reports an error{self._quote(_error_text(answer))}")
         return answer
 
-    def _refusal(self, reply: Reply) -> str:
+    def _refusal(self, reply: HttpReply) -> str:
         status = reply.status
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"

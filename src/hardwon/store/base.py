@@ -18,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -83,6 +83,7 @@ from hardwon.store.types import (
     Values,
 )
 from hardwon.text.terms import index_text, searchable_text
+from hardwon.trust.lifecycle import credits_of
 
 # --- rows ---
 
@@ -351,6 +352,25 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
     session.run("DELETE FROM tally WHERE project_id = ?1", (project,))
     session.run(f"INSERT INTO tally ({_PLACE}, {_FIGURES}) SELECT {_PLACE}, {_FIGURES} FROM fresh")
     session.run("DROP TABLE fresh")
+    _credit_afresh(session, project)
+
+
+def _credit_afresh(session: Session, project: str) -> None:
+    """Makes how often records helped what their events add up to: older versions counted each time
+    that one source said so.
+    """
+    sql = (
+        "SELECT e.record_id, r.author, e.body FROM event e JOIN record r ON r.project_id = "
+        "e.project_id AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind IN ('credited', "
+        "'repeated') ORDER BY e.record_id"
+    )
+    for (record_id, author), rows in groupby(
+        session.select(sql, (project,)), key=lambda row: (row[0], row[1])
+    ):
+        session.run(
+            "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2",
+            (project, record_id, *credits_of([event_of(row[2]) for row in rows], author)),
+        )
 
 
 # --- the writer ---
@@ -639,20 +659,14 @@ class Writer(Reader):
 
     # --- knowledge ---
 
-    def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
-        """How many attempts that recalled a record turned out well, and badly: of every author but
-        one, and no more than three of each.
-        """
-        at_most = f"{self.dialect.least}({{}}, {limits.VOTES_OF_AUTHOR_MAX})"
+    def votes(self, project: str, record_id: str) -> dict[str, tuple[int, int]]:
+        """How many attempts that recalled a record turned out well, and badly, by author."""
         sql = (
-            f"SELECT coalesce(sum({at_most.format('v.good')}), 0), "
-            f"coalesce(sum({at_most.format('v.bad')}), 0) FROM ("
-            "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND "
-            "scope = 'credit' AND key = ?2 "
-            f"AND author <> ?3 AND {TRUSTED_AUTHORS} GROUP BY author) v"
+            "SELECT author, sum(level1), sum(level0) FROM tally WHERE project_id = ?1 AND "
+            f"scope = 'credit' AND key = ?2 AND {TRUSTED_AUTHORS} GROUP BY author"
         )
-        good, bad = self.session.first(sql, (project, record_id, besides)) or (0, 0)
-        return good, bad
+        found = self.session.select(sql, (project, record_id))
+        return {author: (int(good), int(bad)) for author, good, bad in found}
 
     def recount(self, project: str) -> None:
         """Makes the tallies what the records add up to."""

@@ -6,9 +6,11 @@ still holds.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import (
     Event,
@@ -42,14 +44,33 @@ def check_transition(now: Status, to: Status) -> None:
         )
 
 
+# How often a record helped, and did not, by who says so.
+Credits = dict[str, tuple[int, int]]
+
+
+def credits_by_source(events: Iterable[Event], more: Mapping[str, tuple[int, int]] = {}) -> Credits:
+    """What was credited, beside `more`. However often somebody says so, it counts a few times."""
+    said = Counter((event.by, bool(event.helped)) for event in events if event.kind == "credited")
+    most, none = limits.VOTES_OF_AUTHOR_MAX, (0, 0)
+    return {
+        by: (
+            min(said[by, True] + more.get(by, none)[0], most),
+            min(said[by, False] + more.get(by, none)[1], most),
+        )
+        for by in {by for by, _ in said}.union(more)
+    }
+
+
 def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
     """How often a record that was recalled helped, and how often it did not. Whoever said the same
     again speaks for it once; its own author does not.
     """
     happened = list(events)
-    credited = [event.helped for event in happened if event.kind == "credited"]
+    if not happened:
+        return 0, 0
+    credited = credits_by_source(happened).values()
     others = {event.by for event in happened if event.kind == "repeated"} - {author}
-    return credited.count(True) + len(others), credited.count(False)
+    return sum(helped for helped, _ in credited) + len(others), sum(bad for _, bad in credited)
 
 
 def not_undone(events: Iterable[Event]) -> list[Event]:
@@ -157,17 +178,14 @@ def was_confirmed(events: Iterable[Event]) -> bool:
     )
 
 
-def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:
-    """How often a record helped, and did not, as others than its own author say."""
-    said = [event.helped for event in events if event.kind == "credited" and event.by != author]
-    return said.count(True), said.count(False)
-
-
-def proved_itself(status: Status, helped: int, hindered: int, needed: int) -> bool:
-    """Whether a record is to be published: verified, credited so often, and more often as a help
-    than not. 0: never.
+def proved_itself(status: Status, credited: Credits, needed: int) -> bool:
+    """Whether a record is to be published: verified, credited so often by several sources, and more
+    often as a help than not. 0: never.
     """
-    return status == "verified" and 0 < needed <= helped and helped > hindered
+    helped = [good for good, _ in credited.values() if good]
+    hindered = sum(bad for _, bad in credited.values())
+    several = len(helped) >= min(needed, limits.RULE_SOURCES_MIN)
+    return status == "verified" and several and 0 < needed <= sum(helped) > hindered
 
 
 def least(statuses: Iterable[Status]) -> Status:

@@ -70,6 +70,10 @@ def _machine_made(value: str) -> bool:
     return RE.mixed.search(value) is not None or share >= (0.5 if size < 24 else 0.4)
 
 
+def _looks_made(value: str) -> bool:
+    return _machine_made(value) or RE.random.match(value) is not None
+
+
 def _changes(value: str) -> int:
     """How often small letters, capitals and digits give way to one another."""
     kinds = ((char.isdigit(), char.isupper()) for char in value[:_LONGEST_WORD] if char.isalnum())
@@ -92,13 +96,13 @@ def is_spoken(match: re.Match[str]) -> bool:
 
 def is_cookie(match: re.Match[str]) -> bool:
     values = (part.partition("=")[2] for part in match["s"].split(";"))
-    return any(_machine_made(value) or RE.random.match(value) for value in values)
+    return any(map(_looks_made, values))
 
 
 def is_named(match: re.Match[str]) -> bool:
     groups = match.groupdict()
     name, value = groups["n"] or groups["m"], groups["s"]
-    kind = _kind(name)
+    kind = "password" if name == "pass" and _looks_made(value) else _kind(name)
     return not (kind == "" or RE.words.match(value) or _holds_place(kind, name, value))
 
 
@@ -264,8 +268,10 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
         if begin and text[begin - 1] == "\\" and text[begin] in "nrt" and begin < start:
             begin += 1  # the letter of an escaped line end
         name = text[begin : match.start("op")]
-        # under any other sign `pass` counts tests
-        password = sign == "=" and name in ("pass", "PASS")
+        # under any other sign `pass` counts tests, unless a machine made what follows
+        password = name in ("pass", "PASS") and (
+            sign == "=" or _looks_made(text[pos : pos + 40].strip("'\" ").partition(" ")[0])
+        )
         kind = "password" if password else _kind(name) if sign or name.startswith("-") else ""
         if not kind or sign == ":" == text[begin - 1 : begin] or text.endswith(_OPEN, 0, begin):
             continue  # arn:…:secret:… is a path, and our own placeholders name what they replaced

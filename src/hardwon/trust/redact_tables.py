@@ -60,7 +60,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # length.
     "named": [
         "(?:pass|pwd|secret(?:[ _-]?key)?|token|credential|authorization|api[ _-]?key|auth[ _-]?key",
-        "|admin[ _-]?key|app(?:lication)?[ _-]?key|license[ _-]?key",
+        "|admin[ _-]?key|app(?:lication)?[ _-]?key|license[ _-]?key|write[ _-]?key",
         "|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ _-]?key",
         r"|shared[ _-]?key|signing[ _-]?key)[\w-]{0,40}+(?P<op>[ \t]+(?![ \t]|[?!]?[:=])",
         r"|(?:\*\*)?(?P<close>\\{0,7}[\"'`]?)\]?[ \t]*(?P<sign>[?!]?:[ \t]*{{type}}[ \t]*=(?!=)|===?",
@@ -84,7 +84,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "word": r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+",
     "stem": [
         "(?:(?P<password>password|passwd|pwd|passphrase|passcode)|(?P<token>token)",
-        "|(?P<api_key>(?:admin|api|app(?:lication)?|auth|license)_?key)|(?P<secret>secret|(?:encryption|master|secret|shared",
+        "|(?P<api_key>(?:admin|api|app(?:lication)?|auth|license|write)_?key)|(?P<secret>secret|(?:encryption|master|secret|shared",
         "|signing)_?key)|(?P<authorization>authorization)|(?P<access_key>(?:access|account)_?key)",
         r"|(?P<private_key>private_?key)|(?P<credential>credentials?))\Z",
     ],
@@ -112,23 +112,30 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "word_start": r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))(?=(...))[A-Za-z0-9]",
     "key_inside": r"Q~|-us\d|_mmk|NRAL|:AA|\.atlasv1\.|[MNO][DTjz][\w-]{20}",
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
+    # capitals and digits soon: no word that somebody thought of
+    "made": r"(?=[^\W\d]{0,12}-?[^\W\d]{0,12}\d)(?=[a-z0-9_-]{0,12}[A-Z])",
     "uuid": "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
 }
 
 # Keys without a space: a label, the beginnings that its keys have, and what follows them.
 _BEGINNINGS: Final = r"""
+adafruit-key       aio_                              [A-Za-z0-9]{28}(?![A-Za-z0-9])
 adobe-secret       p8e-                              [A-Za-z0-9]{32}
 age-key            AGE-SECRET-KEY-1                  [A-Z0-9]{40,}
 airtable-token     pat                               [A-Za-z0-9]{14}\.[a-f0-9]{64}
 alibaba-key-id     LTAI                              [A-Za-z0-9]{17,}
 anthropic-key      sk-ant-                           [\w-]{20,}
+anyscale-key       esecret_                          [a-z0-9]{25,}
 atlassian-token    ATATT3 ATCTT3                     [\w-]{50,}(?:=[A-Fa-f0-9]{8})?
 atlassian-token    ATBB                              [A-Za-z0-9]{32}
 aws-key            ABSK                              [A-Za-z0-9+/]{100,}
 aws-key            amzn.mws.                         {{uuid}}
 aws-key-id         AKIA ASIA                         [A-Z2-7]{16}(?![A-Za-z0-9])
 braintree-token    access_token$production$          [a-z0-9]{16}\$[a-f0-9]{32}
+brave-key          BSA                               {{made}}[\w-]{26,28}(?![\w-])
 buildkite-token    bkua_                             [a-f0-9]{40}
+cartesia-key       sk_car_                           [A-Za-z0-9]{20,}
+cerebras-key       csk-                              [a-z0-9]{40,}
 circleci-token     CCIPAT_ CCIPRJ_                   \w{40,}
 clickhouse-key     4b1d                              (?=[a-z]{0,30}[A-Z0-9])(?=\d{0,30}\D)[A-Za-z0-9]{38}(?![A-Za-z0-9])
 clojars-token      CLOJARS_                          [a-f0-9]{60}
@@ -136,16 +143,19 @@ cloudflare-key     v1.0-                             [a-f0-9]{24}-[a-f0-9]{100,}
 contentful-token   CFPAT-                            [\w-]{43}
 crates-token       cio                               (?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])
 databricks-token   dapi                              [0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])
+definednet-key     dnkey-                            [\w-]{26,}
 digitalocean-token  doo_v1_ dop_v1_ dor_v1_          [a-f0-9]{40,}
 docker-token       dckr_pat_ dckr_oat_               [\w-]{20,}
 doppler-token      dp.pt. dp.st. dp.ct. dp.sa.       (?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,}
 dropbox-token      sl.B sl.u.                        [\w-]{100,}
 duffel-token       duffel_live_ duffel_test_         [\w-]{40,}
 dynatrace-token    dt0c01. dt0s01. dt0s16.           [A-Z0-9]{24}\.[A-Z0-9]{64}
+e2b-key            e2b_                              [a-f0-9]{40}
 easypost-key       EZAK EZTK                         [A-Za-z0-9]{54}
 elevenlabs-key     sk_                               [a-f0-9]{48}
 facebook-token     EAA                               [A-Za-z0-9]{80,}
 figma-token        figd_                             [\w-]{30,}
+firecrawl-key      fc-                               [a-f0-9]{32}(?![A-Za-z0-9])
 fireworks-key      fw_                               (?=[A-Za-z]{0,20}\d)[A-Za-z0-9]{22,}
 flutterwave-key    FLWSECK- FLWSECK_TEST-            [a-f0-9]{12,}-X
 fly-token          fm1_ fm2_ fo1_                    [\w+/=,-]{40,}
@@ -155,6 +165,7 @@ github-token       github_pat_                       \w{30,}
 gitlab-token       glft- glimt- glagent- gloas-      [\w.-]{16,}
 gitlab-token       glpat- glrt- gldt- glcbt- glptt-  [\w.-]{16,}
 gitlab-token       glsoat- glffct- GR1348941         [\w.-]{16,}
+gocardless-token   live_                             {{made}}[\w-]{40}(?![\w-])
 google-key         1//0                              [\w-]{40,}
 google-key         AIza                              [\w-]{33,}
 google-key         ya29. GOCSPX-                     [\w-]{20,}
@@ -162,16 +173,23 @@ grafana-token      glc_                              [A-Za-z0-9+/=]{32,}
 grafana-token      glsa_                             [A-Za-z0-9]{30,}+(?:_[0-9a-f]{8})?
 groq-key           gsk_                              [A-Za-z0-9]{32,}
 hardwon-token      hwt_                              [0-9a-f]{12}_[\w-]{30,}
+helicone-key       sk-helicone-                      [a-z0-9-]{20,}
 heroku-key         HRKU-                             [\w-]{30,}
+honeybadger-key    hbp_                              [A-Za-z0-9]{30,}
 honeycomb-key      hcaik_ hcxik_ hcalk_              [a-z0-9]{40,}
 hubspot-token      pat-na1- pat-na2- pat-eu1-        {{uuid}}
 huggingface-token  hf_                               [A-Za-z0-9]{30,}
+infisical-token    st.                               [a-f0-9]{24}\.[a-f0-9]{32}\.[a-f0-9]{32}
+infracost-key      ico-                              [A-Za-z0-9]{32}(?![A-Za-z0-9])
+intra42-secret     s-s4t2ud- s-s4t2af-               [a-f0-9]{64}
 jfrog-key          AKCp                              [A-Za-z0-9]{60,}
 jfrog-key          cmVmdGtu                          [A-Za-z0-9]{50,}
+jina-key           jina_                             [A-Za-z0-9]{50,}
 langsmith-key      lsv2_pt_ lsv2_sk_                 [a-f0-9]{32}_[a-f0-9]{10}
 launchdarkly-key   sdk- api-                         {{uuid}}
 lichess-token      lip_                              (?=[A-Za-z]{0,19}\d)[A-Za-z0-9]{20}
 linear-key         lin_api_                          [A-Za-z0-9]{30,}
+linear-key         lin_oauth_                        [a-f0-9]{40,}
 mailgun-key        key-                              (?<![_-]key-)[0-9a-f]{32}(?![A-Za-z0-9-])
 mapbox-token       sk.eyJ                            [\w-]{20,}\.[\w-]{20,}
 neon-key           napi_                             [a-z0-9]{40,}
@@ -181,14 +199,18 @@ notion-token       ntn_                              [A-Za-z0-9]{36,}
 notion-token       secret_                           [A-Za-z0-9]{40,}
 npm-token          npm_                              [A-Za-z0-9]{30,}
 nuget-key          oy2                               [a-z0-9]{43}(?![A-Za-z0-9])
+nvidia-key         nvapi-                            [\w-]{50,}
+octopus-key        API-                              (?=[A-Z]{0,24}\d)[A-Z0-9]{25,}(?![A-Za-z0-9])
 onepassword-key    A3-                               [A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}
 onepassword-token  ops_eyJ                           [\w+/=-]{100,}
 openai-key         sk-                               {{after_sk}}
 openshift-token    sha256~                           [\w-]{43}
+paddle-key         pdl_live_apikey_ pdl_sdbx_apikey_  \w{40,}
 perplexity-key     pplx-                             [A-Za-z0-9]{32,}
 pinecone-key       pcsk_                             \w{40,}
 plaid-token        access-production- access-sandbox-  {{uuid}}
 planetscale-token  pscale_tkn_ pscale_pw_ pscale_oauth_  [\w.=-]{30,}
+posthog-key        phx_                              [A-Za-z0-9]{40,}
 postman-key        PMAK-                             [a-f0-9]{24}-[a-f0-9]{34}
 prefect-key        pnu_ pnb_                         [A-Za-z0-9]{36}
 pulumi-token       pul-                              [a-f0-9]{40}
@@ -196,11 +218,13 @@ pypi-token         pypi-AgE                          [\w-]{40,}
 readme-key         rdme_                             [a-z0-9]{60,}
 render-key         rnd_                              (?=[A-Za-z]{0,30}\d)[A-Za-z0-9]{28,}
 replicate-token    r8_                               [A-Za-z0-9]{30,}
+resend-key         re_                               {{made}}\w{30,}
 rubygems-key       rubygems_                         [a-f0-9]{48}
 scalingo-token     tk-us-                            [\w-]{48}
 sendgrid-key       SG.                               [\w-]{16,}+\.[\w-]{16,}
 sendinblue-key     xkeysib- xsmtpsib-                [a-f0-9]{60,}-\w{10,}
 sentry-token       sntrys_ sntryu_ sntrya_ sntryi_   [\w+/=-]{30,}
+settlemint-token   sm_pat_ sm_aat_ sm_sat_           [A-Za-z0-9]{16}
 shippo-token       shippo_live_ shippo_test_         [a-f0-9]{40}
 shopify-token      shpat_ shpca_ shppa_ shpss_       [A-Fa-f0-9]{30,}
 sonar-token        squ_ sqp_ sqa_                    [a-f0-9]{40}
@@ -213,6 +237,7 @@ supabase-key       sb_secret_                        [\w-]{20,}
 supabase-key       sbp_                              [a-f0-9]{40}
 tailscale-key      tskey-                            [\w-]{20,}
 tavily-key         tvly-                             [\w-]{20,}
+together-key       tgp_v1_                           [\w-]{40,}
 twilio-key         SK0 SK1 SK2 SK3 SK4 SK5 SK6 SK7 SK8 SK9 SKa SKb SKc SKd SKe SKf  [0-9a-f]{31}(?![A-Za-z0-9])
 twitch-token       oauth:                            [a-z0-9]{30}(?![A-Za-z0-9])
 twitter-token      AAAAAAAAAAAAAAAAAAAAA             [A-Za-z0-9]{20,}%3D[A-Za-z0-9]{20,}
@@ -220,7 +245,10 @@ typeform-token     tfp_                              [\w.=-]{50,}
 vault-token        hvs. hvb.                         [\w-]{20,}
 vercel-token       vcp_ vci_ vca_ vcr_ vck_          [A-Za-z0-9]{40,}
 vercel-token       vercel_blob_rw_                   \w{20,}
+voyage-key         pa-                               {{made}}[\w-]{43}(?![\w-])
+wandb-key          wandb_v1_                         \w{40,}
 xai-key            xai-                              [A-Za-z0-9]{32,}
+xata-key           xau_                              [A-Za-z0-9]{30,}
 yandex-key         AQVN                              [\w-]{30,}
 """
 
@@ -310,7 +338,7 @@ SECRETS: Final[list[dict[str, Any]]] = [
         "triggers": ["authorization"],
         "pattern": [
             r"(?i)authorization\\{0,7}[\"']?[ \t]*[:=,][ \t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key",
-            r"|digest)[ \t]+(?P<s>[^\s\"'`,;<>\\]{6,})",
+            r"|digest|splunk|geniekey|sso-key)[ \t]+(?P<s>[^\s\"'`,;<>\\]{6,})",
         ],
         "accept": "credential",
     },
@@ -436,6 +464,37 @@ SECRETS: Final[list[dict[str, Any]]] = [
     },
     {
         "label": "password",
+        "triggers": ["-file=<("],
+        "pattern": r"(?:pass\w{0,12}|secret|token)-file=<\(echo[ \t]+[\"']?(?P<s>[^\s\"')]{6,200})",
+        "accept": "not_slot",
+    },
+    {
+        "label": "password",
+        "triggers": ["--password-stdin", "sudo -S"],
+        "pattern": [
+            r"echo[ \t]+(?:-n[ \t]+)?[\"']?(?P<s>[^\s\"'|]{6,200})[\"']?[ \t]*\|[ \t]*",
+            r"(?:sudo[ \t]+-S|[^\n|]{0,120}--password-stdin)",
+        ],
+        "accept": "not_slot",
+    },
+    {
+        "label": "password",
+        "triggers": ["auth", ".login(", "http -", "https -"],
+        "pattern": [
+            r"(?:(?:(?:HTTP|Http)?(?:Basic|Digest)?[Aa]uth|\.login)(?:[ \t]*=[ \t]*)?",
+            r"\(\s{0,40}[\"'][^\"'\n]{1,80}[\"']\s{0,40},\s{0,40}[\"']",
+            r"|\bhttps? (?:-\S{1,40} ){0,5}-a [^\s:]{1,60}:)(?P<s>[^\s\"']{4,200})",
+        ],
+        "accept": "credential",
+    },
+    {
+        "label": "password",
+        "triggers": ["requirepass", "masterauth"],
+        "pattern": r"(?:requirepass|masterauth)[ \t]+[\"']?(?P<s>[^\s\"']{6,200})",
+        "accept": "spoken",
+    },
+    {
+        "label": "password",
         "triggers": [":5432:", ":*:"],
         "pattern": r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<s>[^\s:]{4,})$",
         "accept": "not_slot",
@@ -449,6 +508,12 @@ NAMED: Final[list[dict[str, Any]]] = [
         "label": "secret",
         "triggers": ["</"],
         "pattern": r"<(?P<n>[\w:.-]{3,60})(?:\s[^<>]{0,200}+)?>\s*(?P<s>[^<>\s]{4,300})\s*</(?P=n)>",
+        "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ["value="],
+        "pattern": r"<(?P<n>[\w:.-]{3,60})\s[^<>]{0,200}?value=[\"'](?P<s>[^\"'<>\s]{4,300})",
         "accept": "named",
     },
     {
@@ -468,7 +533,7 @@ NAMED: Final[list[dict[str, Any]]] = [
     },
     {
         "label": "secret",
-        "triggers": ["set ", "ENV ", "SETX ", "define("],
+        "triggers": ["set ", "setx ", "ENV ", "SETX ", "define("],
         "pattern": [
             r"(?:\b(?:ENV|setx?|SETX?|configure set|config set|set -\w{1,3})[ \t]+|define\([\"'])",
             r"(?P<n>[\w:./-]{3,120})(?:[ \t]+|[\"'],\s*)[\"']?(?P<s>[^\s\"']{4,300})",
@@ -492,6 +557,22 @@ NAMED: Final[list[dict[str, Any]]] = [
         "triggers": ["password |", "passwd |", "token |", "secret |", "key |"],
         "pattern": r"(?i)\|[ \t]*(?P<n>[\w -]{3,40}?)[ \t]*\|[ \t]*`?(?P<s>[^|\s`]{6,200})`?[ \t]*\|",
         "accept": "named",
+    },
+    {
+        "label": "secret",
+        "triggers": ["value"],
+        "pattern": [
+            r"\bname[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
+            r"[\"']?(?P<s>[^\s\"',{}]{4,300})",
+        ],
+        "accept": "named",
+    },
+    # what is typed after a prompt, or stands below its name
+    {
+        "label": "password",
+        "triggers": ["password:", "passphrase:", "passcode:"],
+        "pattern": r"(?i)pass(?:word|phrase|code):[ \t]*\r?\n[ \t]*(?P<s>\S{6,200})[ \t]*(?=[\r\n]|\Z)",
+        "accept": "spoken",
     },
     # As people say it. A word without digits is the sentence's next one.
     {

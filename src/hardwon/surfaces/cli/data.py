@@ -257,8 +257,8 @@ def _holds_records(path: Path) -> bool:
     different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were
     forgotten there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write
     after it), `left` (what was decided there and not taken over, in words), `left_total`, `decision` (undoes the arrival,
-    or null), `dry_run`, `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null
-    without).""",
+    or null), `unknown` (names after `--trust` that nobody there has), `dry_run`, `not_well` (with `--check`: what doctor
+    found wrong with this memory or the other, in words; null without).""",
     more="""Of one project: the one that `--project` names, else `default`. The other memory is a stranger: its records arrive
     as hypotheses, `hardwon undo` takes the arrival back, and what was decided there (statuses, decisions, what was
     forgotten) is listed. `--trust all` takes that over too, and then merging twice, or the other way round, gives the same
@@ -329,6 +329,8 @@ def merge(
         more = done.left_total - len(done.left[:_LEFT_SHOWN])
         shown = [*done.left[:_LEFT_SHOWN], *([f"and {more} more"] if more else [])]
         text += "\nnot taken over without --trust:\n  " + "\n  ".join(shown)
+    if done.unknown:
+        text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
     if not _brings(done):
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []

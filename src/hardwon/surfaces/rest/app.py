@@ -562,7 +562,6 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
         # the guard says it better
@@ -593,6 +592,13 @@ class Server(uvicorn.Server):
 
 def run(server: Server, listening: socket.socket) -> None:
     """Until a signal ends it."""
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such bound
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        # connections whose TLS has not begun are in no count of ours
+        wanted = max(soft, min(hard, limits.SERVED_FILES_MAX) if hard > 0 else 0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     server.run(sockets=[listening])
     for thread in threading.enumerate():
         if thread.name.startswith(THREADS):

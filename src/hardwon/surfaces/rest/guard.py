@@ -20,18 +20,20 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import parse_qsl, unquote
 
 import h11
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import prometheus_client
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -296,7 +298,7 @@ class Metrics:
 
     def __init__(self, gate: Gate) -> None:
         self._registry = CollectorRegistry()
-        self._requests = Counter(
+        self._requests = prometheus_client.Counter(
             "hardwon_requests",
             "Requests that were answered.",
             ["operation", "status"],
@@ -357,6 +359,9 @@ WEB: Final = "/ui"  # below it, and at the root, sessions say who asks, not toke
 # Under these names a request's scope has the operation that it asks for, for metrics, and its body.
 OPERATION: Final = "hardwon.operation"
 BODY: Final = "hardwon.body"
+# And under these, its state has who asks: with a token, or (beside the session) signed in.
+CALLER: Final = "caller"
+VISIT: Final = "visit"
 # What the names of the threads begin with in which the memory is asked.
 THREADS: Final = "hardwon-serve"
 # Counted for a request whose caller left, or that was cut off, before it was answered.
@@ -395,11 +400,15 @@ class Service:
 
 
 class Guard:
-    """Stands before an application, which finds who asks in `scope["state"]["caller"]`."""
+    """Stands before an application, which finds who asks in `scope["state"]`."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
+        # Requests under way, by whose they are, once that is known or all of them is here.
+        self._under_way = Counter[str]()
+        # Bodies that still come from whom nobody knows, the oldest first.
+        self._strangers: dict[Body, None] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -458,26 +467,57 @@ class Guard:
             raise RefusedError(
                 "foreign-origin", "pages of this origin may not ask; --allow-origin lets one in"
             )
-        path = scope["path"]
-        if path != LIVENESS:
-            if self._service.metrics.in_flight > limits.REQUESTS_AT_ONCE_MAX:
-                raise RefusedError("busy", "too much is under way: try again")
-            if path != "/" and not f"{path}/".startswith(f"{WEB}/"):
-                given = headers.getlist("authorization")
-                alone = given[0] if len(given) == 1 else ""
-                match = re.fullmatch(r"bearer +([!-~]+) *", alone, flags=re.IGNORECASE)
-                # a header that is no such thing is a token that nobody has
-                scope.setdefault("state", {})["caller"] = await self._service.run(
-                    self._service.gate.admit, match[1] if match else "" if given else None
-                )
+        path, receive = scope["path"], cast("Receive", body)
         scope[BODY] = body
-        if f"{path}/".startswith(f"{MCP}/"):
-            scope[OPERATION] = "mcp"
-            scope["path"] = f"{MCP}/" if path == MCP else path
-            await self._app(scope, await body.whole(), sending)
-        else:
-            scope["path"] = _route_path(scope)
+        if path == LIVENESS:
             await self._app(scope, body, sending)
+            return
+        if path == "/" or f"{path}/".startswith(f"{WEB}/"):
+            caller, receive = "", await self._whole_of_a_stranger(body)
+        else:
+            given = headers.getlist("authorization")
+            alone = given[0] if len(given) == 1 else ""
+            match = re.fullmatch(r"bearer +([!-~]+) *", alone, flags=re.IGNORECASE)
+            # a header that is no such thing is a token that nobody has
+            admitted = await self._service.run(
+                self._service.gate.admit, match[1] if match else "" if given else None
+            )
+            scope.setdefault("state", {})[CALLER] = admitted
+            caller = admitted.token_id or admitted.name
+        with self._taking_on(caller):
+            if f"{path}/".startswith(f"{MCP}/"):
+                scope[OPERATION] = "mcp"
+                scope["path"] = f"{MCP}/" if path == MCP else path
+                receive = await body.whole()
+            else:
+                scope["path"] = _route_path(scope)
+            await self._app(scope, receive, sending)
+
+    async def _whole_of_a_stranger(self, body: Body) -> Receive:
+        """A form's body, of somebody who may not be signed in: of too many that come slowly, the
+        oldest gives way.
+        """
+        body.bytes_max = limits.WEB_FORM_BYTES_MAX
+        self._strangers[body] = None
+        if len(self._strangers) > limits.STRANGERS_BODIES_MAX:
+            next(iter(self._strangers)).give_up()
+        try:
+            return await body.whole()
+        finally:
+            self._strangers.pop(body, None)
+
+    @contextmanager
+    def _taking_on(self, caller: str) -> Iterator[None]:
+        mine = caller and self._under_way[caller] >= limits.REQUESTS_OF_ONE_MAX
+        if mine or self._under_way.total() >= limits.REQUESTS_AT_ONCE_MAX:
+            raise RefusedError("busy", "too much is under way: try again")
+        self._under_way[caller] += 1
+        try:
+            yield
+        finally:
+            self._under_way[caller] -= 1
+            if not self._under_way[caller]:
+                del self._under_way[caller]
 
 
 class Body:
@@ -493,6 +533,8 @@ class Body:
         self._bytes = 0
         self.bytes_max = limits.BODY_BYTES_MAX
         self._began: float | None = None
+        self._given_up = False
+        self._waiting: asyncio.Timeout | None = None
         self.is_over = not self._declared and "transfer-encoding" not in headers
 
     async def __call__(self) -> Message:
@@ -503,7 +545,8 @@ class Body:
         allowed_s = limits.BODY_S + self._bytes / limits.BODY_BYTES_PER_S_MIN
         left_s = self._began + allowed_s - time.monotonic()
         try:
-            async with asyncio.timeout(min(limits.BODY_WAIT_S, max(left_s, 0.0))):
+            wait_s = 0.0 if self._given_up else min(limits.BODY_WAIT_S, max(left_s, 0.0))
+            async with asyncio.timeout(wait_s) as self._waiting:
                 message = await self._next()
         except TimeoutError:
             raise RefusedError(
@@ -517,6 +560,12 @@ class Body:
         self._bytes += len(message.get("body", b""))
         self.is_over = not message.get("more_body", False)
         return message
+
+    def give_up(self) -> None:
+        """What has not come by now is not waited for."""
+        self._given_up = True
+        if self._waiting is not None and not self._waiting.expired():
+            self._waiting.reschedule(asyncio.get_running_loop().time())
 
     def _check_size(self, size_bytes: int) -> None:
         if size_bytes > self.bytes_max:
@@ -602,12 +651,50 @@ def _route_path(scope: Scope) -> str:
 
 class WatchedConnection(H11Protocol):
     """Closes connections on which no request is completed, and cuts off those that read nothing of
-    their answer.
+    their answer. Where there are too many, those that nobody signed in on give way.
     """
+
+    _numbers = count()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._number, self._caller = next(self._numbers), ""
         self._look(None)
+        self._make_room()
+
+    def on_response_complete(self) -> None:
+        state = self.scope.get("state", {})
+        caller = state[VISIT][1] if VISIT in state else state.get(CALLER)
+        self._caller = caller.token_id or caller.name if caller else self._caller
+        super().on_response_complete()
+
+    def _make_room(self) -> None:
+        """Of too many connections, takes the oldest of the peer, or else of the caller, that has
+        most: whoever comes is let in, and whoever takes all the room loses it.
+        """
+        if len(self.connections) <= limits.STRANGERS_CONNECTIONS_MAX:
+            return
+        watched = [
+            each
+            for each in self.connections
+            if isinstance(each, WatchedConnection) and not each.transport.is_closing()
+        ]
+        strangers = [each for each in watched if not each._caller]
+        if len(strangers) <= limits.STRANGERS_CONNECTIONS_MAX:
+            if len(watched) <= limits.SERVED_CONNECTIONS_MAX:
+                return
+            strangers = [each for each in watched if each._is_idle] or strangers
+        owned = defaultdict[tuple[str, str], list[WatchedConnection]](list)
+        for each in strangers:
+            owned[each._caller, each.client[0] if each.client else ""].append(each)
+        most = max(owned.values(), key=len)
+        min(most, key=lambda each: each._number).transport.abort()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether nothing is asked for."""
+        answered = self.cycle is None or self.cycle.response_complete
+        return answered and self.conn.their_state is h11.IDLE
 
     def _look(self, before: object) -> None:
         """Twice the same sight means that nothing went on for so long."""
@@ -616,9 +703,7 @@ class WatchedConnection(H11Protocol):
         sight: object = None
         if self.transport.is_closing():
             sight = "closing"
-        elif self.conn.their_state is h11.IDLE and (
-            self.cycle is None or self.cycle.response_complete
-        ):
+        elif self._is_idle:
             sight = self.cycle or "new"
         if sight is not None and sight is before:
             self.transport.abort()

@@ -26,7 +26,6 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, NotAdmittedError
 from hardwon.surfaces.gate import Ask, check_access
 from hardwon.surfaces.rest.guard import (
-    BODY,
     OPERATION,
     RefusedError,
     Service,
@@ -130,7 +129,6 @@ class Site:
     def _endpoint(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
         async def endpoint(http: HttpRequest) -> Response:
             http.scope[OPERATION] = name
-            http.scope[BODY].bytes_max = limits.WEB_FORM_BYTES_MAX
             body = await http.body() if http.method == "POST" else b""
             return await self._service.run(self._respond, answer, http, body)
 
