@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.records.kinds import AnyRecord
+from hardwon.records.kinds import AnyRecord, Kind
 from hardwon.surfaces.web.records import TABS
 from hardwon.surfaces.web.site import PLACES
 from hardwon.tree.datasets.generate import fill_demo as fill
@@ -90,7 +90,7 @@ class World:
         return record.metadata.validation.status
 
     def ids(self, project: str) -> dict[str, str]:
-        kinds = ("experience", "fact", "fix", "episode", "trajectory")
+        kinds: tuple[Kind, ...] = ("experience", "fact", "fix", "episode", "trajectory")
         if project == HOSTILE_PROJECT:
             return {
                 kind: next(each.id for each in self.hostile if each.kind == kind) for kind in kinds

@@ -861,6 +861,51 @@ def test_a_program_inside_the_project_is_named_by_its_place_in_there(
     )
 
 
+def test_hooks_of_an_earlier_version_listen_to_more_once_they_are_installed_again(
+    project: Path,
+) -> None:
+    ours = AgentSettings("claude-code", "project", project)
+    ours.install(ours.command())
+    told = json.loads(ours.path.read_text())
+    told["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
+    told["hooks"]["PostToolUse"][0]["matcher"] = "Bash|mine"
+    ours.path.write_text(json.dumps(told))
+    assert ours.install(ours.command())
+    found = json.loads(ours.path.read_text())["hooks"]
+    assert found["PreToolUse"][0]["matcher"] == EVENTS["PreToolUse"]
+    assert found["PostToolUse"][0]["matcher"] == "Bash|mine"
+
+
+def test_codex_and_cursor_have_theirs(project: Path) -> None:
+    assert "Stop installed" in hooks("install", "codex")
+    file = project / ".codex" / "hooks.json"
+    codex = json.loads(file.read_text())["hooks"]
+    assert codex["PostToolUse"][0]["matcher"] == "Bash|apply_patch"
+    assert codex["Stop"][0]["hooks"][0]["command"] == "hardwon hooks run codex || true"
+    hooks("remove", "codex")
+    assert not file.parent.exists()
+    hooks("install", "cursor", "--deny-blocked")
+    file = project / ".cursor" / "hooks.json"
+    cursor = json.loads(file.read_text())
+    command = "hardwon hooks run cursor --deny-blocked || true"
+    assert cursor["version"] == 1
+    assert cursor["hooks"]["stop"] == [{"command": command, "timeout": 10}]
+    assert cursor["hooks"]["postToolUseFailure"][0]["matcher"] == "Shell"
+    hooks("remove", "cursor")
+    assert not file.parent.exists()
+
+
+def test_what_cannot_be_started_is_complained_of(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    said = hooks("install", "claude-code")
+    assert "what it calls cannot be started: hardwon hooks run claude-code" in said
+    assert "not found" in said
+    assert "cannot be started" not in hooks("install", "claude-code", "--local")
+    assert project.exists()
+
+
 def test_a_dry_run_prints_and_changes_nothing(project: Path) -> None:
     done = at_once("hooks", "install", "claude-code", "--dry-run", "--ask-blocked")
     assert done.exit_code == 0

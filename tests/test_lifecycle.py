@@ -353,4 +353,4 @@ def test_times_without_a_meaning_are_refused(place: Places, when: Any) -> None:
         with pytest.raises(InvalidInputError, match="as_of"):
             memory.recall("x", as_of=when)
         with pytest.raises(InvalidInputError, match="filters"):
-            memory.recall("x", any_standing=True)
+            memory.recall("x", any_standing=True)  # type: ignore[call-arg]

@@ -96,9 +96,14 @@ def test_everything_that_is_wrong_is_told_in_one_message(tmp_path: Path) -> None
     )
 
 
-def test_an_editor_knows_the_outcomes(tmp_path: Path) -> None:
+def test_an_editor_knows_outcomes_and_filters(tmp_path: Path) -> None:
     file = tmp_path / "use.py"
-    file.write_text('from hardwon import Memory\nMemory("b").remember("x", "fail")\n')
+    file.write_text(
+        "from hardwon import Memory\n"
+        'Memory("b").remember("x", "fail")\n'
+        'Memory("b").recall("x", outcome="won")\n'
+        'Memory("b").recall("x", colour="red")\n'
+    )
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", str(file)],
         capture_output=True,

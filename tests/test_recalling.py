@@ -458,7 +458,7 @@ def test_large_memories_are_searched_by_words_first(
                 else {"outcome": "success", "tool": "conversation"}
             )
             memory.remember(f"the parser dropped field {number % 7} of row {number}", **tool)
-        asked = [
+        asked: list[tuple[str, dict[str, Any]]] = [
             ("parser field 3", {}),
             ("row 200", {}),
             ("dropped parser", {"outcome": "failure"}),

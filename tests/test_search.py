@@ -238,7 +238,7 @@ def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> Non
         with pytest.raises(InvalidInputError, match=value):
             memory.recall("worker", **{name: value})
     with pytest.raises(InvalidInputError, match="fact_type, entity"):
-        memory.recall("worker", colour="red")
+        memory.recall("worker", colour="red")  # type: ignore[call-arg]
 
 
 # --- times ---

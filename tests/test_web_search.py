@@ -103,7 +103,7 @@ def text_of(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", "", bare)).split())
 
 
-def one(memory: Memory, **filters: str) -> AnyRecord:
+def one(memory: Memory, **filters: Any) -> AnyRecord:
     return next(memory.browse(1, **filters))
 
 

@@ -129,7 +129,7 @@ def _trace_report(trace: Trace) -> dict[str, int]:
     from hardwon_cli import main
 
     for _ in range(2):  # the first call of anything loads it
-        sys.argv = ["hardwon", "--memory", "brain", "fixers"]
+        sys.argv = ["hardwon", "--memory", "brain", "fixes", "fixers"]
         trace.start()
         try:
             main()

@@ -366,6 +366,11 @@ class AgentSettings:
         changed = len(there) < len(events) or any(entry["command"] != command for _, entry in ours)
         for _, entry in ours:
             entry["command"] = command
+        for event, group in self._groups(settings):
+            wanted, entries = events.get(event), group["hooks"]
+            only_ours = bool(entries) and all(map(self._is_ours, entries))
+            if wanted and only_ours and group.get("matcher") == "Bash" != wanted:
+                group["matcher"], changed = wanted, True  # of an earlier version
         if self.layout.flat:
             settings.setdefault("version", 1)
         for event in (each for each in events if each not in there):

@@ -72,6 +72,8 @@ def respond(
 
 def _notice(event: HookEvent, agent: Agent, complaint: str) -> Reply | None:
     """Once a session."""
+    if not may_say(agent, event, Reply(notice=complaint)):
+        return None
     with suppress(Exception), open_session("", "", _id_of(event), "", agent) as session:
         if session.unsaid([(complaint, ())]):
             return Reply(notice=complaint)

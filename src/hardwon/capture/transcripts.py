@@ -363,7 +363,7 @@ def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
         for span in _at(scope, "spans") or []
         if isinstance(span, dict)
     ]
-    for resource, span in sorted(spans, key=lambda each: _nanoseconds(each[1])):
+    for resource, span in sorted(spans, key=lambda each: _started_ns(each[1])):
         said = _attributes(span.get("attributes"))
         name = _text(said.get("gen_ai.conversation.id")) or _text(span.get("traceId"))
         author = _text(said.get("gen_ai.agent.name")) or _text(resource.get("service.name"))
@@ -375,7 +375,7 @@ def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
     yield from _closed(works)
 
 
-def _nanoseconds(span: Json) -> int:
+def _started_ns(span: Json) -> int:
     at = str(span.get("startTimeUnixNano"))
     return int(at) if at.isdecimal() else 0
 
@@ -407,7 +407,7 @@ def _take_tool_span(work: _Work, span: Json, said: Json) -> None:
         reward=float(not failed),
         ok=not failed,
     )
-    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=_nanoseconds(span) // 1000)
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=_started_ns(span) // 1000)
     work.step(step, _text(span.get("spanId")) or action, at, worked=not failed)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate, islice
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import UUID
 
 from hardwon import limits
@@ -49,7 +49,7 @@ from hardwon.records.kinds import (
     parse_issue,
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
-from hardwon.search.terms import Filters, no_filters
+from hardwon.search.terms import FilterKeywords, Filters, no_filters
 from hardwon.search.times import NAMES_TIME, time_asked
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Routed, Stored
@@ -298,7 +298,9 @@ class Asking(Group):
             life.append(LifeEvent(event.kind, event.at, event.by, shown, event))
         return life
 
-    def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
+    def browse(
+        self, limit: int | None = None, **filters: Unpack[FilterKeywords]
+    ) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays
         locked between two of them.
         """
@@ -306,13 +308,18 @@ class Asking(Group):
             isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
         ):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-        asked = Filters.of(self._project.name, filters)
+        asked = Filters.of(self._project.name, {**filters})
         self._project.before_read()
         found = map(record_of, self._project.pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
 
     def recall(
-        self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        as_of: datetime | str | None = None,
+        **filters: Unpack[FilterKeywords],
     ) -> list[Hit]:
         """The `k` records that answer the `query` best, each with its score and why. Archived ones
         only where `status="archived"` asks for them, and a source that was rolled back only where
@@ -321,7 +328,7 @@ class Asking(Group):
         """
         k = check_whole_number("k", k, 1, limits.RECALL_K_MAX)
         check_text("query", query)
-        asked = Filters.of(self._project.name, filters) if filters else no_filters()
+        asked = Filters.of(self._project.name, {**filters}) if filters else no_filters()
         project = self._project
         if project.listeners:
             project.before_read()

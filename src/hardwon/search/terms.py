@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from pydantic import AfterValidator, Field
 
@@ -13,10 +13,14 @@ from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
     FactType,
     Kind,
+    Outcome,
     OutcomeWord,
     SourceType,
     Status,
 )
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def _check_pair(pair: str) -> str:
@@ -33,6 +37,31 @@ def _check_commit(commit: str) -> str:
 
 
 _COMMIT: Final = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+class FilterKeywords(TypedDict, total=False):
+    """`Narrowing` as keywords, for editors and type checkers."""
+
+    kind: Kind | None
+    outcome: Outcome | None
+    tool: str | None
+    fact_type: FactType | None
+    entity: str | None
+    task_id: str | None
+    model: str | None
+    issue_type: str | None
+    key: str | None
+    status: Status | None
+    failure_hash: str | None
+    tag: str | None
+    author: str | None
+    source_type: SourceType | None
+    source_id: str | None
+    commit: str | None
+    since: datetime | str | None
+    until: datetime | str | None
+    path: str | None
+    project: str | None
 
 
 class Narrowing(Model):
