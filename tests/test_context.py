@@ -175,6 +175,21 @@ def test_a_rule_is_said_once(memory: Memory) -> None:
 # --- every kind of line ---
 
 
+def test_rules_of_a_like_task_are_told_where_they_say_more(memory: Memory) -> None:
+    for number in range(4):
+        memory.record_episode(
+            "release-notes",
+            0.9,
+            trajectory_summary="wrote the release notes from the changelog",
+            successes=["Read the changelog first", "Link every issue", "Spell check the result"],
+            author=f"agent{number}",
+        )
+    lines = said(memory, "write the release notes from the changelog", explain=True)
+    assert any("release-notes: " in line and "Spell check the result" in line for line in lines)
+    assert sum("Read the changelog first" in line for line in lines) == 1, "told by the episode"
+    assert not any("release-notes: " in line for line in said(memory, "sort the photos"))
+
+
 def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
     rows = "[('StuID', 'int(11)', 'NO'), ('LName', 'varchar(12)', 'YES'), ('Age', 'int', 'YES')]"
     steps: list[dict[str, Any]] = [
@@ -213,6 +228,30 @@ def test_the_line_that_tells_what_failed() -> None:
     assert telling_line(trace) == "KeyError: 'id'"
     assert telling_line(f"exit code 2 after 1.0 s\n{NOT_SET}") == NOT_SET.replace("\n", "; ")
     assert telling_line("exit code 0 after 1.0 s\nError: none") == ""
+
+
+def test_what_solved_its_task_is_offered_whatever_it_showed(memory: Memory) -> None:
+    count = "find /srv -name '*.html' | xargs grep -c foo"
+    step = {"action": count, "observation": "grep: /srv/x: Is a directory", "reward": 1.0}
+    memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 1.0)
+    (line,) = said(memory, "count the pages with foo")
+    assert line == f"this task -> {count} [worked today, agent?]"
+
+
+def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
+    steps = [
+        {"action": "SELECT * FROM singer", "observation": "no such table: singer", "ok": False},
+        {"action": "Can you tell me the schema?", "observation": "No SQL was found", "ok": False},
+    ]
+    memory.record_trajectory("how many singers are there", steps, 0.0)
+    (line,) = said(memory, "how many singers are there")
+    assert line.startswith("this task -> FAILED: SELECT * FROM singer -> no such table: singer [")
+    thought = "<thought> I made a mistake before. </thought>\nprint(sum(range(10))"
+    step = {"action": thought, "observation": "SyntaxError: '(' was never closed", "ok": False}
+    memory.record_trajectory("add the numbers below ten", [step], 0.0)
+    (line,) = said(memory, "add the numbers below ten")
+    assert "print(sum(range(10)) -> SyntaxError" in line
+    assert "mistake" not in line
 
 
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:

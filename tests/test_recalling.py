@@ -155,6 +155,21 @@ def test_neighbours_of_a_hit_come_along(memory: Memory) -> None:
     assert memory.recall("lonely importer")[0].record.id == alone.id
 
 
+def test_who_is_named_in_a_question_is_asked_what_he_said(memory: Memory) -> None:
+    talk = [
+        ("nora", "Tomas, are you going on with the pottery in Rotterdam?"),
+        ("tomas", "I hope so, there is a pottery studio in a water tower."),
+        ("nora", "The pottery shop of Tomas has closed, Tomas says."),
+    ]
+    for author, content in talk:
+        memory.record_fact(content, "observation", author=author, source={"id": "chat"})
+    first, *others = memory.recall("where does Tomas do pottery")
+    assert first.record.metadata.source.author == "tomas"
+    assert first.why["author"] > 0
+    assert all("author" not in hit.why for hit in others)
+    assert "author" not in memory.recall("pottery studio")[0].why
+
+
 def test_credit_moves_what_helped_up(memory: Memory) -> None:
     first, second = (
         memory.remember(f"Clear the cache {word}", "success", "file_operation")

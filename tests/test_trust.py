@@ -269,6 +269,12 @@ def test_one_source_makes_and_breaks_no_rule_of_a_task_that_others_do(memory: Me
     rules = memory.rules("deploy", limit=100)
     active = [rule.text for rule in rules if rule.state == "active"]
     assert active == [RULE]
+    for number in range(60):
+        memory.record_episode(
+            "deploy", 0.0, mistakes=[RULE], successes=[RULE], author=f"m {number}"
+        )
+    found = memory.rules("deploy", state="active")
+    assert [rule.text for rule in found if rule.kind == "works"] == [RULE]
     for author in ("bob", "cy"):
         memory.record_episode("deploy", 0.95, successes=["Do thing 3."], author=author)
     active = [rule.text for rule in memory.rules("deploy", limit=100) if rule.state == "active"]

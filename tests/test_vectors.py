@@ -44,7 +44,7 @@ def test_what_means_the_same_is_found_without_a_common_word(place: Places) -> No
         ids = fill(memory)
         best = memory.recall("hound", k=1)[0]
         assert best.record.id == ids["the puppy barks"]
-        assert best.why["vector"] > 0.3
+        assert best.why["vector"] > 0.2
         assert best.score == pytest.approx(sum(best.why.values()))
         assert memory.recall("vehicle", k=1)[0].record.id == ids["an auto stalls"]
         assert str(memory.context("bun")).count("a loaf burns") == 1
@@ -72,7 +72,7 @@ def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
         seen: list[tuple[int, int]] = []
         assert memory.reembed(lambda done, total: seen.append((done, total))) == 3
         assert seen[-1] == (3, 3)
-        assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert memory.recall("hound", k=1)[0].why["vector"] > 0.2
         assert memory.reembed() == 0, "nothing is missing"
 
 
@@ -110,7 +110,7 @@ def test_vectors_belong_to_their_project_and_survive_a_backup(
         assert two.recall("hound") == []
         one.backup(tmp_path / "backup.db")
     with Memory(place("backup.db"), "one", embedder=topics()) as copy:
-        assert copy.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert copy.recall("hound", k=1)[0].why["vector"] > 0.2
 
 
 def test_bulk_writes_have_vectors_too(place: Places) -> None:
@@ -118,7 +118,7 @@ def test_bulk_writes_have_vectors_too(place: Places) -> None:
         fill(plain)
         memory.add_many(list(plain.browse()))
         assert memory.care.wait_for_vectors() == 0
-        assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert memory.recall("hound", k=1)[0].why["vector"] > 0.2
         plain.remember("the hound returns", "success", "file_operation")
         memory.merge(plain, trust=True)
         assert memory.reembed() == 1, "what came by merge has none yet"
@@ -142,7 +142,7 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
         hound = memory.remember("a second hound", "success", "file_operation")
         memory.care.wait_for_vectors()
         assert {
-            hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.3
+            hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.2
         } == {
             ids["the puppy barks"],
             hound.id,
@@ -165,7 +165,7 @@ def test_two_who_reembed_do_not_mix(place: Places) -> None:
         assert other.reembed() == 4
         with pytest.raises(EmbeddingError, match="reembed"):
             memory.remember("too late", "success", "file_operation")
-        assert other.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert other.recall("hound", k=1)[0].why["vector"] > 0.2
         assert memory.reembed(meanwhile) == 4
         assert wrong_with(other) == []
 

@@ -17,7 +17,13 @@ from hardwon import limits
 from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.relevance import Question
-from hardwon.text.shown import files_touched, names_shown, telling_line
+from hardwon.text.shown import (
+    files_touched,
+    is_talk,
+    names_shown,
+    telling_line,
+    without_thoughts,
+)
 from hardwon.text.terms import FORM, Remembered, index_text
 from hardwon.text.tokens import cut_to_tokens
 from hardwon.text.words import spelled_alike
@@ -178,14 +184,16 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
 
 def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, bool]:
     """Which step the run stands for, what it earned, and whether that solved the task: the last of
-    those that earned most; where none earned anything, the last that failed.
+    those that earned most; where none earned anything, the last that failed, of what was done
+    rather than said.
     """
     places = [place for place, step in enumerate(steps) if step.action.strip()]
     best = max(reversed(places), key=lambda place: steps[place].earned)
     if steps[best].earned > 0:
         return best, steps[best].earned, steps[best].earned >= solved_from
     failed = [place for place in places if not steps[place].worked]
-    return (failed or places)[-1], 0.0, False
+    done = [place for place in failed if not is_talk(steps[place].action)]
+    return (done or failed or places)[-1], 0.0, False
 
 
 def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
@@ -269,7 +277,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
     if folded(attempt.task) in ("", attempt.key):
         task = ""  # what was to be done is what was done
-    once, actions = attempt.tried == 1, attempt.actions
+    once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
     times = "" if once else f" {attempt.worked} of {attempt.tried}"
@@ -283,8 +291,9 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
         brief = f"[{who}]"
         error = attempt.error
-        if not told.same:  # of another task: its beginning will do
-            error = "" if attempt.earned else error
+        if not told.same and attempt.earned:
+            error = ""
+        if not told.same or is_talk(actions[-1]):  # its beginning will do
             actions = (shortened(one_line(actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX),)
     head = (f"{task} -> " if task else "") + outcome
     shown = f" -> {error}" if error else ""

@@ -10,7 +10,7 @@ is Welch's interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
@@ -205,6 +205,13 @@ def weigh(
         claimed = bool(support.claims)
         if not helpful and not claimed:
             continue
+        speaks, denies = thresholds.good, thresholds.bad
+        if kind != "works":
+            speaks, denies = denies, speaks
+        vouched_for, vouched_against = _vouched(support, speaks), _vouched(support, denies)
+        if vouched_for >= limits.RULE_EPISODES_MIN:
+            # what nobody vouches for does not outweigh what somebody does
+            fair_against = min(fair_against, max(vouched_against, vouched_for - 1))
         usual = thresholds.good_share if kind == "works" else thresholds.bad_share
         # one more that speaks for it, here as there: or its own word would be beyond chance
         if claimed:
@@ -221,8 +228,6 @@ def weigh(
         if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
         share = (fair_for + 1) / (fair_for + fair_against + 2)
-        speaks = thresholds.good if kind == "works" else thresholds.bad
-        backing = [(tally, speaks(tally.levels)) for tally in support.tallies]
         weighed.append(
             Weighed(
                 kind,
@@ -232,13 +237,20 @@ def weigh(
                 harmful,
                 state,
                 share * support.weight(today),
-                backers=frozenset(tally.author for tally, speaking in backing if speaking),
-                vouched=sum(
-                    max(0, tally.vouched - (tally.times - speaking)) for tally, speaking in backing
+                backers=frozenset(
+                    tally.author for tally in support.tallies if speaks(tally.levels)
                 ),
+                vouched=vouched_for,
             )
         )
     return sorted(weighed, key=lambda each: each.order)
+
+
+def _vouched(support: Evidence, speaks: Callable[[Sequence[int]], int]) -> int:
+    """Of the episodes that speak so, the least number that somebody vouches for."""
+    return sum(
+        max(0, tally.vouched - (tally.times - speaks(tally.levels))) for tally in support.tallies
+    )
 
 
 def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:

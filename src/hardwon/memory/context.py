@@ -324,6 +324,7 @@ class Recaller(Finder):
         spoken = [*first_known, *unproven, *files, *like[:_LIKE_FIRST], *known]
         spoken += [seen] if seen else []
         spoken += [*like[_LIKE_FIRST:], *nearly]
+        spoken += self._rules_of_like(weighed, request.task_id, spoken)
         # Rules do not crowd out what was said last, nor what worked what did not.
         first = [
             each
@@ -382,7 +383,7 @@ class Recaller(Finder):
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
-        worked. Each with how.
+        worked, or solved its task, whatever it showed. Each with how.
         """
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
@@ -393,7 +394,11 @@ class Recaller(Finder):
         warned = {}
         for action, key in offered.items():
             having = [record for record in records if key in _actions_of(record)]
-            attempts = [each for record in having for each in attempts_in(record, action, None)]
+            attempts = [
+                each._replace(worked=each.worked or each.solved)
+                for record in having
+                for each in attempts_in(record, action, None)
+            ]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said
         return warned
@@ -434,6 +439,25 @@ class Recaller(Finder):
                 yield Line(line, why="how the task went")
         if issue:
             yield from fixer_lessons(self._known, issue, fixer, history_tokens_max)
+
+    def _rules_of_like(
+        self, weighed: Sequence[_Weighed], task_id: str | None, spoken: Sequence[Line]
+    ) -> Iterator[Line]:
+        """Rules of the tasks whose episodes are about the question, where they say more than what is
+        said already.
+        """
+        records = (each.hit.record for each in weighed)
+        tasks = dict.fromkeys(each.task_id for each in records if isinstance(each, Episode))
+        said = set(index_text(" ".join(line.text for line in spoken)).split()) if tasks else set()
+        for task in islice((task for task in tasks if task != task_id), _LIKE_TASKS_MAX):
+            for rule in self._known.rules(task, "active", _RULES_OF_LIKE_MAX):
+                words = set(index_text(rule.text).split())
+                if rule.task_id and len(words & said) <= _SAID_SHARE * len(words):
+                    line = _of_rule(rule)
+                    name = clean_line(task, limits.NAME_CHARS_MAX)
+                    yield line._replace(
+                        text=f"{name}: {line.text}", why="a rule of a task like this one"
+                    )
 
     def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Line]:
         """What was said of the task and is not borne out yet: the newest rules and the mistake
@@ -476,6 +500,9 @@ _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCES_MAX: Final = 12  # considered: sources take turns
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
+_LIKE_TASKS_MAX: Final = 2  # of which rules are told
+_RULES_OF_LIKE_MAX: Final = 3
+_SAID_SHARE: Final = 0.7  # of a rule's words: what has more of them says nothing new
 
 
 def _of_rule(rule: Rule) -> Line:

@@ -3,12 +3,13 @@
 A score is the sum of named parts, so that whoever wonders can look. The text's match counts most;
 what else is known of a record moves it by a little: whether it has the question's words side by
 side, whether it is the very failure that is asked about, what was said right before or after it in
-its session, how it turned out, who stands behind it, how old it is, whether it helped those who
-were shown it before.
+its session, whether the question names who says so, how it turned out, who stands behind it, how old
+it is, whether it helped those who were shown it before.
 
 Sources take turns: each one's best stands before any one's second, as long as they are about as
 relevant. How relevant a record is for that is the share of the question's words that it has, however
-often: a text that is stuffed with them is no more relevant than one that has each of them once.
+often: a text that is stuffed with them is no more relevant than one that has each of them once. What
+a vector finds is ordered by its score alone: near is a matter of degree, and everything is near.
 
 How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it
 itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored
@@ -36,12 +37,14 @@ from hardwon.records.kinds import (
     outcome_of,
 )
 from hardwon.text.clean import clean_line
-from hardwon.text.terms import FORM
+from hardwon.text.terms import FORM, Remembered, index_text
 
 TEXT: Final = 1.0
 EXACT: Final = 0.5
-NEIGHBOUR: Final = 0.4
-VECTOR: Final = 0.5
+NEIGHBOUR: Final = 0.5
+# That the question names the author: it asks what he said or did.
+AUTHOR: Final = 0.3
+VECTOR: Final = 0.3
 # The cosine from which on something is near.
 NEAR: Final = 0.4
 OUTCOME: Final = 0.05
@@ -127,6 +130,8 @@ def rank(
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error, pairs)
+        if (each.text or each.neighbour) and _name[each.author] in asked:
+            why["author"] = AUTHOR
         ranked.append(Ranked(each, why, math.fsum(why.values())))
     # what a better hit says is worth less when it is said again
     if len({each.terms for each in given}) < len(given):
@@ -194,10 +199,21 @@ def _parts(
 
 
 def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
-    """The share of the question's words that a record has, however often it has them."""
-    text = f" {candidate.terms} ".replace("\n", " ")  # a search is faster than a split
-    share = sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
-    return max(share, candidate.vector, float(candidate.exact))
+    """How much a record is about a question, from 0 to 1."""
+    return max(_share(candidate, asked), candidate.vector, float(candidate.exact))
+
+
+def _share(candidate: Candidate, asked: Sequence[str]) -> float:
+    """The share of the question's words that a record or its author's name has, however often."""
+    text = f" {_name[candidate.author]} {candidate.terms} ".replace(
+        "\n", " "
+    )  # faster than a split
+    return sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
+
+
+# What an author is called by: the first word of the name. One word alone, or else whoever has a name
+# of many would be relevant to everything.
+_name: Final = Remembered[str, str](lambda author: next(iter(index_text(author).split()), ""))
 
 
 def _order(each: Ranked[Any]) -> tuple[float, int, str]:
@@ -213,7 +229,7 @@ def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]
     found = [each.candidate for each in ranked]
     if len({None if each.status in VOUCHED_STATUSES else each.author for each in found}) < 2:
         return ranked
-    relevances = [relevance(each, asked) for each in found]
+    relevances = [max(_share(each, asked), float(each.exact)) for each in found]
     floor = RELEVANT_FROM * max(relevances)
     turn_of: Counter[str] = Counter()
     waiting: list[tuple[int, int, Ranked[C]]] = []

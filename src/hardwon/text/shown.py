@@ -121,6 +121,25 @@ _OPEN_FILE: Final = re.compile(
 _PATH: Final = re.compile(r"(?:[\w.~-]*/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5}\b")
 
 
+def without_thoughts(action: str) -> str:
+    """What was done, without what its author thought before; all of it where that is all."""
+    return _THOUGHTS.sub("", action).strip() or action
+
+
+def is_talk(action: str) -> bool:
+    """Whether it says something to somebody instead of doing something."""
+    return _TALK.match(without_thoughts(action)) is not None
+
+
+_THOUGHTS: Final = re.compile(r"(?is)<(think|thought|thinking|reasoning)>.*?(?:</\1>|\Z)")
+_TALK: Final = re.compile(
+    r"(?i)\W*(?:(?:human|assistant|user|ai)\s*[:\uff1a]|(?:i|i'm|i'll|we|you|your|yes|(?:can|could|would) you|"
+    r"please|sorry|(?:my )?apolog\w+|let me|let's|here(?: is|'s| are)|it (?:seems|looks|appears)|"
+    r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
+    r"the (?:answer|error|problem|output|code))\b)"
+)
+
+
 def telling_line(observation: str) -> str:
     """What of an observation tells what failed, in a line: all of it where that is short, else the
     last line of a traceback, or the first that reports an error. Empty where nothing failed.
