@@ -58,6 +58,7 @@ from hardwon.text import shell as shell_lines
 from hardwon.text import words as wording
 from hardwon.text.clean import clean_line
 from hardwon.text.globs import Glob
+from hardwon.text.outcomes import guess_error_type, guess_outcome
 from hardwon.text.tokens import count_tokens, cut_to_tokens
 from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
@@ -440,6 +441,11 @@ def _test_name(text: str) -> None:
     names_test(text, name)
 
 
+def _outcome(text: str) -> None:
+    guess_outcome(text)
+    guess_error_type(text)
+
+
 def _hook_event(data: bytes) -> None:
     for agent in AGENTS:
         if event := read_event(agent, data):
@@ -668,6 +674,13 @@ TARGETS: Final = (
         "text",
         lambda: ["tests/test_a.py::TestB::test_c[1-x]", "tests/a.py::t"],
         by(_test_name),
+    ),
+    Target(
+        "guessed outcome",
+        ("hardwon.text.outcomes",),
+        "text",
+        lambda: ["It did not work: TimeoutError", "All tests pass now"],
+        by(_outcome),
     ),
     Target(
         "an agent's event",
