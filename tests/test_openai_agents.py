@@ -473,14 +473,13 @@ def test_an_agent_asks_and_tells_the_memory(endpoint: Scripted, memory: Memory) 
 
 def test_what_the_memory_refuses_the_agent_is_told(endpoint: Scripted, memory: Memory) -> None:
     agent = Agent(name="operator", tools=memory_tools(memory), model=endpoint.model())
-    wrong = {"content": "It worked", "outcome": "success", "tool": "code_interpreter"}
+    wrong = {"content": " ", "outcome": "success", "tool": "code_interpreter"}
     endpoint.says(("memory_record", wrong), ("memory_recall", {"query": "x", "k": 0}), "I see.")
     done = endpoint.run(Runner.run(agent, "Go.", run_config=QUIET))
     first, second = [
         str(item.output) for item in done.new_items if item.type == "tool_call_output_item"
     ]
-    assert "task_type" in first
-    assert "write, debug, refactor, explain" in first
+    assert "content" in first
     assert "a whole number from 1" in second
     assert list(memory.browse()) == []
 

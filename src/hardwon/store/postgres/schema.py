@@ -309,8 +309,9 @@ FROM {_COUNTING} AND f.shown;
 CREATE VIEW issue_patterns AS
 WITH counting AS (SELECT f.* FROM {_COUNTING}),
 worked AS (
-    SELECT pattern, strategy, count(*) AS verified FROM counting WHERE level = 2 AND strategy <> ''
-    GROUP BY pattern, strategy
+    SELECT pattern, strategy, count(*) AS attempts, count(*) FILTER (WHERE level = 2) AS verified
+    FROM counting WHERE strategy <> ''
+    GROUP BY pattern, strategy HAVING count(*) FILTER (WHERE level = 2) > 0
 ),
 best AS (
     SELECT DISTINCT ON (w.pattern) w.pattern,
@@ -319,7 +320,7 @@ best AS (
         SELECT c.did FROM counting c WHERE c.strategy = w.strategy AND c.did IS NOT NULL
         ORDER BY c.seq DESC LIMIT 1
     ) d
-    ORDER BY w.pattern, w.verified DESC, w.strategy
+    ORDER BY w.pattern, w.verified DESC, w.attempts, w.strategy
 )
 SELECT min(c.seq) AS id, c.pattern AS pattern_name, max(c.signature) AS issue_signature,
     count(*) FILTER (WHERE c.level = 2) AS success_count,
@@ -337,9 +338,12 @@ issues AS (
     FROM counting GROUP BY model, issue_type
 ),
 worked AS (
-    SELECT model, strategy,
-        row_number() OVER (PARTITION BY model ORDER BY count(*) DESC, strategy) AS place
-    FROM counting WHERE level = 2 AND strategy <> '' GROUP BY model, strategy
+    SELECT model, strategy, row_number() OVER (
+            PARTITION BY model
+            ORDER BY count(*) FILTER (WHERE level = 2) DESC, count(*), strategy
+        ) AS place
+    FROM counting WHERE strategy <> ''
+    GROUP BY model, strategy HAVING count(*) FILTER (WHERE level = 2) > 0
 ),
 fixes AS (
     SELECT w.model, d.told, w.place FROM worked w CROSS JOIN LATERAL (
