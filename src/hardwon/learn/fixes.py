@@ -315,19 +315,19 @@ def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[Rank
     for share in shares.values():
         whole.include(share)
     usual = usual_share(whole)
+    p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
+    if len(shares) == 1:  # it is all that there is, and counted already
+        p_helped = dict.fromkeys(shares, usual)
 
     def likeliest_first(item: str) -> tuple[float, int, int, str]:
-        p, last_us = shrink(shares[item], usual, STRATEGY_STRENGTH), tried[item][0].last_us
-        if len(tried[item]) > 1:
-            last_us = max(tally.last_us for tally in tried[item])
-        return -p, -shares[item].attempts, -last_us, item
+        last_us = max([tally.last_us for tally in tried[item]])
+        return -p_helped[item], -shares[item].attempts, -last_us, item
 
-    ranked = []
-    for item in sorted(tried, key=likeliest_first)[:most]:
-        share = shares[item]
-        p = shrink(share, usual, STRATEGY_STRENGTH)
-        ranked += [RankedStrategy(each, share, p) for each in gather(tried[item]).values()]
-    return ranked
+    return [
+        RankedStrategy(support, shares[item], p_helped[item])
+        for item in sorted(tried, key=likeliest_first)[:most]
+        for support in gather(tried[item]).values()
+    ]
 
 
 # --- choosing ---
