@@ -142,7 +142,9 @@ def fair_parts(votes: Mapping[str, Votes]) -> dict[str, float]:
 
 @dataclass
 class Share:
-    """Attempts at something, as they are, and as they weigh today: by days, and by authors."""
+    """Attempts at something, as they are, and as they weigh today: by days, and by authors. Somebody
+    vouches for `vouched` of them, and at least `vouched_verified` of these were verified.
+    """
 
     attempts: int = 0
     applied: int = 0
@@ -150,6 +152,12 @@ class Share:
     weight: float = 0.0
     weight_verified: float = 0.0
     vouched: float = 0.0
+    vouched_verified: float = 0.0
+
+    @property
+    def believed(self) -> bool:
+        """Whether it mostly works in what somebody vouches for."""
+        return self.vouched_verified > self.vouched / 2
 
     @classmethod
     def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
@@ -160,7 +168,9 @@ class Share:
                 author = getattr(counted, "author", "")
                 share = by_author.setdefault(author, cls())
                 share.add(counted, today)
-                share.vouched += getattr(counted, "vouched", 0) * age_weight(counted.day, today)
+                vouched, weight = getattr(counted, "vouched", 0), age_weight(counted.day, today)
+                share.vouched += vouched * weight
+                share.vouched_verified += weight * max(0, vouched - sum(counted.levels[:SUCCEEDED]))
         return cls.fair(by_author)
 
     @classmethod
@@ -189,6 +199,7 @@ class Share:
         self.weight += other.weight
         self.weight_verified += other.weight_verified
         self.vouched += other.vouched
+        self.vouched_verified += other.vouched_verified
 
 
 @dataclass

@@ -22,7 +22,7 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, Strategy, most_helpful_first
+from hardwon.learn.fixes import Solution, Strategy, helped_for_sure, most_helpful_first
 from hardwon.learn.odds import STRATEGY_STRENGTH
 from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature
@@ -208,22 +208,24 @@ class Adviser(Finder):
     def _tried(
         self, scope: str, key: str, diagnosis: str, core: str, failed: str
     ) -> tuple[list[Solution], list[Solution]]:
-        """What helped, the likeliest first: what helped most often, the more so against an error
-        that is worded like this one, after an action like the one that failed; and what was tried
-        in vain.
+        """What helped: what somebody vouches for first, then the likeliest, which is what helped
+        most often, the more so against an error that is worded like this one, after an action like
+        the one that failed; and what was tried in vain.
         """
 
-        def likeliest_first(each: Solution) -> tuple[float, int]:
+        def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
+            sure, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            return -each.p_helped * (alike_cores(each.diagnosis, core) + as_done), -each.tried
+            likely = each.p_helped * (alike_cores(each.diagnosis, core) + as_done)
+            return not sure, -likely, -each.tried
 
         ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
         read = ranked[: limits.SOLUTIONS_READ_MAX]
-        said = sorted(
-            filter(None, (self._known.solution(each, diagnosis) for each in read)),
-            key=likeliest_first,
-        )
-        return [each for each in said if each.helped], [each for each in said if not each.helped]
+        worded = ((helped_for_sure(each), self._known.solution(each, diagnosis)) for each in read)
+        said = sorted(((sure, each) for sure, each in worded if each), key=likeliest_first)
+        return [each for _, each in said if each.helped], [
+            each for _, each in said if not each.helped
+        ]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
