@@ -62,6 +62,45 @@ def test_an_action_that_failed_as_a_fix_is_not_likely(memory: Memory) -> None:
     assert worked.p_success > memory.odds(ISSUE).p_success > failed.p_success
 
 
+def test_a_fix_that_worked_twice_is_likelier_than_not_and_an_error_elsewhere_changes_nothing(
+    memory: Memory,
+) -> None:
+    for _ in range(2):
+        memory.record_fix(ISSUE, True, True, "", ["clear the cache"])
+        memory.record_fix(ISSUE, False, False, "", ["systemctl restart model"])
+    worked = memory.advise("clear the cache", issue=ISSUE)
+    assert worked.p_success > 0.6
+    assert f"p = {worked.p_success:.2f}" in worked.message
+    for error in (None, "fatal: not a git repository (or any of the parent directories): .git"):
+        failed = memory.advise("systemctl restart model", issue=ISSUE, error=error)
+        assert failed.verdict == "blocked"
+        assert failed.p_success <= 0.25
+
+
+def test_facts_that_name_an_action_count_for_it_or_against_it(memory: Memory) -> None:
+    hashed = failure_hash("ResolutionImpossible: conflicting dependencies")
+    for host in ("laptop", "build server", "staging server"):
+        memory.record_fact(
+            f"On the {host} `pip install shop[all]` ends with conflicting dependencies.",
+            "error",
+            failure_hash=hashed,
+        )
+    memory.record_fact(
+        "The dependencies of the shop are installed by `uv sync --locked`.",
+        "solution",
+        failure_hash=hashed,
+    )
+    failing = memory.advise("pip install shop[all]")
+    assert (failing.verdict, failing.failures) == ("blocked", 3)
+    assert failing.p_success < 0.25
+    working = memory.advise("uv sync --locked")
+    assert working.verdict == "ok"
+    assert working.p_success > 0.5
+    assert memory.advise("pip").verdict == "unknown", "a single word may be any word"
+    (said,) = memory.solutions("ResolutionImpossible: conflicting dependencies")
+    assert "uv sync --locked" in said.action
+
+
 def test_advice_on_an_issue_without_an_attempt_is_its_odds(memory: Memory) -> None:
     for number in range(8):
         memory.record_fix(ISSUE, True, number % 3 == 0, "", [f"try {number}"], fixer_type="ann")

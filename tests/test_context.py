@@ -252,6 +252,8 @@ def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory)
     (line,) = said(memory, "add the numbers below ten")
     assert "print(sum(range(10)) -> SyntaxError" in line
     assert "mistake" not in line
+    memory.record_trajectory("add the numbers below ten", [{"action": "Assistant: sorry"}], 0.0)
+    assert said(memory, "add the numbers below ten") == [line], "talk without an answer"
 
 
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:

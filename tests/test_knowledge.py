@@ -140,6 +140,21 @@ def test_p_success_goes_from_general_to_specific(memory: Memory) -> None:
     assert low < hard.p_success < high
 
 
+def test_a_fixer_is_known_by_what_it_did_at_other_issue_types(memory: Memory) -> None:
+    for number in range(30):
+        for fixer, share in (("ann", 6), ("bob", 2)):
+            for issue_type in ("CRASH", "LEAK"):
+                issue = {"model": "m", "issue_type": issue_type, "test_prompt": f"x{number}"}
+                memory.record_fix(issue, True, number % 7 < share, fixer_type=fixer)
+    new = {"model": "m", "issue_type": "TIMEOUT", "test_prompt": "y"}
+    memory.record_fix(new, True, True, fixer_type="ann")
+    memory.record_fix(new, True, False, fixer_type="bob")
+    asked = {"model": "m", "issue_type": "TIMEOUT", "test_prompt": "z"}
+    ann, bob = (memory.odds(asked, fixer=fixer) for fixer in ("ann", "bob"))
+    assert ann.p_success > 0.7 > 0.45 > bob.p_success
+    assert "fixer at any issue type" in [basis.scope for basis in ann.basis]
+
+
 def test_a_model_that_only_met_hard_issues_is_not_blamed_twice(memory: Memory) -> None:
     for number in range(60):
         memory.record_fix(

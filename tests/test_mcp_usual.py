@@ -117,6 +117,8 @@ def test_before_and_after_are_all_that_an_agent_needs(tmp_path: Path, mode: str)
             found = await client.call_tool("search", {"query": "deploy", "k": 2})
             assert len(found.structured_content["ids"]) == 2
             assert kept in text_of(await client.call_tool("show", {"record_id": kept}))
+            said = text_of(await client.call_tool("credit", {"ids": [kept], "outcome": True}))
+            assert said == f"Credited: {kept}."
             nothing = await client.call_tool("search", {"query": "zebra"})
             assert text_of(nothing) == NOTHING_KNOWN
 

@@ -258,7 +258,7 @@ def test_hostile_text_is_data_on_every_way_out(
     assert told >= {
         *("context", "with_memory", "memory_context", "memory_recall"),
         *("advise in Python", "read recent", "read record", "read stats", "read memory_review"),
-        *("tool usual search", "tool usual show", "tool usual reflect"),
+        *("tool usual search", "tool usual show"),
         *(
             f"tool {name}"
             for name in ("before", "show", "search", "context", "advise", "similar_issues", "stats")

@@ -40,6 +40,7 @@ MAIN: Final = "hardwon.surfaces.cli.main"
 _LOADED: Final = (
     MAIN,
     "hardwon.capture.agents",
+    "hardwon.capture.background",
     "hardwon.fixes.ai_memory",
     "hardwon.fixes.tables",
     "hardwon.memory.context",

@@ -25,11 +25,11 @@ from hardwon.adapters import items
 from hardwon.brief import fence
 from hardwon.brief import lines as lesson
 from hardwon.capture import agent_settings as json_settings
-from hardwon.capture import git_hooks
+from hardwon.capture import background, git_hooks
 from hardwon.capture import run as attempts
 from hardwon.capture import tests as test_runs
 from hardwon.capture.agent_settings import AgentSettings
-from hardwon.capture.protocols import AGENTS, read_event
+from hardwon.capture.protocols import AGENTS, Reply, read_event, written
 from hardwon.capture.tests import name_of_test, names_test
 from hardwon.errors import HardwonError
 from hardwon.learn import prompts as distil
@@ -58,6 +58,7 @@ from hardwon.text import shell as shell_lines
 from hardwon.text import words as wording
 from hardwon.text.clean import clean_line
 from hardwon.text.globs import Glob
+from hardwon.text.outcomes import guess_error_type, guess_outcome
 from hardwon.text.tokens import count_tokens, cut_to_tokens
 from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
@@ -440,9 +441,16 @@ def _test_name(text: str) -> None:
     names_test(text, name)
 
 
+def _outcome(text: str) -> None:
+    guess_outcome(text)
+    guess_error_type(text)
+
+
 def _hook_event(data: bytes) -> None:
     for agent in AGENTS:
-        read_event(agent, data)
+        if event := read_event(agent, data):
+            written(agent, data, Reply("say", "ask", "notice"))
+            background.parse(["hooks", "run", agent, *event.command.split()])
 
 
 def _unpacked(text: str) -> None:
@@ -667,7 +675,20 @@ TARGETS: Final = (
         lambda: ["tests/test_a.py::TestB::test_c[1-x]", "tests/a.py::t"],
         by(_test_name),
     ),
-    Target("Claude Code event", (), "json", lambda: hook_events(), by(_hook_event)),
+    Target(
+        "guessed outcome",
+        ("hardwon.text.outcomes",),
+        "text",
+        lambda: ["It did not work: TimeoutError", "All tests pass now"],
+        by(_outcome),
+    ),
+    Target(
+        "an agent's event",
+        ("hardwon.capture.protocols", "hardwon.capture.background"),
+        "json",
+        lambda: hook_events(),
+        by(_hook_event),
+    ),
     Target(
         "packed body",
         ("hardwon.store.query",),
@@ -811,6 +832,9 @@ def hook_events() -> list[bytes]:
         {"hook_event_name": "PreToolUse", **bash},
         {"hook_event_name": "PostToolUse", "session_id": "s1", **bash},
         {"hook_event_name": "PostToolUseFailure", "error": "exit code 1", **bash},
+        {"hook_event_name": "beforeShellExecution", "command": "make --budget 7", "cwd": "/x"},
+        {"hook_event_name": "postToolUse", "tool_output": '{"exitCode": 2}', **bash},
+        {"event": "after", "session": "s1", "command": "make", "exit_code": 2, "seconds": 1.5},
     ]
     return [json.dumps(event).encode() for event in events]
 

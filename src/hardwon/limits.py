@@ -93,6 +93,9 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
+# Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
+RAREST_TERMS: Final = 2
+
 # Texts that a search may look at before it leaves out terms that very many records have: so few
 # cost little.
 SEARCHED_TEXTS: Final = 500

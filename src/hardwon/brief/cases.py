@@ -242,7 +242,9 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     silent = 0
     for each in near:
         if each.same:
-            lines = (_line_of(attempt, each, wording) for attempt in each.attempts)
+            # what was only said, and to which nothing was answered, tells nothing beside the rest
+            telling = [one for one in each.attempts if one.error or not is_talk(one.actions[-1])]
+            lines = (_line_of(attempt, each, wording) for attempt in telling or each.attempts)
             yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]

@@ -120,13 +120,13 @@ class ActionContext:
             f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
         )
 
-    def took(self, step: Step, good: bool) -> None:
+    def took(self, step: Step, good: bool) -> set[str]:
+        """The words of the action that its error names, where it failed."""
         self.last_worked = good
         words = set(action_words(step.action))
-        if self.last_worked:
-            self.blamed -= words
-        else:
-            self.blamed |= words & set(words_of(step.observation))
+        named = set[str]() if good else words & set(words_of(step.observation))
+        self.blamed = self.blamed - words if good else self.blamed | named
+        return named
 
 
 def worked(step: Step) -> bool:
@@ -150,10 +150,13 @@ class StepOutcome(NamedTuple):
 
     @classmethod
     def of(cls, step: Step) -> StepOutcome:
-        if worked(step):
+        if step.ok:
             return cls(True, ())
-        shown = step.observation
-        return cls(False, errors_in(shown) or (failure_hashes(shown) if shown.strip() else ()))
+        shown, said_so = step.observation, step.ok is False or step.reward < 0
+        failures = errors_in(shown)
+        if not failures and not said_so:
+            return cls(True, ())
+        return cls(False, failures or (failure_hashes(shown) if shown.strip() else ()))
 
     @property
     def failure(self) -> str:
@@ -282,13 +285,10 @@ def outcomes_of(trajectory: Trajectory) -> list[tuple[ActionKey, int]]:
             continue
         level = (SOLVED if place in solved else WORKED) if good else FAILED
         judged = Judged.by(step.action, situation)
-        guilty = set(judged.words)
-        if not good:
-            guilty = guilty & set(words_of(step.observation)) or guilty
+        guilty = situation.took(step, good) or judged.words
         for counted in judged.keys:
             if counted.what != "word" or counted.which in guilty:
                 found[counted, level] = None
-        situation.took(step, good)
         if len(found) >= limits.ACTION_LESSONS_MAX:
             break
     return list(found)[: limits.ACTION_LESSONS_MAX]

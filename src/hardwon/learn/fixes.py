@@ -26,9 +26,10 @@ from hardwon.learn.odds import (
     Share,
     seed_confidence,
     shrink,
+    usual_share,
 )
-from hardwon.learn.support import Evidence
-from hardwon.learn.tallies import HELPED
+from hardwon.learn.support import Evidence, gather
+from hardwon.learn.tallies import HELPED, Tally
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import Cleaned, Fix
 
@@ -280,7 +281,7 @@ def performance_notes(
         others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
         if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
             continue
-        usual = (others_verified + 1) / (others + 2)
+        usual = usual_share(Share.plain(others, others_verified))
         better = beta.at_least(here.verified, here.attempts, usual)
         worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
         if min(better, worse) < beta.UNLIKELY_BELOW:
@@ -314,24 +315,32 @@ class Solution:
     vouched: int = 0
 
 
-def p_helped(support: Evidence) -> float:
-    """The share of the trajectories in which it helped, of those that tried it, with one of each
-    added.
+def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[RankedStrategy]:
+    """What was done after an error: what somebody vouches for first, then the likeliest to help, then
+    what was tried most, then the newest. What can be expected of any of it is what all of it came to. They may be many, so only
+    those that are wanted are put together.
     """
-    levels = support.levels
-    return (levels[HELPED] + 1) / (sum(levels) + 2)
+    tried: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        tried.setdefault(tally.item, []).append(tally)
+    shares = {item: Share.of(mine, today, good=HELPED) for item, mine in tried.items()}
+    whole = Share()
+    for share in shares.values():
+        whole.include(share)
+    usual = usual_share(whole)
 
+    def likeliest_first(item: str) -> tuple[bool, float, int, int, str]:
+        p, last_us = shrink(shares[item], usual, STRATEGY_STRENGTH), tried[item][0].last_us
+        if len(tried[item]) > 1:
+            last_us = max(tally.last_us for tally in tried[item])
+        return not shares[item].believed, -p, -shares[item].attempts, -last_us, item
 
-def helped_for_sure(support: Evidence) -> bool:
-    """Whether it mostly helped in what somebody vouches for."""
-    return support.vouched_at_least(lambda levels: levels[HELPED]) > support.vouched / 2
-
-
-def most_helpful_first(support: Evidence) -> tuple[bool, float, int, int, str]:
-    levels = support.levels  # adding up takes its time, and they may be many
-    tried = sum(levels)
-    p = (levels[HELPED] + 1) / (tried + 2)
-    return not helped_for_sure(support), -p, -tried, -support.last_us, support.item
+    ranked = []
+    for item in sorted(tried, key=likeliest_first)[:most]:
+        share = shares[item]
+        p = shrink(share, usual, STRATEGY_STRENGTH)
+        ranked += [RankedStrategy(each, share, p) for each in gather(tried[item]).values()]
+    return ranked
 
 
 # --- choosing ---

@@ -4,13 +4,13 @@ A share of successes is a Beta posterior whose prior is the next more general sh
 few attempts says what its parent says, one with many speaks for itself. Attempts count less as they
 age.
 
-    all fixes → issue type → with this fixer, moved by the model and by the subject
+    all fixes → issue type, moved by the fixer → with this fixer, moved by the model and the subject
               → this model, type and fixer → signature → with this fixer
     all tools → tool → tool and task
 
-A model, or a subject, cuts across issue types and fixers: neither contains the other. So it moves
-the estimate, in log-odds, by as much as its own share differs from what its mix of issue types and
-fixers lets expect. A model that only ever met hard issues is not blamed for them twice.
+A fixer, a model or a subject cuts across issue types: neither contains the other. So it moves the
+estimate, in log-odds, by as much as its own share differs from what its mix of issue types (and of
+fixers) lets expect. Who only ever met hard issues is not blamed for them twice.
 
 The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They
 are the round numbers around the best ones on replayed fix attempts, where
@@ -33,6 +33,7 @@ from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 
 ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
+TYPE_FIXER_STRENGTH: Final = 20.0  # where it is known how the fixer does at other issue types
 MODEL_STRENGTH: Final = 3.0
 MODEL_TYPE_STRENGTH: Final = 20.0
 SUBJECT_STRENGTH: Final = 2.5
@@ -160,22 +161,33 @@ class Share:
         return self.vouched_verified > self.vouched / 2
 
     @classmethod
-    def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
-        """All of the counts, or those of one item."""
+    def of(
+        cls,
+        counts: Iterable[HasLevels],
+        today: int,
+        item: str | None = None,
+        good: int = SUCCEEDED,
+    ) -> Share:
+        """All of the counts, or those of one item; from the level `good` on it went well."""
         by_author: dict[str, Share] = {}
         for counted in counts:
             if item is None or counted.item == item:
                 author = getattr(counted, "author", "")
-                share = by_author.setdefault(author, cls())
-                share.add(counted, today)
-                vouched, weight = getattr(counted, "vouched", 0), age_weight(counted.day, today)
-                share.vouched += vouched * weight
-                share.vouched_verified += weight * max(0, vouched - sum(counted.levels[:SUCCEEDED]))
+                if author not in by_author:
+                    by_author[author] = cls()
+                by_author[author].add(counted, today, good)
         return cls.fair(by_author)
+
+    @classmethod
+    def plain(cls, attempts: int, verified: int) -> Share:
+        """So many attempts, each at its full weight."""
+        return cls(attempts, verified, verified, float(attempts), float(verified))
 
     @classmethod
     def fair(cls, by_author: Mapping[str, Share]) -> Share:
         """What several say, each with a fair part."""
+        if len(by_author) == 1:
+            return next(iter(by_author.values()))
         votes = {author: Votes(each.weight, each.vouched) for author, each in by_author.items()}
         parts, share = fair_parts(votes), cls()
         for author, each in by_author.items():
@@ -184,13 +196,17 @@ class Share:
             share.include(each)
         return share
 
-    def add(self, counted: HasLevels, today: int) -> None:
-        failed, applied, verified = counted.levels[: SUCCEEDED + 1]
-        weight = age_weight(counted.day, today)
-        attempts = failed + applied + verified
-        self.include(
-            Share(attempts, applied + verified, verified, weight * attempts, weight * verified)
-        )
+    def add(self, counted: HasLevels, today: int, good: int = SUCCEEDED) -> None:
+        levels, weight = counted.levels[: SUCCEEDED + 1], age_weight(counted.day, today)
+        attempts, verified = sum(levels), sum(levels[good:])
+        self.attempts += attempts
+        self.applied += attempts - levels[0]
+        self.verified += verified
+        self.weight += weight * attempts
+        self.weight_verified += weight * verified
+        if vouched := getattr(counted, "vouched", 0):
+            self.vouched += weight * vouched
+            self.vouched_verified += weight * max(0, vouched - (attempts - verified))
 
     def include(self, other: Share) -> None:
         self.attempts += other.attempts
@@ -229,20 +245,26 @@ def shrink(share: Share, prior: float, strength: float) -> float:
     return (share.weight_verified + strength * prior) / (share.weight + strength)
 
 
+def usual_share(share: Share) -> float:
+    """Of what nothing more general is known."""
+    return shrink(share, FIRST_GUESS, ALL_STRENGTH)
+
+
 def _log_odds(p: float) -> float:
     p = min(max(p, _EDGE), 1 - _EDGE)
     return math.log(p / (1 - p))
 
 
-def _probability(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds))
+def _moved(p: float, log_odds: float) -> float:
+    """A probability, moved by so much."""
+    return 1 / (1 + math.exp(-_log_odds(p) - log_odds))
 
 
 class _Estimate:
     """A probability on its way from general to specific."""
 
     def __init__(self, share: Share) -> None:
-        self.p = shrink(share, FIRST_GUESS, ALL_STRENGTH)
+        self.p = usual_share(share)
         self.everything = self.share = share
         self.strength = ALL_STRENGTH
         self.basis = [Basis("all", share.attempts, share.verified)]
@@ -259,9 +281,12 @@ class _Estimate:
     def move(self, scope: str, share: Share, expected: float, strength: float) -> float:
         """By how the share differs, in log-odds, from what was to be expected of it; by how much."""
         moved = _log_odds(shrink(share, expected, strength)) - _log_odds(expected)
-        self.p = _probability(_log_odds(self.p) + moved)
-        self.basis.append(Basis(scope, share.attempts, share.verified))
+        self.shift(scope, share, moved)
         return moved
+
+    def shift(self, scope: str, share: Share, moved: float) -> None:
+        self.p = _moved(self.p, moved)
+        self.basis.append(Basis(scope, share.attempts, share.verified))
 
     def odds(self) -> Odds:
         share = self.share
@@ -287,6 +312,7 @@ class FixCounts:
     model: Shares | None = None
     subject: Shares | None = None
     signature: Shares | None = None
+    _by_fixer: dict[str, tuple[Share, float]] = field(default_factory=dict)
 
     @property
     def of_type(self) -> Shares:
@@ -302,20 +328,41 @@ class FixCounts:
         """The mean over some attempts of what their issue types and fixers let expect, each moved
         by so much.
         """
-        overall = shrink(self.everything.whole, FIRST_GUESS, ALL_STRENGTH)
         total = shares.whole.weight
         if not total:
-            return _probability(_log_odds(overall) + moved)
+            return _moved(self._of_type(""), moved)
         sum_ = 0.0
         for item, share in shares.items.items():
             issue_type, _, fixer = item.partition(BETWEEN_NAMES)
             known = self.types.get(issue_type, Shares())
-            of_fixer = known.item(fixer)
-            p = shrink(known.whole, overall, NAMED_STRENGTH)
+            p, of_fixer = self._of_type(issue_type), known.item(fixer)
             if of_fixer.attempts < known.whole.attempts:
-                p = shrink(of_fixer, p, NAMED_STRENGTH)
-            sum_ += share.weight * _probability(_log_odds(p) + moved)
+                p = shrink(of_fixer, _moved(p, self.by_fixer(fixer)[1]), TYPE_FIXER_STRENGTH)
+            sum_ += share.weight * _moved(p, moved)
         return sum_ / total
+
+    def _of_type(self, issue_type: str) -> float:
+        known = self.types.get(issue_type, Shares())
+        return shrink(known.whole, usual_share(self.everything.whole), NAMED_STRENGTH)
+
+    def by_fixer(self, fixer: str) -> tuple[Share, float]:
+        """What a fixer did, of the issue types that are looked at, and by how much, in log-odds, that
+        differs from what was to be expected of them; by nothing where it was at one of them only, or
+        nobody else was.
+        """
+        if fixer not in self._by_fixer:
+            whole, expected = Share(), 0.0
+            at = {name: known.item(fixer) for name, known in self.types.items()}
+            for name, share in at.items():
+                whole.include(share)
+                expected += share.weight * self._of_type(name)
+            everybody = sum(known.whole.attempts for known in self.types.values())
+            moved = 0.0
+            if sum(share.attempts > 0 for share in at.values()) > 1 and whole.attempts < everybody:
+                expected /= whole.weight
+                moved = _log_odds(shrink(whole, expected, NAMED_STRENGTH)) - _log_odds(expected)
+            self._by_fixer[fixer] = whole, moved
+        return self._by_fixer[fixer]
 
 
 def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
@@ -325,7 +372,7 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
     if counts.issue_type is not None:
         estimate.narrow("issue type", of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
-        estimate.narrow("fixer", of_type.item(fixer), NAMED_STRENGTH)
+        _narrow_by_fixer(estimate, counts, fixer)
     moved, of_model = 0.0, estimate.share
     if model is not None:
         of_model = model.whole
@@ -354,6 +401,14 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
                 estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
         estimate.share = of_fixer
     return estimate.odds()
+
+
+def _narrow_by_fixer(estimate: _Estimate, counts: FixCounts, fixer: str) -> None:
+    of_type, (everywhere, moved) = counts.of_type, counts.by_fixer(fixer)
+    if moved and of_type.item(fixer).attempts < of_type.whole.attempts:
+        estimate.shift("fixer at any issue type", everywhere, moved)
+    strength = TYPE_FIXER_STRENGTH if moved else NAMED_STRENGTH
+    estimate.narrow("fixer", of_type.item(fixer), strength)
 
 
 def tool_odds(

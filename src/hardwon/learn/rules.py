@@ -10,7 +10,7 @@ is Welch's interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
@@ -208,7 +208,7 @@ def weigh(
         speaks, denies = thresholds.good, thresholds.bad
         if kind != "works":
             speaks, denies = denies, speaks
-        vouched_for, vouched_against = map(support.vouched_at_least, (speaks, denies))
+        vouched_for, vouched_against = _vouched(support, speaks), _vouched(support, denies)
         if vouched_for >= limits.RULE_EPISODES_MIN:
             # what nobody vouches for does not outweigh what somebody does
             fair_against = min(fair_against, max(vouched_against, vouched_for - 1))
@@ -227,7 +227,7 @@ def weigh(
             state = "active"
         if retired_on.get(support.item, -1) >= support.last_us // limits.DAY_US:
             state = "retired"
-        share = (fair_for + 1) / (fair_for + fair_against + 2)
+        spoke = beta.Share.plain(fair_for + fair_against, fair_for)
         weighed.append(
             Weighed(
                 kind,
@@ -236,7 +236,7 @@ def weigh(
                 helpful,
                 harmful,
                 state,
-                share * support.weight(today),
+                beta.shrink(spoke, usual, beta.ALL_STRENGTH) * support.weight(today),
                 backers=frozenset(
                     tally.author for tally in support.tallies if speaks(tally.levels)
                 ),
@@ -244,6 +244,13 @@ def weigh(
             )
         )
     return sorted(weighed, key=lambda each: each.order)
+
+
+def _vouched(support: Evidence, speaks: Callable[[Sequence[int]], int]) -> int:
+    """Of the episodes that speak so, the least number that somebody vouches for."""
+    return sum(
+        max(0, tally.vouched - (tally.times - speaks(tally.levels))) for tally in support.tallies
+    )
 
 
 def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:

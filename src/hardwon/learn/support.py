@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -62,13 +62,6 @@ class Evidence:
     def vouched(self) -> int:
         claimed = sum(claim.vouched for claim in self.claims)
         return claimed + sum(tally.vouched for tally in self.tallies)
-
-    def vouched_at_least(self, count_good: Callable[[Sequence[int]], int]) -> int:
-        """Of the records that are good, by the levels, the least number that somebody vouches for."""
-        return sum(
-            max(0, tally.vouched - (tally.times - count_good(tally.levels)))
-            for tally in self.tallies
-        )
 
     @property
     def best(self) -> int:

@@ -360,6 +360,8 @@ def keys_of_trajectory(trajectory: Trajectory) -> Iterator[str]:
         yield from map("failure:{}".format, failures)
     tried = dict.fromkeys(attempt_key(step.action) for step in steps)
     yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
+    if trajectory.task.strip():
+        yield key_of_task(trajectory.task)
 
 
 def keys_of_cleaned(cleaned: Cleaned) -> Iterator[str]:
@@ -416,6 +418,11 @@ def given_key(name: str, value: object) -> str:
 def attempt_key(action: str) -> str:
     """Of records in which this very action was taken."""
     return f"action:{same_action(action)}"
+
+
+def key_of_task(task: str) -> str:
+    """Of trajectories at this very task."""
+    return f"task:{task_key(task)}"
 
 
 def session_key(session: str) -> str:

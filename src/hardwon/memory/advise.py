@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Final
@@ -22,10 +23,10 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, Strategy, helped_for_sure, most_helpful_first
-from hardwon.learn.odds import STRATEGY_STRENGTH
+from hardwon.learn.fixes import Solution, Strategy
+from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
 from hardwon.learn.support import by_turns
-from hardwon.learn.tallies import attempt_key, generate_issue_signature
+from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
@@ -33,6 +34,7 @@ from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
     Experience,
+    Fact,
     Fix,
     Issue,
     Step,
@@ -41,11 +43,12 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
+from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, failure_hash
+from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, likeness
 from hardwon.text.shell import reported_failure
-from hardwon.text.terms import query_terms
+from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import canonical, same_action, spelled_alike
 
 
@@ -77,7 +80,9 @@ class Adviser(Finder):
     # --- how likely it is ---
 
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        """Earlier attempts at the very same action, experiences that are worded like it, and facts
+        that name it.
+        """
         found = self._store.by_key(
             self._project,
             [attempt_key(action)],
@@ -86,9 +91,14 @@ class Adviser(Finder):
             in_turns=True,
         )
         worded = self._store.search(
-            self._project, query_terms(action), Filters(kind="experience"), _WORDED_ALIKE
+            self._project,
+            list(dict.fromkeys(index_text(action).partition("\n")[0].split())),
+            Filters(),
+            CANDIDATES,
+            whole=True,
         )
-        kept = {each.id: each.stored for each in (*found, *(each for each, _ in worded))}
+        found += [each for each, _ in worded if each.kind in ("experience", "fact")]
+        kept = {each.id: each.stored for each in found}
         return [
             each for record in readable(kept.values()) for each in attempts_in(record, action, task)
         ]
@@ -164,20 +174,22 @@ class Adviser(Finder):
         return list(reversed(lines.values()))[: limits.INSTEAD_MAX]
 
     def _worked_for(self, task: str) -> list[str]:
-        """What solved the task, or one that is worded much like it."""
+        """What solved the task; where nothing did, one that is worded much like it."""
+        same = self._store.by_key(
+            self._project,
+            [key_of_task(task)],
+            Filters(),
+            limits.ATTEMPTS_READ_MAX,
+            in_turns=True,
+        )
+        if lines := _solving_actions(same):
+            return lines
         asked = query_terms(task)
-        ranked = [
-            (each, found)
-            for each, found in self.find(task, CANDIDATES, Filters(kind="trajectory"))
+        return _solving_actions(
+            found
+            for each, found in self.find(task, CANDIDATES, Filters())
             if relevance(each.candidate, asked) >= RELEVANT_FROM
-        ]
-        lines = []
-        for hit in self.read_hits(ranked, marked=False):
-            if isinstance(hit.record, Trajectory) and hit.record.turned_out_well:
-                steps = hit.record.steps
-                places = solving_steps(hit.record) or {len(steps) - 1} if steps else set()
-                lines += [steps[max(places)].action] if places else []
-        return lines
+        )
 
     def solutions(
         self, error: str, limit: int, task: str | None = None, failed: str = ""
@@ -187,17 +199,18 @@ class Adviser(Finder):
         it, and what was tried in vain. `failed` is the action that it came from.
         """
         diagnosis, core = error_in(error) or failure_hash(error), error_core(error)
-        anywhere, in_vain = self._tried("pair", diagnosis, diagnosis, core, failed)
-        lists = [anywhere]
+        tried = {("pair", diagnosis): diagnosis}
         if task:
-            at_task = [
-                self._tried("pair.task", task_key(task, failure), failure, core, failed)[0]
-                for failure in (diagnosis, ANY_FAILURE)
-            ]
-            lists = [*at_task, anywhere]
+            at_task = {
+                ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
+            }
+            tried = at_task | tried
+        lists = self._tried(tried, core, failed, max(limit, limits.SOLUTIONS_READ_MAX))
         found: dict[str, Solution] = {}
+        in_vain = [each for each in lists[-1] if not each.helped]
         for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            found.setdefault(same_action(each.action), each)
+            if each.helped:
+                found.setdefault(same_action(each.action), each)
         if len(found) < limit:
             for each in self._like_solutions(error):
                 found.setdefault(same_action(each.action), each)
@@ -206,26 +219,29 @@ class Adviser(Finder):
         return list(found.values())[:limit]
 
     def _tried(
-        self, scope: str, key: str, diagnosis: str, core: str, failed: str
-    ) -> tuple[list[Solution], list[Solution]]:
-        """What helped: what somebody vouches for first, then the likeliest, which is what helped
-        most often, the more so against an error that is worded like this one, after an action like
-        the one that failed; and what was tried in vain.
+        self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
+    ) -> list[list[Solution]]:
+        """What was done under each key, which is of a diagnosis: what somebody vouches for first,
+        then the likeliest, which is what helped most often, the more so against an error that is
+        worded like this one, after an action like the one that failed.
         """
 
         def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
-            sure, each = found
+            believed, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(each.diagnosis, core) + as_done)
-            return not sure, -likely, -each.tried
+            likely = each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done)
+            return not believed, -likely, -each.tried
 
-        ranked = sorted(self._known.supports(scope, key).values(), key=most_helpful_first)
-        read = ranked[: limits.SOLUTIONS_READ_MAX]
-        worded = ((helped_for_sure(each), self._known.solution(each, diagnosis)) for each in read)
-        said = sorted(((sure, each) for sure, each in worded if each), key=likeliest_first)
-        return [each for _, each in said if each.helped], [
-            each for _, each in said if not each.helped
-        ]
+        ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
+        self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
+        lists = []
+        for tried, diagnosis in ranked:
+            worded = (
+                (each.share.believed, self._known.solution(each, diagnosis)) for each in tried
+            )
+            said = sorted(((known, each) for known, each in worded if each), key=likeliest_first)
+            lists.append([each for _, each in said])
+        return lists
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
@@ -243,13 +259,26 @@ class Adviser(Finder):
         return [solution for _, solution in ordered]
 
 
+def _solving_actions(found: Iterable[Found]) -> list[str]:
+    """Of trajectories that ended well, as many as are said, and one more: it may be the action that
+    is asked about.
+    """
+    actions: dict[str, None] = {}
+    for record in readable(each for each in found if each.kind == "trajectory" and each.good):
+        if isinstance(record, Trajectory) and record.steps:
+            actions[record.steps[max(solving_steps(record), default=-1)].action] = None
+        if len(actions) > limits.INSTEAD_MAX:
+            break
+    return list(actions)
+
+
 def _added(one: Solution, other: Solution) -> Solution:
     tried, helped = one.tried + other.tried, one.helped + other.helped
     return replace(
         one,
         tried=tried,
         helped=helped,
-        p_helped=(helped + 1) / (tried + 2),
+        p_helped=usual_share(Share.plain(tried, helped)),
         last_tried=max(one.last_tried, other.last_tried),
         evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence)))[
             : limits.EVIDENCE_SHOWN_MAX
@@ -273,6 +302,12 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
         shown = record.issue.error_output or record.issue.description
         if likeness(shown, error):
             yield _once(record, shown, " && ".join(record.fix_commands))
+    elif (
+        isinstance(record, Fact)
+        and record.fact_type == "solution"
+        and record.metadata.validation.failure_hash in failure_hashes(error)
+    ):
+        yield _once(record, error, record.content)
 
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
@@ -283,7 +318,7 @@ def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Soluti
         after=clean_action(after),
         tried=1,
         helped=1,
-        p_helped=2 / 3,
+        p_helped=usual_share(Share.plain(1, 1)),
         last_tried=from_us(record.at_us),
         evidence=(record.id,),
     )
@@ -299,7 +334,6 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
-_WORDED_ALIKE: Final = 10  # those that say the very same are found before any others
 _NOW_US: Final = 2**62  # later than any record
 
 
@@ -356,6 +390,13 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
     ):
         failure = record.metadata.validation.failure_hash or failure_hash(record.content)
         yield _attempt(record, record.content, record.turned_out_well, failure, record.content)
+    elif (
+        isinstance(record, Fact)
+        and record.fact_type in ("error", "solution")
+        and _names(record.content, action)
+    ):
+        failure = record.metadata.validation.failure_hash or failure_hash(record.content)
+        yield _attempt(record, action, record.fact_type == "solution", failure, record.content)
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
@@ -383,6 +424,13 @@ def source_of(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
     vouched = record.metadata.validation.status in VOUCHED_STATUSES
     return None if vouched else record.metadata.source.author
+
+
+def _names(sentence: str, action: str) -> bool:
+    """Whether a sentence has an action in it, word for word. A single word may be any word."""
+    named = spelled_alike(action)
+    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w)", spelled_alike(sentence))
+    return " " in named and found is not None
 
 
 def _same(one: str, other: str) -> bool:

@@ -30,10 +30,9 @@ from hardwon.learn.fixes import (
     TriedIn,
     choices,
     equally_likely,
-    most_helpful_first,
-    p_helped,
     pattern_name,
     performance_notes,
+    rank_solutions,
     rank_strategies,
     strategy_from,
     temporal_patterns,
@@ -79,7 +78,6 @@ from hardwon.learn.support import (
 )
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
-    HELPED,
     Tally,
     exact_key,
     generate_issue_signature,
@@ -201,6 +199,12 @@ class Knowledge:
             stored = self._store.get(self.project, record_id)
             self._records[record_id] = next(readable([stored]), None) if stored else None
         return self._records[record_id]
+
+    def read_ahead(self, ids: Iterable[str]) -> None:
+        """Records that are about to be asked for, in one go."""
+        wanted = [each for each in dict.fromkeys(ids) if each not in self._records]
+        for stored in self._store.get_many(self.project, wanted) if wanted else ():
+            self._records[stored.id] = next(readable([stored]), None)
 
     # --- how likely ---
 
@@ -824,16 +828,27 @@ class Knowledge:
     def solutions(self, limit: int) -> list[Solution]:
         """What was done after the errors that came up most."""
         hashes = self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
-        supports = (
+        found = [
             (each, diagnosis)
             for diagnosis in hashes
-            for each in self.supports("pair", diagnosis).values()
+            for each in self.tried("pair", diagnosis, limit)
+        ]
+        found.sort(
+            key=lambda pair: (
+                not pair[0].share.believed,
+                -pair[0].p_success,
+                -pair[0].share.attempts,
+            )
         )
-        ranked = sorted(supports, key=lambda pair: most_helpful_first(pair[0]))
-        return list(islice(filter(None, (self.solution(*pair) for pair in ranked)), limit))
+        return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
-    def solution(self, support: Evidence, diagnosis: str = ANY_FAILURE) -> Solution | None:
+    def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
+        """What was done after an error, the likeliest to help first."""
+        return rank_solutions(self._all(scope, key), self.today, most)
+
+    def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""
+        support = ranked.support
         said = self._first(support.sample_ids, partial(_words_of_pair, diagnosis, support.item))
         if not said:
             return None
@@ -842,9 +857,9 @@ class Knowledge:
             failure_hash=said[1],
             action=said[2],
             after=said[3],
-            tried=support.records,
-            helped=support.levels[HELPED],
-            p_helped=p_helped(support),
+            tried=ranked.share.attempts,
+            helped=ranked.share.verified,
+            p_helped=ranked.p_success,
             last_tried=from_us(support.last_us),
             evidence=tuple(support.newest_ids),
             vouched=support.vouched,

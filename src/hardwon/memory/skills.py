@@ -208,11 +208,10 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
         "Use when you fix such an issue.",
         fixed,
     )
-    general = "What works and what to avoid"
-    use = "Use before you plan work there."
-    yield "rules", general, use, _rules(project, None)
+    general, shared = "What works and what to avoid", _rules(project, None)
+    yield "rules", general, "Use before you plan work there.", shared
     for task in project.store.most_counted(project.name, "score", limits.SKILL_TASKS_MAX):
-        rules = [each for each in _rules(project, task) if each not in _rules(project, None)]
+        rules = [each for each in _rules(project, task) if each not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
 
 

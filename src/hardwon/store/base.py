@@ -776,9 +776,16 @@ class Store(TallyReader):
 
     @abstractmethod
     def search(
-        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        terms: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        whole: bool = False,
     ) -> list[tuple[Found, float]]:
-        """Records that contain any of the terms, with a text score (higher is better), best first.
+        """Records that contain any of the terms, with a text score (higher is better), best first;
+        `whole`: only those that contain both of the rarest two, which is soon known.
         Archived records are left out unless the filters ask for them. No terms, no hits.
         """
 

@@ -43,10 +43,10 @@ _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {T
 
 
 def _most_counted_items(scope: str) -> str:
-    """Of a key, as many as parameter 4 says."""
+    """Of a key, as many as parameter 4 says, the newest of those that were counted as often."""
     return (
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
-        f"ORDER BY sum{_times_of(scope)} DESC, item LIMIT ?4)"
+        f"ORDER BY sum{_times_of(scope)} DESC, max(last_us) DESC, item LIMIT ?4)"
     )
 
 
@@ -151,17 +151,23 @@ class TallyReader(Query):
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         """The tallies under a key of the items that were counted most, all of an item or none."""
+        # there are seldom so many that some have to be chosen, which takes as long again
+        found = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
+        if len(found) < items_max:
+            return found
         return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
 
     def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
         """The tallies of one item under a key."""
         return self._tallies(project, scope, key, "item = ?4", item)
 
-    def _tallies(self, project: str, scope: str, key: str, chosen: str, value: Any) -> list[Tally]:
+    def _tallies(
+        self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
+    ) -> list[Tally]:
         figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_levels_of(scope)])
         found = self._select(
             f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author",
+            f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author{end}",
             (project, scope, key, value),
         )
         fields = len(Tally._fields) - 1  # before its levels

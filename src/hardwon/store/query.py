@@ -13,7 +13,7 @@ import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from itertools import islice
@@ -429,6 +429,11 @@ class Among(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
+def rarest(having: Mapping[str, int]) -> tuple[str, ...]:
+    """The terms that the fewest records have: what has them nearly always has the others too."""
+    return tuple(sorted(having, key=lambda term: (having[term], term))[: limits.RAREST_TERMS])
+
+
 def from_everybody(
     best: Callable[[Among], list[Scored]], sources: int, vouched: bool, limit: int
 ) -> list[Scored]:
@@ -516,6 +521,12 @@ class Reader(ABC):
                 )
             return stored
         return None
+
+    def get_many(self, project: str, record_ids: Sequence[str]) -> list[Stored]:
+        """Those of the records that there are, in any order."""
+        within = self.dialect.within("r.id", "?2")
+        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND {within}"
+        return self._stored(sql, (project, self.dialect.listed(record_ids)))
 
     def page(
         self,
@@ -682,6 +693,8 @@ class Query(Reader):
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
+        # who reads the records does not rank them by votes and sessions
+        columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
         newest = "ORDER BY r.at_us DESC, r.id DESC"
         vouched = f"r.status IN {_IN_EFFECT}"
         of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
@@ -691,7 +704,7 @@ class Query(Reader):
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
-            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT seq FROM record_key "
+            f"SELECT {columns} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} "
             f"ORDER BY {turn if in_turns else ''}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"

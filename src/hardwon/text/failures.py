@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -46,7 +47,12 @@ def error_core(error_text: str) -> str:
     unsupported operand type(s) for +: <q> and <q>`. It is what `failure_hash` hashes, in a form
     that a person can read. "" for a blank text.
     """
-    return _normalize(_words_in(error_text))
+    return _core_in(_window(error_text))
+
+
+@lru_cache(maxsize=512)  # the same few are compared again and again
+def _core_in(window: str) -> str:
+    return _normalize(_words_of_failure(_unwrap(window))) if window else ""
 
 
 def failure_hash(error_text: str) -> str:
@@ -96,6 +102,7 @@ def shows_error(observation: str) -> bool:
 # ---- the window
 
 
+@lru_cache(maxsize=4)  # a text is asked several things, one after the other
 def _window(text: str) -> str:
     """What is looked at: plain lines, each after a line end, so that a pattern can begin with one;
     "" for a blank text.

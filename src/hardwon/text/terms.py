@@ -185,19 +185,16 @@ def _terms_of_text(text: str, language: str | None = None) -> Terms:
     text = _plain(text[: limits.INDEXED_CHARS_MAX])
     words = text.split()
     language = language or language_of(text.lower().split())
-    # words of longer texts are not cached: one of them may be as long as the text
-    if len(text) <= _CACHED_CHARS_MAX:
-        remembered = _remembered(language)
-        found = [remembered[word] for word in words]
-    else:
-        found = [_terms(word, language) for word in words]
+    remembered = _remembered(language)
+    # one word may be as long as the text
+    found = [
+        remembered[word] if len(word) <= limits.WORD_CHARS_MAX else _terms(word, language)
+        for word in words
+    ]
     return Terms(
         " ".join([each.terms for each in found if each.terms]),
         " ".join([each.forms for each in found if each.forms]),
     )
-
-
-_CACHED_CHARS_MAX: Final = 2_000
 
 
 @cache

@@ -77,6 +77,7 @@ from hardwon.store.query import (
     is_packed,
     is_whole,
     original_of,
+    rarest,
     search_condition_of,
 )
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of, np
@@ -623,7 +624,13 @@ class PostgresStore(Store):
     # --- reading ---
 
     def search(
-        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        terms: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        whole: bool = False,
     ) -> list[tuple[Found, float]]:
         wanted = tuple(dict.fromkeys(terms))
         if not wanted:
@@ -632,8 +639,9 @@ class PostgresStore(Store):
             known = _known(session, wanted)
             # all of them, if need be
             having, texts = known.frequencies.having, known.frequencies.texts
-            for chosen in dict.fromkeys((bm25.rare_enough(having, texts), wanted)):
-                search = _Search(session, project, chosen, known, filters, limit)
+            few = rarest(having) if whole else bm25.rare_enough(having, texts)
+            for chosen in dict.fromkeys((few, few if whole else wanted)):
+                search = _Search(session, project, chosen, known, filters, limit, whole=whole)
                 if found := from_everybody(search.best, known.sources, known.vouched, limit):
                     return found
         return []
@@ -848,6 +856,8 @@ class _Search:
         known: _Known,
         filters: Filters,
         limit: int,
+        *,
+        whole: bool,
     ) -> None:
         self._session = session
         self._project = project
@@ -855,6 +865,7 @@ class _Search:
         self._known = known
         self._filters = filters
         self._limit = limit
+        self._whole = whole
         # records, and how many were looked at
         self._answers: dict[Among, tuple[list[Found], int]] = {}
         self._scores: dict[int, float] = {}
@@ -903,7 +914,10 @@ class _Search:
             for term in searched
             for times, sign in enumerate(TIMES, 1)
         ]
-        texts = bound.add([query for _, query, _ in queries])
+        # which have all of them, however often
+        every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self._terms]
+        all_of_them = "".join(f" & ({each})" for each in every) if self._whole else ""
+        texts = bound.add([query + all_of_them for _, query, _ in queries])
         times = bound.add([times for _, _, times in queries])
         gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length

@@ -44,6 +44,7 @@ from hardwon.store.query import (
     found_columns,
     found_of,
     from_everybody,
+    rarest,
     rolled_back_authors,
     search_condition_of,
 )
@@ -272,10 +273,12 @@ def _best_matching(
     filters: Filters,
     limit: int,
     among: Among,
+    *,
+    whole: bool = False,
 ) -> list[Scored]:
-    """The best of a project that match, and pass the filters."""
+    """The best of a project that match, and pass the filters; `whole`: that have all terms."""
     where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
-    match = "(" + " OR ".join([f'"{term}"' for term in terms]) + ")"
+    match = "(" + (" AND " if whole else " OR ").join([f'"{term}"' for term in terms]) + ")"
     if among.vouched:
         match += f' AND "{VOUCHED}"'
     if among.without:
@@ -511,17 +514,27 @@ class SqliteStore(Store):
     # --- reading ---
 
     def search(
-        self, project: str, terms: Sequence[str], filters: Filters, limit: int
+        self,
+        project: str,
+        terms: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        whole: bool = False,
     ) -> list[tuple[Found, float]]:
         with self._connected() as session:
             counted, having = self._count_words(session, project, terms)
             if not having:
                 return []
+            asked = session, project, counted
+            if whole:
+                best = partial(_best_matching, *asked, rarest(having), filters, limit, whole=True)
+                return from_everybody(best, counted.sources, counted.vouched, limit)
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
-                best = partial(_best_matching, session, project, counted, chosen, filters, limit)
+                best = partial(_best_matching, *asked, chosen, filters, limit)
                 if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []

@@ -165,6 +165,8 @@ def words_of(name: str, found: Any) -> str:
         return found.text or f"{NOTHING_KNOWN} ({found.empty_reason})"
     if name == "advise":
         return advice_text(found)
+    if name == "credit":
+        return f"Credited: {', '.join(found) or 'nothing, for no record has one of these ids'}."
     operation = OPERATIONS[name]
     if isinstance(found, Record) and not operation.reads:
         names = ", ".join(found.redacted or ())
@@ -399,11 +401,6 @@ USUAL: Final[Mapping[str, Tool]] = {
                 "Say whether it helped",
                 "Whether what before or search gave you helped or misled you. What helps is found "
                 "first next time.",
-            ),
-            _short(
-                "reflect",
-                "What it all adds up to",
-                "Totals by outcome and tool, where failures gather, what goes well, the newest.",
             ),
             _short(
                 "verify",
