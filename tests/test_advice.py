@@ -232,3 +232,18 @@ def test_kinds_of_actions_and_like_failures() -> None:
     assert likeness(refused.format("a.example", 80), refused.format("b.example", 8080)) > 0.9
     assert likeness("cat: a: No such file or directory", "rm: b: No such file or directory") == 0
     assert likeness("", "anything at all") == 0
+
+
+def test_a_command_that_failed_is_answered_with_the_run_that_worked_later(memory: Memory) -> None:
+    error = "error: STAGING_HOST is not set\nmake: *** [Makefile:2: deploy] Error 2"
+    for _ in range(2):
+        run(memory, "make deploy", "make deploy", error, ok=False)
+    run(memory, "make docs", "make docs", "ok", ok=True)
+    assert memory.solutions(error) == [], "another target is no way out of it"
+    assert memory.advise("make deploy").worked_instead == ()
+    run(memory, "env STAGING_HOST=eu make deploy", "env STAGING_HOST=eu make deploy", ok=True)
+    (found,) = memory.solutions(error)
+    assert (found.action, found.after) == ("env STAGING_HOST=eu make deploy", "make deploy")
+    advice = memory.advise("make deploy")
+    assert advice.worked_instead == ("env STAGING_HOST=eu make deploy",)
+    assert "“env STAGING_HOST=eu make deploy” (helped 1 of 1)" in advice.message

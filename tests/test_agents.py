@@ -28,7 +28,7 @@ from hardwon import Memory, limits
 from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
-from hardwon.capture.sessions import Session, arranged, close_abandoned, left_failing
+from hardwon.capture.sessions import AgentSession, arranged, close_abandoned, left_failing
 from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon_cli import hook
@@ -460,7 +460,7 @@ def test_a_broken_session_file_begins_anew(shop: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_bytes(b"{half of")
     assert "failed here before" in say("before", command="make x")
-    assert isinstance(Session({}).kept, dict)
+    assert isinstance(AgentSession({}).kept, dict)
     assert shop.exists()
 
 

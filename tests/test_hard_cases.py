@@ -71,9 +71,9 @@ def test_a_connection_that_was_interrupted_in_a_transaction_gives_up_its_lock(
     memory: Memory, tmp_path: Path
 ) -> None:
     pool = memory._project.store._pool  # type: ignore[attr-defined]
-    connection = pool.borrow()
-    connection.execute("BEGIN IMMEDIATE")
-    pool.give_back(connection)
+    session = pool.borrow()
+    session.connection.execute("BEGIN IMMEDIATE")
+    pool.give_back(session)
     assert memory.record_fact("still writable", "observation").id
     with Memory(tmp_path / "brain") as other:
         assert other.record_fact("from elsewhere too", "observation").id
@@ -264,7 +264,7 @@ def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(
     memory.forget(memory.add(note()))
     assert memory.doctor().ok
     with memory._project.store.write(memory.project) as writer:
-        writer._connection.execute(harm)  # type: ignore[attr-defined]
+        writer.session.connection.execute(harm)
     assert not memory.doctor().ok
 
 

@@ -22,7 +22,7 @@ from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, written
-from hardwon.capture.sessions import TAG, Session, close_abandoned, open_session
+from hardwon.capture.sessions import TAG, AgentSession, close_abandoned, open_session
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, current_folder, memory_exists
@@ -125,7 +125,7 @@ def _id_of(event: HookEvent) -> str:
 
 
 def _answered(
-    event: HookEvent, command: Command | None, memory: Memory, session: Session, manner: Manner
+    event: HookEvent, command: Command | None, memory: Memory, session: AgentSession, manner: Manner
 ) -> Reply | None:
     match event.event:
         case "start":
@@ -150,7 +150,7 @@ def _answered(
     return None
 
 
-def _said(session: Session, lines: Iterable[Line]) -> Reply | None:
+def _said(session: AgentSession, lines: Iterable[Line]) -> Reply | None:
     new = session.unsaid(lines)
     return Reply(_fenced(new)) if new else None
 
@@ -168,7 +168,7 @@ def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
 # --- when work starts ---
 
 
-def _at_start(memory: Memory, session: Session, manner: Manner) -> list[Line]:
+def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Line]:
     """Nothing tells yet what it will be about, but the branch may, the tests that fail, and what
     the last session left.
     """
@@ -198,7 +198,9 @@ def _left_undone(memory: Memory) -> list[Line]:
     return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
 
 
-def _at_prompt(event: HookEvent, memory: Memory, session: Session, manner: Manner) -> list[Line]:
+def _at_prompt(
+    event: HookEvent, memory: Memory, session: AgentSession, manner: Manner
+) -> list[Line]:
     """With what the start would have said, where nobody told of one: the hook that starts the
     background process does not wait for it.
     """
@@ -221,7 +223,7 @@ def _relative(file: str) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def _before_edit(file: str, memory: Memory, session: Session, manner: Manner) -> Reply | None:
+def _before_edit(file: str, memory: Memory, session: AgentSession, manner: Manner) -> Reply | None:
     name = _relative(file)
     tokens = min(manner.budget_tokens, limits.AGENT_ASIDE_TOKENS)
     lines = _context(memory, f"edit {name}", tokens)
@@ -274,7 +276,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 
 
 def _before_command(
-    command: Command, memory: Memory, session: Session, manner: Manner
+    command: Command, memory: Memory, session: AgentSession, manner: Manner
 ) -> Reply | None:
     """A word where it failed here before, with what made that go away."""
     advice = memory.advise(command.line)
@@ -326,7 +328,7 @@ def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | Non
 
 
 def _after_command(
-    event: HookEvent, command: Command, memory: Memory, session: Session
+    event: HookEvent, command: Command, memory: Memory, session: AgentSession
 ) -> Reply | None:
     """Keeps how it went; of a failure, says what made it go away before."""
     ended = ended_of(event, command)

@@ -38,7 +38,7 @@ TAG: Final = "session"
 Item = dict[str, Any]
 
 
-class Session:
+class AgentSession:
     """One session, of one agent or subagent, with one memory."""
 
     def __init__(self, kept: dict[str, Any]) -> None:
@@ -216,7 +216,7 @@ def arranged(items: Sequence[Item]) -> list[Item]:
 @contextmanager
 def open_session(
     location: str, project: str, session: str, subagent: str, author: str
-) -> Iterator[Session]:
+) -> Iterator[AgentSession]:
     """What is known of the session, and kept when the block ends. Another hook of the same session
     waits.
     """
@@ -225,7 +225,7 @@ def open_session(
     files.make_folder(path.parent)
     with _locked(path) as (file, kept):
         kept.update(location=location, project=project, session=session, author=author)
-        found = Session(kept)
+        found = AgentSession(kept)
         try:
             yield found
         finally:
@@ -251,7 +251,7 @@ def close_abandoned(memory: Memory) -> None:
                     memory.project,
                 )
                 if ours:
-                    Session(kept).close(memory, ended=True)
+                    AgentSession(kept).close(memory, ended=True)
                 if ours or idle_s > limits.AGENT_SESSION_KEPT_S:
                     path.unlink(missing_ok=True)
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Final, TypeGuard
 
 from hardwon import limits
-from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on
+from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
 from hardwon.learn.actions import (
     ANY_FAILURE,
     ActionContext,
@@ -46,7 +46,7 @@ from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash, failure_hashes
-from hardwon.text.likeness import alike_actions, alike_cores, likeness
+from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import canonical, same_action, spelled_alike
@@ -73,8 +73,11 @@ class Adviser(Finder):
             *_attempts_so_far(steps, action),
         ]
         chances = self._chances(action, task, issue, steps, fixer, attempts)
-        failed = steps[-1].action if steps else ""
-        instead = self._worked_instead(action, task, error, issue, failed)
+        failed, diagnosis = steps[-1].action if steps else "", ""
+        if not error and (failures := standing_failures(attempts)):
+            # as it failed before, so it will again
+            failed, error, diagnosis = action, failures[-1].said, failures[-1].failure
+        instead = self._worked_instead(action, task, error, issue, failed, diagnosis)
         return advice_on(attempts, chances, instead)
 
     # --- how likely it is ---
@@ -141,7 +144,13 @@ class Adviser(Finder):
     # --- what to do instead ---
 
     def _worked_instead(
-        self, action: str, task: str | None, error: str | None, issue: Issue | None, failed: str
+        self,
+        action: str,
+        task: str | None,
+        error: str | None,
+        issue: Issue | None,
+        failed: str,
+        diagnosis: str,
     ) -> list[Instead]:
         """What made the error go away, what fixed the issue, what worked for the task; not the
         action itself.
@@ -149,7 +158,7 @@ class Adviser(Finder):
         found: list[Instead] = []
         if error and error.strip():
             # one of them may be the action itself
-            known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed)
+            known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed, diagnosis)
             found += [
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
             ]
@@ -164,7 +173,7 @@ class Adviser(Finder):
                 )
                 for each in by_turns(best, _only_source)
             ]
-        if task and not error:
+        if task and (diagnosis or not error):
             found += map(Instead, self._worked_for(task))
         lines = {
             line: each._replace(action=line)
@@ -192,13 +201,19 @@ class Adviser(Finder):
         )
 
     def solutions(
-        self, error: str, limit: int, task: str | None = None, failed: str = ""
+        self,
+        error: str,
+        limit: int,
+        task: str | None = None,
+        failed: str = "",
+        diagnosis: str = "",
     ) -> list[Solution]:
         """What made an error go away, by turns of where that was, the best of each first: at the
         same task, after other errors at the same task, anywhere; then of errors that are much like
-        it, and what was tried in vain. `failed` is the action that it came from.
+        it, and what was tried in vain. `failed` is the action that it came from, `diagnosis` its
+        failure hash where that is known.
         """
-        diagnosis, core = error_in(error) or failure_hash(error), error_core(error)
+        diagnosis, core = diagnosis or error_in(error) or failure_hash(error), error_core(error)
         tried = {("pair", diagnosis): diagnosis}
         if task:
             at_task = {
@@ -212,7 +227,7 @@ class Adviser(Finder):
             if each.helped:
                 found.setdefault(same_action(each.action), each)
         if len(found) < limit:
-            for each in self._like_solutions(error):
+            for each in (*self._run_otherwise(diagnosis), *self._like_solutions(error)):
                 found.setdefault(same_action(each.action), each)
         for each in in_vain:
             found.setdefault(same_action(each.action), each)
@@ -242,6 +257,33 @@ class Adviser(Finder):
             said = sorted(((known, each) for known, each in worded if each), key=likeliest_first)
             lists.append([each for _, each in said])
         return lists
+
+    def _run_otherwise(self, diagnosis: str) -> list[Solution]:
+        """What was run after a command that failed so, is much like it, and worked: each run is a
+        record of its own, so no record tells of both.
+        """
+        known = self._store.by_key(
+            self._project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), _RUNS_READ
+        )
+        failed: dict[str, Trajectory] = {}
+        for record in readable(each.stored for each in known):
+            if _is_run(record) and not worked(record.steps[0]):
+                failed.setdefault(same_action(record.steps[0].action), record)
+        found: dict[str, Solution] = {}
+        for record in failed.values():
+            action, since = record.steps[0].action, from_us(record.at_us)
+            later = self.find(action, CANDIDATES, Filters(kind="trajectory", since=since))
+            for hit in self.read_hits(later, marked=False):
+                run = hit.record
+                if (
+                    _is_run(run)
+                    and worked(run.steps[0])
+                    and holds_most(run.steps[0].action, action)
+                ):
+                    once = _once(run, record.steps[0].observation, run.steps[0].action, action)
+                    key = same_action(run.steps[0].action)
+                    found[key] = _added(found[key], once) if key in found else once
+        return sorted(found.values(), key=lambda each: (-each.p_helped, -each.tried))
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
@@ -283,6 +325,15 @@ def _added(one: Solution, other: Solution) -> Solution:
         evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence)))[
             : limits.EVIDENCE_SHOWN_MAX
         ],
+    )
+
+
+def _is_run(record: AnyRecord) -> TypeGuard[Trajectory]:
+    """A command that was run by itself. Tests that pass later say nothing of how."""
+    return (
+        isinstance(record, Trajectory)
+        and len(record.steps) == 1
+        and record.metadata.source.type != "test_result"
     )
 
 
@@ -334,6 +385,7 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
+_RUNS_READ: Final = 8  # that failed in the same way, the newest
 _NOW_US: Final = 2**62  # later than any record
 
 

@@ -27,6 +27,7 @@ _VARIABLE: Final = re.compile(
     r"|\u201c[^\u201d\n]{0,200}\u201d|<[^>\n]{0,200}>|\S*[/\\\d]\S*"
 )
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_MOST: Final = 0.6
 _NAME: Final = re.compile(r"\w+")
 _PROGRAM: Final = re.compile(r"\s*([\w.+/-]{1,64}):")
 
@@ -57,6 +58,14 @@ def alike_actions(one: str, other: str) -> float:
     """The share of the names, words and numbers of both that they have in common."""
     a, b = (set(_NAME.findall(text[: limits.ACTION_CHARS_MAX])) for text in (one, other))
     return _shared(a, b)
+
+
+def holds_most(one: str, other: str) -> bool:
+    """Whether one action is another with something more or something else: it holds most of its
+    names, and is not the same.
+    """
+    a, b = (set(_NAME.findall(text[: limits.ACTION_CHARS_MAX])) for text in (one, other))
+    return len(b) > 1 and a != b and len(a & b) >= _MOST * len(b)
 
 
 def alike_cores(one: str, other: str) -> float:

@@ -5,7 +5,7 @@ tree (`sync`).
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -135,12 +135,10 @@ def _write_new(path: Path, text: str) -> None:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
         fail(f"{path} exists already: choose another name, or remove it first")
-    try:
-        with file:
-            file.write(text)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    with file, ExitStack() as on_failure:
+        on_failure.callback(path.unlink, missing_ok=True)
+        file.write(text)
+        on_failure.pop_all()
 
 
 def _text_of(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> str:
