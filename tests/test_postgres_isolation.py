@@ -548,6 +548,7 @@ OF_NO_PROJECT = (
 
 WRITER_READS: dict[str, WriterCase] = {
     "get": lambda writer, project, ids: writer.get(project, ids["fact"]),
+    "get_many": lambda writer, project, ids: writer.get_many(project, [ids["fact"]]),
     "page": lambda writer, project, _: writer.page(project, EVERYTHING, None, 9),
     "events_of": lambda writer, project, ids: writer.events_of(project, ids["fact"]),
     "event": lambda writer, project, ids: writer.event(project, ids["event"]),

@@ -46,9 +46,9 @@ ANSWER: Final = "The shop is deployed to the cluster with make deploy after the 
 PLACES: Final = 5
 
 # Of each measure, what so many authors may win at most, or must leave at least. One author decides
-# nothing. A token is an author, so two are two colleagues who agree: they make a rule, have a
-# strategy of their own listed first, and block or unblock an action until somebody else succeeds
-# or fails at it again. Statuses, and what rests on them, they do not touch.
+# nothing. A token is an author, so two are two colleagues who agree: they make a rule, and advice
+# where nobody vouches for anything. Statuses, and what rests on them, they do not touch: what works
+# is never unlikely, what failed stays blocked, and the strategy that helped stays the first.
 BOUNDS: Final[Mapping[str, tuple[str, tuple[float, float, float]]]] = {
     "hits": ("at most, of 5 places in recall", (1, 2, 5)),
     "answer": ("at least: the verified answer is among five facts that are found", (1, 1, 0)),
@@ -56,9 +56,9 @@ BOUNDS: Final[Mapping[str, tuple[str, tuple[float, float, float]]]] = {
     "rules": ("at most, active rules of theirs at the task", (0, 1, 1)),
     "kept": ("at least: the rule that somebody vouched for is active", (1, 1, 1)),
     "cards": ("at most, of the first 2 mistake cards", (1, 1, 2)),
-    "works": ("at least, p_success of what works for everybody", (0.7, 0, 0)),
-    "unblocked": ("at most: what failed nine times, verified, is not blocked", (0, 1, 1)),
-    "strategies": ("at most: their fix is the first strategy", (0, 1, 1)),
+    "works": ("at least, p_success of what works for everybody", (0.7, 0.5, 0.5)),
+    "unblocked": ("at most: what failed nine times, verified, is not blocked", (0, 0, 0)),
+    "strategies": ("at most: their fix is the first strategy", (0, 0, 0)),
     "statuses": (
         "at most, records whose status is another, or theirs that are believed",
         (0, 0, 0),

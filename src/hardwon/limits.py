@@ -401,8 +401,9 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
-# Earlier attempts at an action that are read before it is judged, the newest. How often it worked is
-# counted; they tell how it failed.
+# Earlier attempts at an action that are read before it is judged, each author's newest first;
+# half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
+# it failed.
 ATTEMPTS_READ_MAX: Final = 20
 
 # Earlier fixes that are looked at for each sort of similarity, the newest; successes among them

@@ -103,19 +103,16 @@ class Advice(Tabular):
 
 def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     """The attempts that failed in the same way, in whichever way most did, since the last one that
-    worked.
+    worked. What somebody vouches for is undone by a success that somebody vouches for, or by one of
+    the current attempt, and by no number of others.
     """
     since: dict[str, list[PastAttempt]] = {}
-    worked_for = set[str | None]()
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
-            worked_for.add(attempt.source)
-            # what somebody vouches for is not undone by the word of one whom nobody does
-            believed = None in worked_for or len(worked_for) > 1
             since = {
                 failure: vouched
                 for failure, same in since.items()
-                if (vouched := [each for each in same if each.source is None and not believed])
+                if attempt.source and (vouched := [each for each in same if each.source is None])
             }
         elif attempt.failure:  # failures of which nobody knows how are not known to be the same
             since.setdefault(attempt.failure, []).append(attempt)
@@ -124,8 +121,10 @@ def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
 
 def standing_failures(attempts: Sequence[PastAttempt]) -> list[PastAttempt]:
     """The identical failures that stand against an action. No single source that is not vouched for
-    speaks against what works for others.
+    speaks against what works for others, and no number of them against what somebody vouches for.
     """
+    if any(each.worked and each.source is None for each in attempts):
+        return identical_failures(each for each in attempts if each.worked or each.source is None)
     failures = identical_failures(attempts)
     sources = {failure.source for failure in failures}
     alone = len(sources) == 1 and None not in sources
@@ -143,8 +142,11 @@ def advice_on(
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
     standing = standing_failures(here)
+    vouched = [attempt.worked for attempt in here if attempt.id and attempt.source is None]
+    if not standing and any(vouched) and 2 * sum(vouched) >= len(vouched):
+        p_success = max(p_success, _EVEN)
     if len(standing) >= IDENTICAL_FAILURES_MAX:
-        verdict = "blocked"
+        verdict, failures = "blocked", standing
         # As likely as after so many failures in a row, whatever became of it before: the number and
         # the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))

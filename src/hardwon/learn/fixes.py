@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple
 from hardwon import limits
 from hardwon.learn import odds as beta
 from hardwon.learn.odds import (
+    FIRST_GUESS,
     STRATEGY_STRENGTH,
     HasLevels,
     Odds,
@@ -72,23 +73,35 @@ class RankedStrategy:
 def rank_strategies(
     supports: Iterable[Evidence], usual_p: float, today: int
 ) -> list[RankedStrategy]:
-    """The likeliest to succeed first, then the newest. `usual_p` is what can be expected without
-    knowing the strategy.
+    """What somebody vouches for first, then the likeliest to succeed, then the newest. `usual_p` is
+    what can be expected without knowing the strategy.
     """
     ranked = []
     for support in supports:
         share = Share.of(support.tallies, today)
-        ranked.append(RankedStrategy(support, share, shrink(share, usual_p, STRATEGY_STRENGTH)))
-    return sorted(
-        ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item)
-    )
+        ranked.append(RankedStrategy(support, share, _p_success(share, usual_p)))
+
+    def order(each: RankedStrategy) -> tuple[bool, float, int, str]:
+        support = each.support
+        return not each.share.believed, -each.p_success, -support.last_us, support.item
+
+    return sorted(ranked, key=order)
+
+
+def _p_success(share: Share, usual_p: float) -> float:
+    """What nobody vouches for does not outweigh what somebody does: that has an even chance at
+    least.
+    """
+    p = shrink(share, usual_p, STRATEGY_STRENGTH)
+    return max(p, FIRST_GUESS) if share.believed else p
 
 
 def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
-    """Strategies by how likely they are to succeed, those that are equally likely together."""
+    """Strategies as `rank_strategies` has them, those that are equally likely together."""
 
-    def unlikely(strategy: str) -> float:
-        return -shrink(shares[strategy], usual_p, STRATEGY_STRENGTH)
+    def unlikely(strategy: str) -> tuple[bool, float]:
+        share = shares[strategy]
+        return not share.believed, -_p_success(share, usual_p)
 
     return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
 
@@ -303,9 +316,9 @@ class Solution:
 
 
 def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[RankedStrategy]:
-    """What was done after an error, the likeliest to help first, then what was tried most, then the
-    newest. What can be expected of any of it is what all of it came to. They may be many, so only
-    those that are wanted are put together.
+    """What was done after an error: what somebody vouches for first, then the likeliest to help, then
+    what was tried most, then the newest. What can be expected of any of it is what all of it came
+    to. They may be many, so only those that are wanted are put together.
     """
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
@@ -315,19 +328,19 @@ def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[Rank
     for share in shares.values():
         whole.include(share)
     usual = usual_share(whole)
+    p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
+    if len(shares) == 1:  # it is all that there is, and counted already
+        p_helped = dict.fromkeys(shares, usual)
 
-    def likeliest_first(item: str) -> tuple[float, int, int, str]:
-        p, last_us = shrink(shares[item], usual, STRATEGY_STRENGTH), tried[item][0].last_us
-        if len(tried[item]) > 1:
-            last_us = max(tally.last_us for tally in tried[item])
-        return -p, -shares[item].attempts, -last_us, item
+    def likeliest_first(item: str) -> tuple[bool, float, int, int, str]:
+        share, last_us = shares[item], max([tally.last_us for tally in tried[item]])
+        return not share.believed, -p_helped[item], -share.attempts, -last_us, item
 
-    ranked = []
-    for item in sorted(tried, key=likeliest_first)[:most]:
-        share = shares[item]
-        p = shrink(share, usual, STRATEGY_STRENGTH)
-        ranked += [RankedStrategy(each, share, p) for each in gather(tried[item]).values()]
-    return ranked
+    return [
+        RankedStrategy(support, shares[item], p_helped[item])
+        for item in sorted(tried, key=likeliest_first)[:most]
+        for support in gather(tried[item]).values()
+    ]
 
 
 # --- choosing ---
@@ -350,9 +363,9 @@ class Choice:
 
 
 class Choices(NamedTuple):
-    """What worked: for this very issue first, then on the same model, then anywhere; in each the
-    likeliest first. And what is not to be repeated: for this very issue first, then what was tried
-    most.
+    """What worked: for this very issue first, then on the same model, then anywhere; in each what
+    somebody vouches for first, then the likeliest. And what is not to be repeated: for this very
+    issue first, then what was tried most.
     """
 
     worked: list[Choice]
@@ -363,8 +376,9 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     """`tried` is what was done, by strategy: for this very issue, for its type on its model, for its
     type anywhere. `usual_p` is what can be expected without knowing the strategy. A strategy is not to be
     repeated if it never worked and was tried twice, or once for this very issue; or if it never
-    worked for this very issue, tried twice, and that is not one source's word against others for
-    whom it works elsewhere. What was tried once, elsewhere, without success is neither.
+    worked for this very issue, tried twice, and that is neither one source's word against others
+    for whom it works elsewhere, nor anybody's against what somebody vouches for. What was tried
+    once, elsewhere, without success is neither.
     """
     worked: list[Choice] = []
     failed: list[Choice] = []
@@ -379,6 +393,9 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
                 p, before = shrink(share, p, STRATEGY_STRENGTH), share
         here = shares.get("signature", Share())
         failed_here = here.attempts > 0 and not here.verified
+        believed = any(share.believed for share in shares.values())
+        if believed and (here.believed or not here.vouched):
+            p = max(p, FIRST_GUESS)
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
         widest: Scope = next(iter(found))
         if good:
@@ -387,6 +404,8 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
             # tried the same elsewhere
             if hopeless and (source := found["signature"].only_source) is not None:
                 hopeless = all(support.authors == {source} for support in found.values())
+            # or nobody vouches for the failures, and somebody for successes elsewhere
+            hopeless = hopeless and not (believed and not here.vouched)
             scope: Scope = "signature" if hopeless else good[-1]
             chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
             (failed if hopeless else worked).append(chosen)
@@ -395,7 +414,12 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
                 Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here)
             )
     worked.sort(
-        key=lambda each: (_ORDER.index(each.scope), -each.ranked.p_success, *_newest_first(each))
+        key=lambda each: (
+            _ORDER.index(each.scope),
+            not each.ranked.share.believed,
+            -each.ranked.p_success,
+            *_newest_first(each),
+        )
     )
     failed.sort(
         key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each))

@@ -143,7 +143,9 @@ def fair_parts(votes: Mapping[str, Votes]) -> dict[str, float]:
 
 @dataclass
 class Share:
-    """Attempts at something, as they are, and as they weigh today: by days, and by authors."""
+    """Attempts at something, as they are, and as they weigh today: by days, and by authors. Somebody
+    vouches for `vouched` of them, and at least `vouched_verified` of these were verified.
+    """
 
     attempts: int = 0
     applied: int = 0
@@ -151,6 +153,12 @@ class Share:
     weight: float = 0.0
     weight_verified: float = 0.0
     vouched: float = 0.0
+    vouched_verified: float = 0.0
+
+    @property
+    def believed(self) -> bool:
+        """Whether it mostly works in what somebody vouches for."""
+        return self.vouched_verified > self.vouched / 2
 
     @classmethod
     def of(
@@ -196,7 +204,9 @@ class Share:
         self.verified += verified
         self.weight += weight * attempts
         self.weight_verified += weight * verified
-        self.vouched += weight * getattr(counted, "vouched", 0)
+        if vouched := getattr(counted, "vouched", 0):
+            self.vouched += weight * vouched
+            self.vouched_verified += weight * max(0, vouched - (attempts - verified))
 
     def include(self, other: Share) -> None:
         self.attempts += other.attempts
@@ -205,6 +215,7 @@ class Share:
         self.weight += other.weight
         self.weight_verified += other.weight_verified
         self.vouched += other.vouched
+        self.vouched_verified += other.vouched_verified
 
 
 @dataclass

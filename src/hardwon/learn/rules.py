@@ -236,7 +236,7 @@ def weigh(
                 helpful,
                 harmful,
                 state,
-                beta.shrink(spoke, usual, beta.ALL_STRENGTH) * support.weight(today),
+                beta.usual_share(spoke) * support.weight(today),
                 backers=frozenset(
                     tally.author for tally in support.tallies if speaks(tally.levels)
                 ),

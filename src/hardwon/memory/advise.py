@@ -236,22 +236,27 @@ class Adviser(Finder):
     def _tried(
         self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
     ) -> list[list[Solution]]:
-        """What was done under each key, which is of a diagnosis, the likeliest first: what helped
-        most often, the more so against an error that is worded like this one, after an action like
-        the one that failed.
+        """What was done under each key, which is of a diagnosis: what somebody vouches for first,
+        then the likeliest, which is what helped most often, the more so against an error that is
+        worded like this one, after an action like the one that failed.
         """
 
-        def likeliest_first(each: Solution) -> tuple[float, int]:
+        def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
+            believed, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            return -each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done), -each.tried
+            likely = each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done)
+            return not believed, -likely, -each.tried
 
         ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
-        said = (
-            filter(None, (self._known.solution(each, diagnosis) for each in tried))
-            for tried, diagnosis in ranked
-        )
-        return [sorted(each, key=likeliest_first) for each in said]
+        lists = []
+        for tried, diagnosis in ranked:
+            worded = (
+                (each.share.believed, self._known.solution(each, diagnosis)) for each in tried
+            )
+            said = sorted(((known, each) for known, each in worded if each), key=likeliest_first)
+            lists.append([each for _, each in said])
+        return lists
 
     def _run_otherwise(self, diagnosis: str) -> list[Solution]:
         """What was run after a command that failed so, is much like it, and worked: each run is a

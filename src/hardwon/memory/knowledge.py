@@ -833,7 +833,13 @@ class Knowledge:
             for diagnosis in hashes
             for each in self.tried("pair", diagnosis, limit)
         ]
-        found.sort(key=lambda pair: (-pair[0].p_success, -pair[0].share.attempts))
+        found.sort(
+            key=lambda pair: (
+                not pair[0].share.believed,
+                -pair[0].p_success,
+                -pair[0].share.attempts,
+            )
+        )
         return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:

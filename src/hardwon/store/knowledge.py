@@ -90,7 +90,8 @@ class TallyReader(Query):
         )
         sql = (
             f"SELECT item, author, sum{tried}, sum(level1 + level2), sum(level2), "
-            f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) "
+            f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}), "
+            f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
             f"FROM tally WHERE {_TRUSTED_UNDER_KEY}{most} GROUP BY item, author"
         )
         by_item: dict[str, dict[str, Share]] = {}

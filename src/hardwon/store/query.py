@@ -685,7 +685,8 @@ class Query(Reader):
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
-        second, so that nobody fills the places.
+        second, so that nobody fills the places; before all what somebody vouches for, in half of the
+        places.
         """
         if not keys:
             return []
@@ -695,14 +696,18 @@ class Query(Reader):
         # who reads the records does not rank them by votes and sessions
         columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
         newest = "ORDER BY r.at_us DESC, r.id DESC"
-        turn = f"row_number() OVER (PARTITION BY r.author {newest}), " if in_turns else ""
+        vouched = f"r.status IN {_IN_EFFECT}"
+        of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
+        of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
+        half = max(1, limit // 2)
+        turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END, "
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
             f"SELECT {columns} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
             f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} "
-            f"ORDER BY {turn}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"ORDER BY {turn if in_turns else ''}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
         return [found_of(row) for row in self._select(sql, bound)]
 
