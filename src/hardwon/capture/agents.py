@@ -284,12 +284,18 @@ def _before_command(
         return None
     often = f"{advice.verdict} (p = {advice.p_success:.2f}, identical failures: {advice.failures})"
     note = attempts.told_of_tests(advice.failures) if command.tests else often
-    lines: list[Line] = [] if command.tests else [(advice.message, advice.evidence)]
+    fixes: list[Line] = []
     last = memory.get(advice.evidence[0]) if advice.evidence else None
     if isinstance(last, Trajectory):
         same = same_action(command.line)
         shown = [step.observation for step in last.steps if same_action(step.action) == same]
-        lines += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
+        fixes += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
+    lines = fixes
+    if not command.tests:
+        behind = advice.evidence
+        if advice.worked_instead:  # then the message says it
+            behind, fixes = (*behind, *(each for _, ids in fixes for each in ids)), []
+        lines = [(advice.message, behind), *fixes]
     # two commands may have failed in the same way
     new = session.unsaid([(f"{command.line}\n{note}", ())])
     known = _said(session, lines)
