@@ -174,6 +174,7 @@ def advice_on(
 
 
 _EVEN: Final = 0.5
+INSTEAD: Final = "What worked in such cases, as it was recorded: "
 
 
 def _quoted(text: str) -> str:
@@ -215,9 +216,5 @@ def _message(
     if chances.against and verdict in ("blocked", "caution"):
         parts.append(f"What speaks against it most: {_quoted(chances.against)}.")
     if worked_instead:
-        parts.append(
-            "What worked in such cases, as it was recorded: "
-            + "; ".join(map(str, worked_instead))
-            + "."
-        )
+        parts.append(f"{INSTEAD}{'; '.join(map(str, worked_instead))}.")
     return " ".join(parts)

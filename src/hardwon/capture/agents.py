@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hardwon import limits
+from hardwon.brief.advice import INSTEAD
 from hardwon.brief.fence import fenced
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
@@ -284,18 +285,16 @@ def _before_command(
         return None
     often = f"{advice.verdict} (p = {advice.p_success:.2f}, identical failures: {advice.failures})"
     note = attempts.told_of_tests(advice.failures) if command.tests else often
-    fixes: list[Line] = []
+    lines: list[Line] = []
     last = memory.get(advice.evidence[0]) if advice.evidence else None
     if isinstance(last, Trajectory):
         same = same_action(command.line)
         shown = [step.observation for step in last.steps if same_action(step.action) == same]
-        fixes += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
-    lines = fixes
+        lines += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
     if not command.tests:
-        behind = advice.evidence
-        if advice.worked_instead:  # then the message says it
-            behind, fixes = (*behind, *(each for _, ids in fixes for each in ids)), []
-        lines = [(advice.message, behind), *fixes]
+        # what helped is a line of its own: it is said once in a session, however often it is warned
+        message = advice.message.partition(INSTEAD)[0].rstrip() if lines else advice.message
+        lines.insert(0, (message, advice.evidence))
     # two commands may have failed in the same way
     new = session.unsaid([(f"{command.line}\n{note}", ())])
     known = _said(session, lines)
