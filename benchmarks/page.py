@@ -59,6 +59,7 @@ class Program:
 PROGRAMS: Final = (
     Program("write", "--rounds 3"),
     Program("startup"),
+    Program("hooks"),
     Program("export", "--records 200000"),
     Program("fold", "--records 200000"),
     Program("recall"),
