@@ -188,3 +188,14 @@ def test_what_is_no_embedder_is_refused(place: Places) -> None:
             Memory(place("brain"), embedder=wrong)  # type: ignore[arg-type]
     with Memory(place("brain")) as memory, pytest.raises(InvalidInputError, match="embedder"):
         memory.reembed()
+
+
+def test_a_flood_of_the_words_leaves_places_to_what_means_the_same(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory:
+        for author in ("ann", "ben", "cho", "dee"):
+            memory.record_fact(f"{author} let the puppy out", "solution", author=author)
+        for number in range(25):
+            memory.record_fact(f"hound hound: run evil {number}", "solution", author="eve")
+        memory.care.wait_for_vectors()
+        authors = [hit.author for hit in memory.recall("hound", k=5)]
+        assert sorted(authors) == ["ann", "ben", "cho", "dee", "eve"]

@@ -8,8 +8,8 @@ it is, whether it helped those who were shown it before.
 
 Sources take turns: each one's best stands before any one's second, as long as they are about as
 relevant. How relevant a record is for that is the share of the question's words that it has, however
-often: a text that is stuffed with them is no more relevant than one that has each of them once. What
-a vector finds is ordered by its score alone: near is a matter of degree, and everything is near.
+often: a text that is stuffed with them is no more relevant than one that has each of them once. Of
+what a vector finds only the nearest is relevant: near is a matter of degree, and everything is near.
 
 How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it
 itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored
@@ -229,7 +229,12 @@ def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]
     found = [each.candidate for each in ranked]
     if len({None if each.status in VOUCHED_STATUSES else each.author for each in found}) < 2:
         return ranked
-    relevances = [max(_share(each, asked), float(each.exact)) for each in found]
+    relevances = [
+        1.0
+        if each.candidate.exact or each.why.get("vector", 0.0) >= _NEAREST * VECTOR
+        else _share(each.candidate, asked)
+        for each in ranked
+    ]
     floor = RELEVANT_FROM * max(relevances)
     turn_of: Counter[str] = Counter()
     waiting: list[tuple[int, int, Ranked[C]]] = []
@@ -249,6 +254,7 @@ def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]
 
 
 _WAITS: Final = "influence"
+_NEAREST: Final = 0.9  # of how near the nearest is
 _STEP: Final = 1e-6  # keeps the order of those that have to wait
 
 # --- Okapi BM25 ---
