@@ -1,5 +1,5 @@
-"""Agents' hooks as real processes: sessions in each agent's own protocol, as its documentation has
-it, the process in the background, and what becomes of a session.
+"""Agents' hooks as real processes: sessions in each agent's own protocol, written by hand after what
+is published of it, the process in the background, and what becomes of a session.
 """
 
 from __future__ import annotations
@@ -528,3 +528,15 @@ def test_whatever_is_told_no_agent_is_stopped(
     assert complaint == ""
     assert not said or isinstance(json.loads(said), dict)
     os.chdir(shop)
+
+
+def test_an_unknown_agent_is_told_which_are_known() -> None:
+    done = subprocess.run(
+        [HARDWON, "hooks", "run", "nobody"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "'nobody' is not allowed; allowed: claude-code, codex, cursor, other" in done.stderr

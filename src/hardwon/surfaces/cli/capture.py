@@ -20,6 +20,7 @@ import typer
 from hardwon import limits
 from hardwon.capture import git_hooks
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
+from hardwon.capture.protocols import AGENTS
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
@@ -377,7 +378,12 @@ def run_hook(ctx: typer.Context, name: str) -> None:
         named = vars(ctx.find_root().obj)
         before = [word for key in named if named[key] for word in (f"--{key}", named[key])]
         if not hook.main([*before, "hooks", "run", name, *ctx.args]):
-            raise typer.BadParameter(f"{name} {' '.join(ctx.args)}".rstrip(), param_hint="NAME")
+            given = " ".join((name, *ctx.args))
+            known = ", ".join((*AGENTS, git_hooks.NAME))
+            raise typer.BadParameter(
+                f"{given!r} is not allowed; allowed: {known}, with the options of hooks install",
+                param_hint="NAME",
+            )
         return
     # whatever is under way is then as if it had never begun
     alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))
