@@ -676,7 +676,9 @@ def _calls(draw: st.DrawFn) -> list[str]:
     ]
     given_options = draw(
         st.lists(
-            st.sampled_from(options).flatmap(lambda option: VALUES.map(lambda to: [option, to])),
+            st.sampled_from([*options, "--help"]).flatmap(
+                lambda option: VALUES.map(lambda to: [option, to])
+            ),
             max_size=3,
         )
     )
