@@ -104,7 +104,7 @@ def parse_time(value: object) -> datetime:
         elif isinstance(value, int) and not isinstance(value, bool):
             value = _EPOCH + timedelta(milliseconds=value)
         if isinstance(value, datetime) and value.utcoffset() is not None:
-            time = value.astimezone(UTC)
+            time = value if value.tzinfo is UTC else value.astimezone(UTC)
             if time >= _EPOCH:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
