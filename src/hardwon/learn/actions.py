@@ -58,8 +58,8 @@ _SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 
 def words_of(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
-    found = _WORD.findall(text[: limits.ACTION_CHARS_MAX].lower())
-    return list(dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found))[
+    found = dict.fromkeys(_WORD.findall(text[: limits.ACTION_CHARS_MAX].lower()))
+    return list(dict.fromkeys([word[: limits.TERM_CHARS_MAX] for word in found]))[
         : limits.ACTION_WORDS_MAX
     ]
 
