@@ -311,9 +311,8 @@ def _triggers(*, folded: bool) -> list[str]:
 
 def _has_trigger(text: str, lower: str) -> bool:
     # one after the other: a single pattern for all of them takes twice as long
-    return any([word in text for word in _triggers(folded=False)]) or any(
-        [word in lower for word in _triggers(folded=True)]
-    )
+    found = [word for word in _triggers(folded=False) if word in text]
+    return bool(found or [word for word in _triggers(folded=True) if word in lower])
 
 
 @cache
