@@ -930,6 +930,12 @@ FIX_OTHER_VALUES_MAX: Final = 1_000
 # One learned sentence of a knowledge base: a handful of commands.
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 
+# `knowledge_base.json` is written after every attempt: of a process, always after so many, then
+# only when so many times as long has passed as the last writing took, or a loop of attempts would
+# do nothing else. Its end writes what is left.
+KNOWLEDGE_WRITES_FREE: Final = 10
+KNOWLEDGE_WRITE_RESTS: Final = 20
+
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB

@@ -22,6 +22,7 @@ import math
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_flag, check_whole_number, new_id, read_json
+from hardwon.records.fields import check_flag, check_whole_number, new_id
 from hardwon.records.kinds import Fix, Issue, Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
@@ -141,7 +142,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
                 f"{place} cannot keep a memory ({error.strerror or error}): choose another folder"
             ) from error
         if adopted:
-            _log.warning("an older fix history in %s was adopted: %s", place, adopted)
+            _announce(adopted, place)
         elif is_new:
             _log.warning("there was no fix history in %s: it begins empty", place)
         with ExitStack() as on_failure:
@@ -181,6 +182,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
+        self._knowledge.finish()
         self.memory.close()
 
     # --- recording and asking ---
@@ -215,6 +217,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         # of the transaction that kept it: a moment later somebody may have cleaned it up
         fix_id = self.memory.record(fix).number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
+        if self.db_path.name == FILE_NAME:
+            self._knowledge.follow()
 
         if not attempt.has_reply:
             _warn(
@@ -276,7 +280,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             ],
             "applied_rate": _rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
             "p_success": round(odds.p_success, 3),
-            "performance_notes": list(insights.performance_notes),
+            "performance_notes": "; ".join(insights.performance_notes) or None,
             "last_updated": insights.last_updated.isoformat() if insights.last_updated else None,
         }
 
@@ -304,17 +308,18 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     # --- figures ---
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """The memory in eight numbers and a path. A fix is successful that was applied and
+        """The table in seven numbers and a path. A fix is successful that was applied and
         verified.
         """
-        totals = self.memory.fixes.totals()
+        history = self.memory.fixes.history
+        totals = history.totals()
         return {
             "total_fixes_attempted": totals.attempts,
             "successful_fixes": totals.verified,
             "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": self.memory.fixes.count(self._now() - timedelta(days=7)),
+            "recent_activity_7days": history.totals(self._now() - timedelta(days=7)).attempts,
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }
@@ -511,6 +516,24 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
+def _announce(adopted: FixAdoption, place: Path) -> None:
+    """In two lines: what was done, and how to go back."""
+    summary, *more = str(adopted).splitlines()
+    _log.warning(
+        "an older fix history in %s was adopted: %s%s",
+        place,
+        summary,
+        " (AIMemory.adopted says more)" if more else "",
+    )
+    back = f"{KNOWLEDGE_BASE_NAME} stays as it was"
+    if adopted.kept_as:
+        back = (
+            f"when nothing uses it, cd {shlex.quote(str(place))} && "
+            f"rm -f {FILE_NAME}-wal {FILE_NAME}-shm && mv {adopted.kept_as} {FILE_NAME}"
+        )
+    _log.warning("to go back: %s", back)
+
+
 def _usual_place() -> Path:
     if named := os.environ.get("HARDWON_AIMEMORY", "").strip():
         return Path(named)
@@ -538,18 +561,20 @@ def _report(found: FixAdoption) -> dict[str, Any]:
 
 
 def _row(found: FixRow) -> dict[str, Any]:
-    """An attempt under the names of the table's columns, with its JSON read; and under two more:
-    `ai_analysis`, as newer databases call it, and `successful`, for what was applied and verified.
+    """An attempt under the names of the table's columns, commands and system information as JSON
+    text; and under names that other readers of fix history know: `ai_analysis` and `analysis`;
+    `success` and `successful`, for what was applied and verified.
     """
     applied, verified = bool(found.fix_success), bool(found.verification_success)
+    analysis, successful = found.claude_analysis, applied and verified
     return {
         **found._asdict(),
-        "fix_commands": read_json(found.fix_commands, []),
         "fix_success": applied,
         "verification_success": verified,
-        "system_info": read_json(found.system_info, {}),
-        "ai_analysis": found.claude_analysis,
-        "successful": applied and verified,
+        "ai_analysis": analysis,
+        "analysis": analysis,
+        "success": successful,
+        "successful": successful,
     }
 
 
