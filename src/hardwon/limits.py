@@ -936,6 +936,9 @@ KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 KNOWLEDGE_WRITES_FREE: Final = 10
 KNOWLEDGE_WRITE_RESTS: Final = 20
 
+# How much of a script is read to know whose it is: the originals have 20 kB.
+SCRIPT_BYTES_READ: Final = MIB
+
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB

@@ -125,10 +125,11 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def __init__(self, memory_dir: Where | None = None, *, clock: Clock | None = None) -> None:
         """`memory_dir` None: where HARDWON_AIMEMORY says, else the folder AIMemory that is there:
-        in the current folder, or beside the script that runs, or above it.
+        beside the folder of the module that stands in for this one, in the current folder, beside
+        the script that runs, or above it.
         """
         if memory_dir is None:
-            memory_dir = _usual_place()
+            memory_dir = usual_place()
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
@@ -534,12 +535,29 @@ def _announce(adopted: FixAdoption, place: Path) -> None:
     _log.warning("to go back: %s", back)
 
 
-def _usual_place() -> Path:
+_beside: Final[list[str]] = []  # modules of projects that stand in for this one
+
+
+def look_beside(module: str) -> None:
+    """The usual folder is that beside the folder of this module, as fix history has always had it."""
+    if module not in _beside:
+        _beside.append(module)
+
+
+def usual_place() -> Path:
+    """The folder of a memory where nobody names one."""
     if named := os.environ.get("HARDWON_AIMEMORY", "").strip():
         return Path(named)
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    above = list(Path(script).resolve().parents[:2]) if script else []
-    places = [Path(DEFAULT_DIR), *(folder / DEFAULT_DIR for folder in above)]
+    modules = [Path(module).absolute().parents for module in _beside]
+    places = [
+        *(folder / DEFAULT_DIR for parents in modules for folder in (parents[1], parents[0])),
+        Path(DEFAULT_DIR),
+        *(
+            folder / DEFAULT_DIR
+            for folder in (Path(script).resolve().parents[:2] if script else ())
+        ),
+    ]
     return next((place for place in places if place.is_dir()), places[0])
 
 
