@@ -43,7 +43,8 @@ from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_time, parse_id, parse_time
-from hardwon.records.kinds import Fact, parse_record
+from hardwon.records.kinds import Fact
+from hardwon.records.reading import parse_record
 from hardwon.search import times
 from hardwon.store import query as packing
 from hardwon.store.sqlite.file import file_system_of
