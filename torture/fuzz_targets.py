@@ -509,7 +509,11 @@ def _bodies() -> list[bytes]:
 
 TARGETS: Final = (
     Target(
-        "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
+        "record",
+        ("hardwon.records.kinds", "hardwon.records.fields", "hardwon.records.reading"),
+        "json",
+        records,
+        by(_record),
     ),
     Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
