@@ -64,10 +64,7 @@ NO_COMMAND = {
 
 
 NO_TOOL = {
-    **dict.fromkeys(
-        ("add", "add_many"),
-        "an agent says what it tried with remember and record_*; a program adds whole records",
-    ),
+    "add_many": "add does it, one record at a time",
     "care.page": "the resource recent/{count}",
     **dict.fromkeys(
         ("care.links", "audit"), "for people who look into a record, not for the next attempt"
