@@ -103,12 +103,12 @@ class Advice(Tabular):
 
 def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     """The attempts that failed in the same way, in whichever way most did, since the last one that
-    worked. What somebody vouches for is undone by a success that somebody vouches for, or by one of
-    the current attempt, and by no number of others.
+    worked, or solved the task, whatever it showed. What somebody vouches for is undone by a success
+    that somebody vouches for, or by one of the current attempt, and by no number of others.
     """
     since: dict[str, list[PastAttempt]] = {}
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
-        if attempt.worked:
+        if attempt.worked or attempt.solved:
             since = {
                 failure: vouched
                 for failure, same in since.items()
@@ -156,7 +156,7 @@ def advice_on(
             p_success = min(p_success, _EVEN)
     elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:
         verdict, failures = "caution", elsewhere
-    elif chances.known and p_success < UNLIKELY_BELOW:
+    elif chances.known and p_success < UNLIKELY_BELOW and not any(each.solved for each in here):
         verdict = "caution"
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(

@@ -32,6 +32,8 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# What failed at another task tells half as much as what worked at one.
+FAILED_ELSEWHERE: Final = 0.5
 # Of a task's relevance: what failed at one that is as much like the question is not offered.
 DISPUTED_FROM: Final = 0.8
 # What it adds that the action at another task names all of the question.
@@ -237,7 +239,13 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
         )
     likest = max((each.relevance for each in told), default=0.0)
-    near = [each for each in told if each.relevance >= LIKE_FROM * likest]
+    # a task at which all failed, be it the likest, hides nothing that worked
+    likest_done = max((each.relevance for each in told if each.attempts[0].holds), default=0.0)
+    near = [
+        each
+        for each in told
+        if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
+    ]
     solved = any(each.attempts[0].holds for each in near)
     silent = 0
     for each in near:
@@ -307,7 +315,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         vouched=vouched,
         ids=tuple(case.id for case in cases),
         about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
-        relevance=told.relevance,
+        relevance=told.relevance * (FAILED_ELSEWHERE if outcome and not told.same else 1),
         why=f"{why}, worked {attempt.worked} of {attempt.tried}",
         shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
     )
@@ -369,6 +377,8 @@ def _cut(
     task is left out.
     """
     if not same:
+        if "FAILED" in head:
+            return ""  # of what failed at a task nobody knows which, nothing follows
         head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
     if len(code) > 1:
