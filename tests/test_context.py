@@ -236,6 +236,25 @@ def test_what_solved_its_task_is_offered_whatever_it_showed(memory: Memory) -> N
     memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 1.0)
     (line,) = said(memory, "count the pages with foo")
     assert line == f"this task -> {count} [worked today, agent?]"
+    advice = memory.advise(count, task="count the pages with foo")
+    assert (advice.verdict, advice.failures, advice.p_solved) == ("ok", 0, 0.5)
+    assert str(advice).startswith("It showed an error here before and solved the task all the same")
+    step["reward"] = 0.0
+    memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 0.0)
+    assert memory.advise(count, task="count the pages with foo").verdict == "caution"
+    assert "FAILED since" in said(memory, "count the pages with foo")[0], "both warn, or neither"
+
+
+def test_what_failed_at_a_like_task_comes_after_what_worked_and_hides_none(memory: Memory) -> None:
+    failed = {"action": "wc -w /srv/*.txt", "observation": "", "reward": 0.67}
+    memory.record_trajectory("mean of the word count of text files in /srv", [failed], 0.67)
+    worked = {"action": "find /srv -name '*.c' | xargs wc -l", "observation": "12", "reward": 1.0}
+    memory.record_trajectory("count all lines of the C files in /srv", [worked], 1.0)
+    lines = said(memory, "mean of the word count of long text files in /srv")
+    assert [line.partition(" -> ")[2].partition(" [")[0] for line in lines] == [
+        "find /srv -name '*.c' | xargs wc -l",
+        "FAILED (0.67): wc -w /srv/*.txt",
+    ]
 
 
 def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
@@ -303,7 +322,8 @@ def test_alike_is_what_has_the_words_and_little_else() -> None:
     assert question.alike_to("fix the billing deadlock") > 0.8
     assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
     assert question.alike_to("make tea") == 0.0
-    assert Question([], {}, 0).alike_to("make tea") < ALIKE_FROM
+    few, many = Question([], {}, 3), Question([], {}, 3_000)
+    assert few.alike_to("make tea") < few.alike_from < many.alike_from == ALIKE_FROM
 
 
 def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -> None:
