@@ -273,6 +273,14 @@ def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory)
     assert "mistake" not in line
     memory.record_trajectory("add the numbers below ten", [{"action": "Assistant: sorry"}], 0.0)
     assert said(memory, "add the numbers below ten") == [line], "talk without an answer"
+    talk = {"action": "Human: what is a singer?", "observation": "No SQL was found", "ok": False}
+    memory.record_trajectory("how many singers are there in all", [talk], 0.0)
+    assert "Human" in said(memory, "how many singers are there in all")[0], "no failure is silent"
+    count = {"action": "SELECT count(*) FROM singers", "observation": "[(6,)]", "reward": 1.0}
+    memory.record_trajectory("how many singers are there altogether", [count], 1.0)
+    lines = said(memory, "how many singers are there in all")
+    assert "SELECT count(*) FROM singers" in lines[0]
+    assert not any("Human" in line for line in lines), "talk says nothing beside what worked"
 
 
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
@@ -315,6 +323,14 @@ def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Me
     small = memory.context("make deploy", budget_tokens=20)
     assert small.empty_reason == "the budget of 20 tokens is too small for any line"
     assert memory.context("make deploy").empty_reason == ""
+
+
+def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
+    gone = {"action": "git@host:tools", "observation": "No such file or directory", "reward": 0.0}
+    fixed = {"action": "git clone git@host:tools", "observation": "", "reward": 1.0}
+    memory.record_trajectory("git@host:tools", [gone, fixed], 1.0)
+    assert not said(memory, "cd src\ncd: src: No such file or directory")
+    assert "git clone" in said(memory, "git@host:tools\nNo such file or directory")[0]
 
 
 def test_alike_is_what_has_the_words_and_little_else() -> None:

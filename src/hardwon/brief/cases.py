@@ -32,6 +32,8 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# What earned less at another task did not come near.
+NEARLY_FROM: Final = 0.5
 # What failed at another task tells half as much as what worked at one.
 FAILED_ELSEWHERE: Final = 0.5
 # Of a task's relevance: what failed at one that is as much like the question is not offered.
@@ -250,15 +252,16 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     silent = 0
     for each in near:
         if each.same:
-            # what was only said, and to which nothing was answered, tells nothing beside the rest
-            telling = [one for one in each.attempts if one.error or not is_talk(one.actions[-1])]
-            lines = (_line_of(attempt, each, wording) for attempt in telling or each.attempts)
+            # what was only said tells nothing beside what was done, nor beside what worked elsewhere
+            done = [one for one in each.attempts if one.holds or not is_talk(one.actions[-1])]
+            telling = done or ([] if solved else each.attempts)
+            lines = (_line_of(attempt, each, wording) for attempt in telling)
             yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
-        if best.holds or best.earned > 0:
+        if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
         elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
             silent += 1

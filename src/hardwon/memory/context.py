@@ -69,6 +69,7 @@ from hardwon.search.rank import Hit
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
+from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_REPORT_FROM, Question
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
@@ -677,7 +678,8 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
             for step in failed[:_FAILURES_COMPARED]:
                 shown = step.observation[:chars]
                 yield f"{record.task[:chars]} {step.action[:chars]} {shown}"
-                yield shown
+                if is_telling(shown):
+                    yield shown
         case Fix():
             issue = record.issue
             yield f"{issue.issue_type} {issue.description[:chars]} {(issue.error_output or '')[:chars]}"
