@@ -662,7 +662,7 @@ class Knowledge:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
             known = [record for record in map(self._record, decision.evidence) if record]
-            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            tainted = [record for record in known if record.said_by in untrusted]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
                 # What the words rest on, and the words themselves, may both be doubted.

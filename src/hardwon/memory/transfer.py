@@ -28,6 +28,7 @@ from hardwon.outside import files
 from hardwon.records.fields import ABSENT, check_items, check_text
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
+    VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
     Cleaned,
@@ -39,6 +40,7 @@ from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shortened
+from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import clean_event, without_secrets
 
 _ID_ALLOWED: Final = (
@@ -75,11 +77,7 @@ def load(
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.id, allowed)
                 arrived = project.date(batch)
-                rows = [
-                    row_of(record, record.metadata.validation.altered(status="hypothesis"))
-                    for record in arrived
-                ]
-                new = incoming.append(change, arrived, rows)
+                new = incoming.append(change, arrived, list(map(_strange_row, arrived)))
                 events = [clean_event(change.event(each, "imported", by)) for each in new]
                 change.writer.add_events(project.name, events)
                 if progress and at_once:
@@ -201,7 +199,8 @@ def merge(
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
             dated = project.date(records)
-            added = incoming.append(change, dated, [_row(each, strange) for each in dated])
+            rows = [(_strange_row if each.id in strange else row_of)(each) for each in dated]
+            added = incoming.append(change, dated, rows)
             new = [each for each in added if each in strange]
             if new and not arrived:
                 change.append([arrival])
@@ -211,8 +210,11 @@ def merge(
             reason = ARRIVED_WITH + arrival.id
             came = [change.event(each, "imported", by, reason=reason) for each in new]
             change.writer.add_events(name, [clean_event(event) for event in came])
-            # an earlier merge may have brought events of the others
-            for each in change.writer.having_events(name, added):
+            # an earlier merge may have brought events of the others, or these before they were
+            # trusted
+            for each in change.writer.having_events(name, [each.id for each in records]):
+                if each not in strange:
+                    change.writer.add_events(name, _trusted_since(change, each, by))
                 refresh_status(change.writer, name, each)
         if progress:
             progress(incoming.done, max(total, incoming.done))
@@ -312,10 +314,20 @@ def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> b
     return True
 
 
-def _row(record: AnyRecord, strange: Set[str]) -> Row:
-    if record.id not in strange:
-        return row_of(record)
-    return row_of(record, record.metadata.validation.altered(status="hypothesis"))
+def _trusted_since(change: Change, record_id: str, by: str) -> list[Event]:
+    """What takes back that a record came from a memory that nobody trusted."""
+    happened = not_undone(change.writer.events_of(change.project.name, record_id))
+    return [
+        change.event(record_id, "undone", by, undoes=event.id)
+        for event in happened
+        if event.kind == "imported" and (event.reason or "").startswith(ARRIVED_WITH)
+    ]
+
+
+def _strange_row(record: AnyRecord) -> Row:
+    """Of what somebody said elsewhere."""
+    believed = record.metadata.validation.altered(status="hypothesis")
+    return row_of(record, believed, source=record.metadata.source.author + VIA_IMPORT)
 
 
 def _merge_events(
