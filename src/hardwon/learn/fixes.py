@@ -71,15 +71,15 @@ class RankedStrategy:
 
 
 def rank_strategies(
-    supports: Iterable[Evidence], usual_p: float, today: int
+    supports: Iterable[Evidence], shares: Mapping[str, Share], usual_p: float
 ) -> list[RankedStrategy]:
     """What somebody vouches for first, then the likeliest to succeed, then the newest. `usual_p` is
     what can be expected without knowing the strategy.
     """
-    ranked = []
-    for support in supports:
-        share = Share.of(support.tallies, today)
-        ranked.append(RankedStrategy(support, share, _p_success(share, usual_p)))
+    ranked = [
+        RankedStrategy(each, shares[each.item], _p_success(shares[each.item], usual_p))
+        for each in supports
+    ]
 
     def order(each: RankedStrategy) -> tuple[bool, float, int, str]:
         support = each.support
@@ -323,7 +323,8 @@ def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[Rank
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
         tried.setdefault(tally.item, []).append(tally)
-    shares = {item: Share.of(mine, today, good=HELPED) for item, mine in tried.items()}
+    alone = len({tally.author for mine in tried.values() for tally in mine}) < 2
+    shares = {item: Share.of(mine, today, good=HELPED, alone=alone) for item, mine in tried.items()}
     whole = Share()
     for share in shares.values():
         whole.include(share)
@@ -383,9 +384,12 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     worked: list[Choice] = []
     failed: list[Choice] = []
     widest_first = [(scope, tried[scope]) for scope in reversed(_ORDER)]
+    alone = len(set[str]().union(*(each.authors for each in tried["type"].values()))) < 2
     for item in dict.fromkeys(item for _, supports in widest_first for item in supports):
         found = {scope: supports[item] for scope, supports in widest_first if item in supports}
-        shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
+        shares = {
+            scope: Share.of(support.tallies, today, alone=alone) for scope, support in found.items()
+        }
         p, before = usual_p, None
         for share in shares.values():
             # one that holds no less than the one before tells nothing new

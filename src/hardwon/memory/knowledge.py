@@ -294,7 +294,7 @@ class Knowledge:
                 tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each])
                 for each in strategies
             ]
-            yield from rank_strategies(supports, usual_p, self.today)
+            yield from rank_strategies(supports, shares, usual_p)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """Which failed more often than they succeeded is known from their counts; only those that
@@ -313,7 +313,8 @@ class Knowledge:
         supports = (
             self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed
         )
-        ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
+        shares = dict(failed)
+        ranked = (rank_strategies([support], shares, usual_p)[0] for support in supports)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.learn.actions import ActionKey, Outcomes
+from hardwon.learn.actions import EVERYTHING, ActionKey, Outcomes
 from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
     ACTION_SCOPES,
@@ -99,7 +99,12 @@ class TallyReader(Query):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = (round(figure, 9) for figure in figures[3:])
             by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
-        found = [(item, Share.fair(dict(sorted(said.items())))) for item, said in by_item.items()]
+        # A fixer is a source itself: how it does is its own to tell.
+        alone = not scope.startswith("strategy.") or len(set().union(*by_item.values())) < 2
+        found = [
+            (item, Share.fair(dict(sorted(said.items())), alone=alone))
+            for item, said in by_item.items()
+        ]
         return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
 
     def outcomes(
@@ -124,10 +129,10 @@ class TallyReader(Query):
             key = ActionKey(scope.removeprefix("act."), which)
             if key in wanted:
                 said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
-        found = {}
+        found, alone = {}, len(said.get(EVERYTHING, ())) < 2
         for key, by_author in said.items():
             votes = {author: Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
-            parts = fair_parts(votes)
+            parts = fair_parts(votes, alone=alone)
             sums = (
                 sum(parts[author] * by_author[author][place] for author in parts)
                 for place in range(3)
