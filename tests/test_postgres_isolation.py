@@ -519,6 +519,7 @@ READS: dict[str, StoreCase] = {
     "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000),
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
+    "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),
     "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),
     "tallies": lambda store, project, _: store.tallies(project, "episode", "", 9),
     "tallies_of_item": lambda store, project, _: store.tallies_of_item(project, "episode", "", ""),

@@ -60,8 +60,8 @@ WAYS: Final = (
 BEGINS: Final = """\
 ## Who checks an author where
 
-Every way in passes `Project.prepare`, which makes look-alikes of a name (NFKC) one, and refuses names that end in `via import`. Who decides whose
-word it is, beside that:
+Every way in passes `Project.prepare`, which makes look-alikes of a name (NFKC) one, and refuses names that end in
+`via import`. Who decides whose word it is, beside that:
 """
 TOKENS: Final = """\
 ### What one token may do

@@ -315,15 +315,17 @@ class Solution:
     vouched: int = 0
 
 
-def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[RankedStrategy]:
+def rank_solutions(
+    tallies: Iterable[Tally], today: int, most: int, *, alone: bool
+) -> list[RankedStrategy]:
     """What was done after an error: what somebody vouches for first, then the likeliest to help, then
     what was tried most, then the newest. What can be expected of any of it is what all of it came
-    to. They may be many, so only those that are wanted are put together.
+    to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
+    tried anything.
     """
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
         tried.setdefault(tally.item, []).append(tally)
-    alone = len({tally.author for mine in tried.values() for tally in mine}) < 2
     shares = {item: Share.of(mine, today, good=HELPED, alone=alone) for item, mine in tried.items()}
     whole = Share()
     for share in shares.values():
@@ -373,18 +375,17 @@ class Choices(NamedTuple):
     failed: list[Choice]
 
 
-def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
+def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choices:
     """`tried` is what was done, by strategy: for this very issue, for its type on its model, for its
     type anywhere. `usual_p` is what can be expected without knowing the strategy. A strategy is not to be
     repeated if it never worked and was tried twice, or once for this very issue; or if it never
     worked for this very issue, tried twice, and that is neither one source's word against others
     for whom it works elsewhere, nor anybody's against what somebody vouches for. What was tried
-    once, elsewhere, without success is neither.
+    once, elsewhere, without success is neither. `alone`: nobody else ever fixed anything.
     """
     worked: list[Choice] = []
     failed: list[Choice] = []
     widest_first = [(scope, tried[scope]) for scope in reversed(_ORDER)]
-    alone = len(set[str]().union(*(each.authors for each in tried["type"].values()))) < 2
     for item in dict.fromkeys(item for _, supports in widest_first for item in supports):
         found = {scope: supports[item] for scope, supports in widest_first if item in supports}
         shares = {

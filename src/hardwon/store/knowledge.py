@@ -73,11 +73,25 @@ class TallyReader(Query):
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
         return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
 
+    def has_one_source(self, project: str, scope: str) -> bool:
+        """Whether at most one counts, of those who ever taught anything in a scope whose key is
+        empty.
+        """
+        sql = f"SELECT DISTINCT author FROM tally WHERE {_TRUSTED_UNDER_KEY} LIMIT 2"
+        return len(self._select(sql, (project, scope, ""))) < 2
+
     def shares(
-        self, project: str, scope: str, key: str, today: int, items_max: int | None = None
+        self,
+        project: str,
+        scope: str,
+        key: str,
+        today: int,
+        items_max: int | None = None,
+        *,
+        alone: bool = True,
     ) -> list[tuple[str, Share]]:
         """The same counts added up over the days, as they are and as they weigh today:
-        of every item, or of those that were counted most.
+        of every item, or of those that were counted most. `alone` as in `learn.odds.fair_parts`.
         """
         weight = self._weight("?4", "?5")
         tried = "(level0 + level1 + level2)"
@@ -99,8 +113,6 @@ class TallyReader(Query):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = (round(figure, 9) for figure in figures[3:])
             by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
-        # A fixer is a source itself: how it does is its own to tell.
-        alone = not scope.startswith("strategy.") or len(set().union(*by_item.values())) < 2
         found = [
             (item, Share.fair(dict(sorted(said.items())), alone=alone))
             for item, said in by_item.items()
