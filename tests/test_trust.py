@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clocks import Clock
-from engines import ENGINES, wrong_with
+from engines import ENGINES, everything_in, wrong_with
 from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import Votes, fair_parts
@@ -153,11 +153,14 @@ def test_a_change_elsewhere_is_not_told(place: Callable[[str], str]) -> None:
         assert mine.care.change_mark() != before
 
 
-def test_a_secret_that_is_given_as_a_name_is_not_repeated(memory: Memory) -> None:
+def test_a_secret_is_neither_kept_nor_repeated(memory: Memory) -> None:
+    secret = "gh" + "p_" + "a1B2c3D4e5F6" * 3
     with pytest.raises(InvalidInputError) as refused:
-        memory.tokens.create("gh" + "p_" + "a1B2c3D4e5F6" * 3)
+        memory.tokens.create(secret)
     assert "a1B2c3" not in str(refused.value)
     assert "github-token" in str(refused.value)
+    memory.record_fact(f"Push with {secret}.", "observation", tags=[secret], author=secret)
+    assert b"a1b2c3" not in everything_in(memory).lower()
 
 
 def plant(place: str) -> tuple[str, str]:
