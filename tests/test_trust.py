@@ -284,6 +284,9 @@ def test_who_said_it_elsewhere_is_nobody_here(place: Callable[[str], str], tmp_p
         assert memory.stats().by_author == {"ann": 2, "ann via import": 5}
         assert memory.recall("deploys need a token")[0].author == "ann via import"
         assert "ann via import" in str(memory.context("deploys need a token"))
+        (came,) = [each.event for each in memory.audit(fact.id) if each.kind == "imported"]
+        assert came
+        assert came.reason == "from theirs.jsonl"
         shared = memory.export(tmp_path / "again.jsonl")
         told = (tmp_path / "again.jsonl").read_text()
         assert (shared, "via import" in told) == (7, False), "its author is never rewritten"

@@ -151,7 +151,8 @@ class Keeping(Group):
         is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
         """
         file = check_path("path", path)
-        return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
+        read, reason = partial(transfer.read_file, file), f"from {file.name}"
+        return transfer.load(self._project, read, by, dry_run, progress, reason=reason)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,

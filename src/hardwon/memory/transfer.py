@@ -59,10 +59,11 @@ def load(
     dry_run: bool,
     progress: Progress | None,
     at_once: bool = False,
+    reason: str | None = None,
 ) -> Loaded:
     """All records are checked before the first is written, so they are read twice; new ones land as
     hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
-    is kept.
+    is kept. `reason`: what is told of where they came from.
     """
     total = 0 if at_once else sum(1 for _ in map(project.prepare, read()))
     if dry_run:
@@ -78,8 +79,8 @@ def load(
                     raise InvalidInputError.one("records", left.id, allowed)
                 arrived = project.date(batch)
                 new = incoming.append(change, arrived, list(map(_strange_row, arrived)))
-                events = [clean_event(change.event(each, "imported", by)) for each in new]
-                change.writer.add_events(project.name, events)
+                came = [change.event(each, "imported", by, reason=reason) for each in new]
+                change.writer.add_events(project.name, [clean_event(event) for event in came])
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
         if progress and not at_once:
