@@ -145,13 +145,17 @@ class Keeping(Group):
         dry_run: bool = False,
         by: str = "user",
         progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Loaded:
-        """Adds the records of the exported file at `path`, each with the id that it has there. The
-        whole file is checked before anything is written. What is here already stays as it is; what
-        is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
+        """Adds the records of the file at `path`, as `export` or the metadata schema writes them,
+        each with the id that it has there or that follows from what it says. The whole file is
+        checked before anything is written. What is here already stays as it is; what is new lands
+        as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
+        the metadata schema does.
         """
         file = check_path("path", path)
-        read, reason = partial(transfer.read_file, file), f"from {file.name}"
+        read, reason = partial(transfer.read_file, file, strict=strict), f"from {file.name}"
         return transfer.load(self._project, read, by, dry_run, progress, reason=reason)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
