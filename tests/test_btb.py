@@ -223,7 +223,7 @@ def test_a_relative_root_stays_as_it_was_given(
         assert path.startswith("agent_brain/outcome=failure/")
         assert Path(path).exists()
         assert engine.recall(pattern=f"{engine.root}/outcome=failure/**/*.json")[0]["_path"] == path
-        assert sorted(os.listdir("agent_brain")) == [
+        assert [each.name for each in sorted(Path("agent_brain").iterdir())] == [
             ".gitignore",
             ".hardwon-memory",
             ".hardwon-tree",
