@@ -462,6 +462,11 @@ def test_a_key_edited_in_place_is_found_at_once(engine: MemoryEngine) -> None:
         file.write(text)
     assert [found["metadata"]["ticket"] for found in engine.recall(ticket=88)] == [88]
     assert engine.recall(ticket=7) == []
+    with path.open("r+") as file:  # a key that its folder tells
+        text = file.read().replace('"runtime"', '"timeout"')
+        file.seek(0)
+        file.write(text)
+    assert [found["metadata"]["ticket"] for found in engine.recall(error_type="timeout")] == [88]
 
 
 def test_transmit_makes_the_folder_where_it_is_meant(tmp_path: Path) -> None:

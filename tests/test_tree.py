@@ -365,7 +365,7 @@ def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
         listed = subprocess.run(
             ["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True
         ).stdout
-        assert (root / "memory.tokens.db").exists()
+        assert (root / ".hardwon-memory" / "memory.tokens.db").exists()
         assert ".db" not in listed
         by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
         assert contents(engine) == []

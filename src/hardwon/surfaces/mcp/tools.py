@@ -556,6 +556,7 @@ class BtbHotspots(Arguments):
         limits.HOTSPOT_SHARE
     )
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
+    tool: Annotated[Name | None, Field(description="Of this tool alone.")] = None
 
 
 class BtbDerive(Arguments):
@@ -721,7 +722,9 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         BtbHotspots,
         lambda ask, given: {
-            "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
+            "hotspots": ask(
+                "tree.hotspots", share=given.threshold, limit=given.limit, tool=given.tool
+            )
         },
         lambda given: words_of("tree.hotspots", given["hotspots"]),
     ),
@@ -731,7 +734,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "level.",
         "read",
         BtbDerive,
-        lambda _, given: {"schema": Coherence.derive(given.paths)},
+        lambda _, given: {"schema": dict(Coherence.derive(given.paths))},
         lambda given: cut_lines(json.dumps(given["schema"], indent=1)),
     ),
     "btb_schema": _btb_tool(
