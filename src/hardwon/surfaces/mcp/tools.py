@@ -591,13 +591,14 @@ def _remember(ask: Ask, given: BtbRemember) -> Any:
         name: value for name, value in given.metadata.items() if name not in known
     }
     kept = ask("remember", **{name: jsonable(value) for name, value in named.items()})
-    return {"id": kept.id, "path": kept.path or _path_of(kept)}
+    return {"id": kept.id, "path": _path_of(kept)}
 
 
 def _path_of(record: Experience) -> str:
+    """Where its file is, from the root of the tree."""
     at, keys = record.metadata.context.timestamp, record.extra
     folder = _ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
-    return f"{folder}/{file_name(at, record.summary or '', record.id[-12:])}"
+    return f"{folder}/{file_name(at, record.summary, record.id[-12:], record.content)}"
 
 
 def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
