@@ -192,6 +192,7 @@ PARSING = frozenset(
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.memory.skills": OURS,
+    "hardwon.surfaces.cli.drop_in": "whether a name stands in a file of at most a megabyte",
     "hardwon.memory.advise": "the first line of what text.terms made, which is fuzzed",
     "hardwon.memory.ask": "one expression of fixed length",
     "hardwon.memory.project": "one expression of fixed length",
