@@ -44,6 +44,22 @@ def test_an_id_is_known_by_its_beginning() -> None:
     assert refused("show", "ffffffff") == "record_id: 'ffffffff' is not allowed; allowed: a UUID"
 
 
+def test_the_memory_that_is_used_outside_of_any_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    said = at_once("recall", "ports").stderr
+    assert f"your own, {tmp_path}/user-data/hardwon/memory.db, project default" in said
+    assert "your own" not in at_once("remember", "Port 80 is open.").stderr
+    Path("other").mkdir()
+    monkeypatch.chdir("other")
+    assert "your own" in at_once("recall", "ports").stderr
+    at_once("init")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert at_once("recall", "ports").stderr == ""
+
+
 def test_an_export_goes_into_a_pipe() -> None:
     ids = remember("Port 80 is open.", "Port 81 is shut.")
     lines = at_once("export", "-").stdout.splitlines()

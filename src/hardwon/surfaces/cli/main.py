@@ -34,7 +34,7 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
+from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.views import Line, Look, render, visible
@@ -458,9 +458,14 @@ class Target:
                 "hardwon tree sync --make-tree takes in a folder of memory files"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
-        path = find_place(self.memory).path
-        if path and in_index(path.resolve()):
-            complain(f"warning: {IN_INDEX.format(path)}")
+        place = find_place(self.memory)
+        if place.path and in_index(place.path.resolve()):
+            complain(f"warning: {IN_INDEX.format(place.path)}")
+        if self.memory is None and is_new_here(place):
+            complain(
+                f"no memory is here or above: this is your own, {place.location}, project "
+                f"{memory.project}; hardwon init makes one here"
+            )
         return memory
 
     def fill(
