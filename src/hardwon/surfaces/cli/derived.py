@@ -48,6 +48,7 @@ from hardwon.surfaces.cli.main import (
     builders,
     chosen,
     command,
+    complain,
     gathered,
     look,
     parameter,
@@ -521,6 +522,8 @@ def _context(found: "Context", _: Look) -> list[Line]:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(found)
     write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
+    if not text:
+        complain(found.empty_reason)
     if found.lines or found.unsaid:
         print(*explained(found), sep="\n", file=sys.stderr)
     return []
@@ -554,7 +557,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         _context,
         ("query",),
         more="It prints the text and nothing else, without a line end of its own where that is no "
-        "terminal. What --explain has to say goes to the standard error.",
+        "terminal. Why it is empty, and what --explain has to say, goes to the standard error.",
     ),
     "advise": CommandRow(
         (
