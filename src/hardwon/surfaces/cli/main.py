@@ -37,6 +37,7 @@ from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
+from hardwon.store.types import Progress
 from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
@@ -470,18 +471,20 @@ class Target:
 
     def fill(
         self,
-        work: Callable[[Memory, bool], T],
+        work: Callable[[Memory, bool, Progress], T],
         brings: Callable[[T], object],
+        title: str,
+        kept: str,
         *,
         dry_run: bool = False,
     ) -> T:
-        """What `work` (its second argument: a dry run) brings in from elsewhere. Where there is no
-        memory yet it is tried in a passing one first: what fails, or brings nothing, leaves no
-        empty memory behind.
+        """What `work` (told whether to change nothing, and whom to tell how far it is) brings in
+        from elsewhere. Where there is no memory yet it is tried in a passing one first: what fails,
+        or brings nothing, leaves no empty memory behind. `title` and `kept` as of `progress`.
         """
         if dry_run:
-            with self.open(to_read=True) as memory:
-                return work(memory, True)
+            with self.open(to_read=True) as memory, progress(title) as bar:
+                return work(memory, True, bar)
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
 
@@ -489,11 +492,12 @@ class Target:
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,
+                progress("checking") as bar,
             ):
-                if not brings(work(passing, True)):
-                    return work(passing, False)
-        with self.open() as memory:
-            return work(memory, False)
+                if not brings(work(passing, True, bar)):
+                    return work(passing, False, bar)
+        with self.open() as memory, progress(title, kept) as bar:
+            return work(memory, False, bar)
 
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
@@ -720,23 +724,34 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
         fail("nothing was changed")
 
 
+_NOTHING_CHANGED: Final = "nothing was changed"
+
+
 @contextmanager
-def progress(
-    title: str, kept: str = "nothing was changed"
-) -> Iterator[Callable[[int, int], None] | None]:
+def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
     """A bar on standard error while something long goes on; nothing where that is not a terminal.
-    `kept`: what is said where somebody interrupts it.
+    `kept`: what is said where somebody interrupts it. Before the total is known, things are only
+    looked at.
     """
+    far = {"done": 0, "total": 0}
     try:
         with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
-            yield bar
+
+            def tell(done: int, total: int) -> None:
+                far.update(done=done, total=total)
+                if bar:
+                    bar(done, total)
+
+            yield tell
     except KeyboardInterrupt:
-        complain(f"interrupted while {title}: {kept}")
+        reached = f" at {far['done']:,} of {far['total']:,}" if far["total"] else ""
+        only_looked = far["done"] and not far["total"]
+        complain(f"interrupted while {title}{reached}: {_NOTHING_CHANGED if only_looked else kept}")
         raise
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(title: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -755,7 +770,7 @@ def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
         transient=True,
     ) as bars:
         task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+        yield lambda done, total: bars.update(task, completed=done, total=total or None)
 
 
 if __name__ == "__main__":
