@@ -33,11 +33,13 @@ from hardwon.surfaces.cli.main import (
     Limit,
     Options,
     Output,
+    Progress,
     Yes,
     add_group,
     chosen,
     command,
     complain,
+    completer,
     fail,
     gathered,
     json_text,
@@ -60,8 +62,6 @@ if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
     from hardwon.learn.fixes import Pattern, Strategy
 
-Progress = Callable[[int, int], None] | None
-
 
 # --- records ---
 
@@ -77,7 +77,12 @@ Progress = Callable[[int, int], None] | None
 def forget(
     ctx: typer.Context,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")
+        list[str] | None,
+        typer.Argument(
+            metavar="ID",
+            help="Ids of records; or use filters.",
+            autocompletion=completer("record_id"),
+        ),
     ] = None,
     *,
     filters: Options,
@@ -126,7 +131,10 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
 )
 def credit(
     ctx: typer.Context,
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="Ids of records.", autocompletion=completer("record_id")),
+    ],
     helped: Annotated[
         bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
     ],
@@ -154,7 +162,12 @@ def credit(
 )
 def audit(
     ctx: typer.Context,
-    record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
+    record_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of a record.", autocompletion=completer("record_id")
+        ),
+    ],
 ) -> Output:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
@@ -244,7 +257,12 @@ def stale(
 def rules(
     ctx: typer.Context,
     task_id: Annotated[
-        str | None, typer.Argument(metavar="TASK", help="Of this task, and of the whole project.")
+        str | None,
+        typer.Argument(
+            metavar="TASK",
+            help="Of this task, and of the whole project.",
+            autocompletion=completer("task_id"),
+        ),
     ] = None,
     state: Annotated[
         RuleState | None,

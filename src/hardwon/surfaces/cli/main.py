@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -37,13 +37,13 @@ from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
-from hardwon.store.types import Progress
 from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
 
 T = TypeVar("T")
+Progress = Callable[[int, int], None]  # how far it is, of how much; 0: nobody knows yet
 
 FAILED: Final = 1
 _SHELLS: Final = ("bash", "zsh", "fish")
@@ -555,6 +555,38 @@ def settings_of(ctx: typer.Context) -> Settings:
     return Settings.read(vars(given))
 
 
+# --- what a shell offers ---
+
+# For an option of that name, from what the memory has and begins so.
+COMPLETED: Final[Mapping[str, Callable[[Memory, str], Iterable[str]]]] = {
+    "record_id": lambda memory, start: memory.care.ids(start),
+    **dict.fromkeys(
+        ("task_id", "task"),
+        lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
+    ),
+    "tool": lambda memory, _: memory.stats().by_tool,
+    "author": lambda memory, _: memory.stats().by_author,
+    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
+    "model": lambda memory, _: sorted({each.model for each in memory.fixes.matrix()}),
+    "project": lambda memory, _: memory.care.projects(),
+}
+
+
+def completer(name: str, allowed: Sequence[str] = ()) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, else those of `COMPLETED`."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: Iterable[str] = allowed
+        target = chosen(ctx)
+        with suppress(HardwonError, OSError):
+            if not allowed and memory_exists(target.memory):
+                with Memory(target.memory, target.project, upgrade=False) as memory:
+                    found = COMPLETED[name](memory, incomplete)
+        return [each for each in found if each.startswith(incomplete)]
+
+    return complete
+
+
 # --- the command itself ---
 
 
@@ -584,6 +616,7 @@ def global_options(
             metavar="NAME",
             help=f"The project within the memory; also {VARIABLES['project']}.",
             show_default="as hardwon config says",
+            autocompletion=completer("project"),
         ),
     ] = None,
     version: Annotated[  # noqa: ARG001  # its callback answers
