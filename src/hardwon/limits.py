@@ -930,6 +930,15 @@ FIX_OTHER_VALUES_MAX: Final = 1_000
 # One learned sentence of a knowledge base: a handful of commands.
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 
+# `knowledge_base.json` is written after every attempt: always after the first so many of a process.
+KNOWLEDGE_WRITES_FREE: Final = 10
+# Later on, when so many times as long has passed as the last writing took: a loop of attempts would
+# do nothing else. The end of the process writes what is left.
+KNOWLEDGE_WRITE_RESTS: Final = 20
+
+# How much of a script is read to know whose it is: the originals have 20 kB.
+SCRIPT_BYTES_READ: Final = MIB
+
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB

@@ -131,7 +131,8 @@ def strategy_from(ranked: RankedStrategy, did: Fix | Cleaned) -> Strategy:
 class Pattern(Rated):
     """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
     `type` (an issue type on any model). A success is applied and verified. `best_fix` is the
-    strategy most likely to succeed among those that ever did.
+    strategy most likely to succeed among those that ever did. `signature` is that of its newest fix,
+    by fix history's formula, as its tables have it.
     """
 
     name: str

@@ -145,13 +145,17 @@ class Keeping(Group):
         dry_run: bool = False,
         by: str = "user",
         progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Loaded:
-        """Adds the records of the exported file at `path`, each with the id that it has there. The
-        whole file is checked before anything is written. What is here already stays as it is; what
-        is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
+        """Adds the records of the file at `path`, as `export` or the metadata schema writes them,
+        each with the id that it has there or that follows from what it says. The whole file is
+        checked before anything is written. What is here already stays as it is; what is new lands
+        as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
+        the metadata schema does.
         """
-        file = check_path("path", path)
-        return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
+        read = partial(transfer.read_file, check_path("path", path), strict=strict)
+        return transfer.load(self._project, read, by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,

@@ -36,6 +36,9 @@ T = TypeVar("T")
 # --- ids and time ---
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A number of milliseconds below this would be before March 1973, which is nobody's memory: these
+# are seconds, as most programs write them.
+_SECONDS_BELOW: Final = 100_000_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ENCODABLE: Final = "text that UTF-8 can encode (no lone surrogates)"
 _WITHOUT_NUL: Final = "text without NUL characters"
@@ -101,8 +104,9 @@ def parse_time(value: object) -> datetime:
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            value = _EPOCH + timedelta(milliseconds=value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            unit_ms = 1000 if value < _SECONDS_BELOW else 1
+            value = _EPOCH + timedelta(milliseconds=value * unit_ms)
         if isinstance(value, datetime) and value.utcoffset() is not None:
             time = value.astimezone(UTC)
             if time >= _EPOCH:
@@ -110,8 +114,8 @@ def parse_time(value: object) -> datetime:
     except (ValueError, OverflowError, NotImplementedError, TypeError):
         pass
     raise refuse(
-        "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
-        "milliseconds since 1970 (UTC)"
+        "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or "
+        "milliseconds or seconds since 1970 (UTC)"
     )
 
 
@@ -286,7 +290,7 @@ Time = Annotated[
     datetime,
     BeforeValidator(parse_time),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number", "minimum": 0}]}
     ),
 ]
 RecordId = Annotated[

@@ -173,13 +173,19 @@ class Client(_Methods):
             return sum(file.write(line) > 0 for line in self._server.lines(response))
 
     def load(
-        self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Any = None
+        self,
+        path: str | Path,
+        dry_run: bool = False,
+        by: str = "user",
+        progress: Any = None,
+        *,
+        strict: bool = False,
     ) -> Loaded:
-        """Adds the records of an exported file of this machine; needs a token with the scope
-        admin.
-        """
+        """Adds the records of a file of this machine; needs a token with the scope admin."""
         _refuse_unsendable("load", {"by": by, "progress": progress})
-        query = {"dry_run": "true"} if dry_run else {}
+        query = {
+            name: "true" for name, given in (("dry_run", dry_run), ("strict", strict)) if given
+        }
         answer = self._server.upload(self._path("/import", query), check_path("path", path))
         return cast("Loaded", parsed(Loaded, answer))
 

@@ -37,6 +37,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
+from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
     COMPLETED,
@@ -71,6 +72,7 @@ from hardwon.trust.access import Caller
 
 if TYPE_CHECKING:
     from hardwon.memory.context import Context
+    from hardwon.memory.results import Loaded
 
 STDIN: Final = "-"
 _NAMED: Final = "_named"
@@ -327,7 +329,9 @@ add_group(
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
     `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
-    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
+    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.
+    Objects with a `metadata` are whole ones too, after the [metadata schema](migration/metadata-schema.md): they keep what
+    they say, and come in as hypotheses.""",
 )
 
 
@@ -398,11 +402,18 @@ def _build_recorded(kind: Kind) -> Any:
         str | None,
         typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input."),
     ]
+    strict = Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Of JSON with metadata, demand all that the metadata schema does."
+        ),
+    ]
     parameters = [
         parameter("ctx", typer.Context),
         *options_of(takes, (row.first,), spelled, optional=True),
         *_ENVELOPE,
         parameter("from_json", from_json, None),
+        parameter("strict", strict, False),
     ]
     run = with_parameters(partial(_record, kind, takes, row.first), parameters)
     run.__name__, run.__doc__ = kind, row.help
@@ -417,6 +428,7 @@ def _record(
     *,
     ctx: typer.Context,
     from_json: str | None,
+    strict: bool,
     **given: Any,
 ) -> Output:
     """The text before the options is `-` where JSON is read, as with `--from-json -`."""
@@ -429,17 +441,39 @@ def _record(
     envelope = {each.name: given.pop(each.name) for each in _ENVELOPE}
     options = given_fields(takes, given)
     options |= signed(ctx, {name: value for name, value in envelope.items() if value})
-    objects = [options | each for each in (objects_of(from_json) if from_json else [{}])]
+    objects = objects_of(from_json) if from_json else [{}]
+    lowered: list[str] = []
     with chosen(ctx).open() as memory:
-        kept = memory.care.record_many(kind, objects)
+        if any("metadata" in each for each in objects):
+            kept, done = _take_in(memory, kind, objects, strict=strict)
+            lowered += [done.lowered_text] if done.lowered else []
+        else:
+            kept = memory.care.record_many(kind, [options | each for each in objects])
     ids = [each.id for each in kept]
-    notes = (
+    notes = [
         f"{each.id} does not stand alone: {finding}"
         for each in kept
         if isinstance(each, Fact)
         for finding in each.findings or ()
-    )
-    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
+    ]
+    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=[*lowered, *notes])
+
+
+def _take_in(
+    memory: Memory, kind: Kind, objects: Sequence[Options], *, strict: bool
+) -> "tuple[list[AnyRecord], Loaded]":
+    """Objects that have an envelope are whole records, after the metadata schema."""
+    records: list[AnyRecord] = []
+    for number, each in enumerate(objects, 1):
+        try:
+            record = read_record(each, strict=strict)
+            if record.kind != kind:
+                raise InvalidInputError.one("kind", record.kind, kind)
+            records.append(record)
+        except InvalidInputError as error:
+            raise InvalidInputError(error.problems, f"record {number}") from None
+    done = memory.care.take_in(records, at_once=True)
+    return [memory.get(each.id) or each for each in records], done
 
 
 Show = Callable[..., str | Iterable[Line]]

@@ -79,7 +79,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("mcp", "serve", "tokens", "postgres", "trust"), "admin"),
         "skills": "",
     },
-    "For scripts written for memory.sh": {"fix-history": "care"},
+    "For scripts written for older designs": {"drop-in": "drop_in", "fix-history": "care"},
 }
 
 # The commands that have a word before them; `add_group` says what each of these words is for.
@@ -117,8 +117,9 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "skills": {"list": "derived", "export": "admin"},
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
+    "drop-in": dict.fromkeys(("install", "remove", "check"), "drop_in"),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"), "care"
     ),
 }
 
