@@ -111,3 +111,7 @@ def test_an_editor_knows_outcomes_and_filters() -> None:
             memory.recall("x", outcome="won")  # type: ignore[arg-type]
         with pytest.raises(InvalidInputError, match="colour"):
             memory.recall("x", colour="red")  # type: ignore[call-arg]
+        with pytest.raises(InvalidInputError, match="'won'"):
+            memory.forget(outcome="won")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match="'won'"):
+            memory.care.page(outcome="won")  # type: ignore[arg-type]
