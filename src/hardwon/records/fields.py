@@ -108,7 +108,7 @@ def parse_time(value: object) -> datetime:
             unit_ms = 1000 if value < _SECONDS_BELOW else 1
             value = _EPOCH + timedelta(milliseconds=value * unit_ms)
         if isinstance(value, datetime) and value.utcoffset() is not None:
-            time = value.astimezone(UTC)
+            time = value if value.tzinfo is UTC else value.astimezone(UTC)
             if time >= _EPOCH:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
