@@ -221,9 +221,21 @@ def _refuse_unknown(path: Path) -> None:
         )
 
 
-def _note_of(path: Path) -> Path:
+def _note_of(path: Path, about: str = "known") -> Path:
     name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
-    return Path(platformdirs.user_data_path("hardwon", appauthor=False), "known", name)
+    return Path(platformdirs.user_data_path("hardwon", appauthor=False), about, name)
+
+
+def is_new_here(place: Place) -> bool:
+    """Whether what nobody named, and no folder above has, is used from this folder for the first
+    time. Then it is no more.
+    """
+    told = _note_of(current_folder(), "told")
+    if place.found or exists(told):
+        return False
+    with suppress(PlaceError, FullError), writing_atomically(told):  # else it is told again
+        return True
+    return True
 
 
 def _identity(path: Path) -> bytes:
