@@ -32,12 +32,15 @@ from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
+from hardwon.outside.files import home_of
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    NO_ORIGIN,
+    VIA_IMPORT,
     VOUCHED_STATUSES,
     Action,
     AnyRecord,
@@ -51,6 +54,7 @@ from hardwon.records.kinds import (
     Record,
     Source,
     Validation,
+    sources_named,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
@@ -72,6 +76,7 @@ from hardwon.trust.lifecycle import (
     credits_of,
     effective_validation,
     proved_itself,
+    source_of,
     was_confirmed,
 )
 from hardwon.trust.redact import clean_event, redact, without_secrets
@@ -284,6 +289,8 @@ class Project:
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
             changes["source"] = metadata.source.altered(author=author)
+        if author.endswith(VIA_IMPORT):
+            raise InvalidInputError.one("metadata.source.author", author, NO_ORIGIN)
         if head and head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)
         if changes:
@@ -368,7 +375,7 @@ class Project:
         with nullcontext(session) if session else self.store.read(self.name) as opened:
             if has_tree(opened, self.name):
                 mirror = resolve_name(MIRROR)
-                folder = self.place.path.parent
+                folder = home_of(self.place.path)
                 self.listeners.append(
                     mirror(self.store, opened, self.name, folder, self.prepare, self.now)
                 )
@@ -542,7 +549,8 @@ class Change:
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             credited = credits_by_source(events, writer.votes(name, record_id))
-            credited.pop(author, None)
+            for name in sources_named(author):
+                credited.pop(name, None)
             if proved_itself(status, credited, self.project.publish_after):
                 helped = sum(good for good, _ in credited.values())
                 reason = f"credited {helped} times by {len(credited)} sources"
@@ -632,7 +640,7 @@ def checkout_of(
     own_names = (FILE_NAME, FIX_HISTORY_FILE_NAME)
     in_folder = memory_file is not None and memory_file.name in own_names
     return Checkout(
-        repository, folder, memory_file, memory_file.parent if memory_file and in_folder else None
+        repository, folder, memory_file, home_of(memory_file) if memory_file and in_folder else None
     )
 
 
@@ -732,11 +740,16 @@ ARRIVED_WITH: Final = "arrived with "
 
 def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> None:
     """Archives what arrived with a decision that is undone, but for what somebody here vouches
-    for since.
+    for, or trusts who said it, since.
     """
     for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
         stored = writer.get(project, record_id)
-        if stored and record_of(stored).metadata.validation.status not in VOUCHED_STATUSES:
+        record = record_of(stored) if stored else None
+        if (
+            record
+            and record.said_by.endswith(VIA_IMPORT)
+            and record.metadata.validation.status not in VOUCHED_STATUSES
+        ):
             back = Event(
                 record_id=record_id,
                 kind="status",
@@ -793,9 +806,9 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     stored = writer.get(project, record_id)
     if stored:
         record = original_of(stored)
-        effective, credited = standing_of(record, writer.events_of(project, record_id))
+        effective, credited, source = standing_of(record, writer.events_of(project, record_id))
         changed = None if effective == record.metadata.validation else effective.to_json()
-        writer.set_standing(project, record_id, effective.status, changed, credited)
+        writer.set_standing(project, record_id, effective.status, changed, credited, source)
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
@@ -805,12 +818,15 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     return derived._replace(taught=None, record=None)
 
 
-def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
-    """What a record's events add up to: how far it may be believed, and how often it helped and did
-    not.
-    """
+# How far a record may be believed, how often it helped and did not, and who says so.
+Standing = tuple[Validation, tuple[int, int], str]
+
+
+def standing_of(record: Record, events: Sequence[Event]) -> Standing:
+    """What a record's events add up to."""
     credited = credits_of(events, record.metadata.source.author)
-    return effective_validation(record.metadata.validation, events), credited
+    source = source_of(record.metadata.source.author, events)
+    return effective_validation(record.metadata.validation, events), credited, source
 
 
 def same_content(one: Record, other: Record) -> bool:

@@ -113,6 +113,9 @@ OUTCOME_WORDS: Final[Mapping[str, str]] = {
 }
 
 
+OUTCOMES_TOLD: Final = f"one of {', '.join(OUTCOMES)}"
+
+
 def plain_outcome(word: object) -> object:
     """The outcome that a word means; what means none stays as it is."""
     return OUTCOME_WORDS.get(word.strip().lower(), word) if isinstance(word, str) else word
@@ -175,6 +178,18 @@ class Source(Model):
         RequiredName,
         Field(description="Who says so. Support, influence and rollback are counted by it."),
     ] = "agent"
+
+
+# Behind the name of an author who said something elsewhere: nobody here has such a name.
+VIA_IMPORT: Final = " via import"
+NO_ORIGIN: Final = (
+    f"a name that does not end in {VIA_IMPORT!r}, which tells of who said it elsewhere"
+)
+
+
+def sources_named(author: str) -> tuple[str, ...]:
+    """Whom a name means: who recorded here under it, and who did elsewhere."""
+    return (author,) if author.endswith(VIA_IMPORT) else (author, author + VIA_IMPORT)
 
 
 class RelatedFile(Model):
@@ -292,6 +307,15 @@ class Record(Model, Tabular):
         return self.metadata.project_id
 
     @property
+    def said_by(self) -> str:
+        """The author, and that it came from elsewhere where it did: `ann via import` is not who
+        records here as `ann`.
+        """
+        # no field: where a record came from is told by an event, never by itself
+        told: str | None = self.__dict__.get("source_told")
+        return told or self.metadata.source.author
+
+    @property
     def turned_out_well(self) -> bool | None:
         """Whether what was tried worked; None where that is no question."""
         return None
@@ -304,7 +328,7 @@ class Record(Model, Tabular):
             "kind": self.kind,
             "outcome": outcome_of(record),
             "when": self.metadata.context.timestamp,
-            "author": self.metadata.source.author,
+            "author": self.said_by,
             "status": self.metadata.validation.status,
             "text": headline(record),
         }
@@ -400,7 +424,7 @@ class Experience(Record):
         extra = self.__pydantic_extra__
         check_keys(extra)
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
-            raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
+            raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
 
     @property
