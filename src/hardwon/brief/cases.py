@@ -33,7 +33,7 @@ SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
 # What earned less at another task did not come near.
-NEARLY_FROM: Final = 0.5
+NEARLY_FROM: Final = 0.25
 # What failed at another task tells half as much as what worked at one.
 FAILED_ELSEWHERE: Final = 0.5
 # Of a task's relevance: what failed at one that is as much like the question is not offered.
