@@ -14,6 +14,7 @@ import pytest
 
 from clocks import Clock
 from hardwon import Memory
+from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_FROM, Question
 from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import query_terms
@@ -326,11 +327,17 @@ def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Me
 
 
 def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
-    gone = {"action": "git@host:tools", "observation": "No such file or directory", "reward": 0.0}
-    fixed = {"action": "git clone git@host:tools", "observation": "", "reward": 1.0}
-    memory.record_trajectory("git@host:tools", [gone, fixed], 1.0)
-    assert not said(memory, "cd src\ncd: src: No such file or directory")
-    assert "git clone" in said(memory, "git@host:tools\nNo such file or directory")[0]
+    assert not is_telling("No such file or directory")
+    assert is_telling("fatal: refusing to merge unrelated histories")
+    address = "git@forge.example:tools/deploy-scripts"
+    gone = {"action": address, "observation": "No such file or directory", "reward": 0.0}
+    fixed = {"action": f"git clone {address}", "observation": "", "reward": 1.0}
+    memory.record_trajectory(address, [gone, fixed], 1.0)
+    for number in range(9):  # words that many have tell nothing
+        run(memory, f"stat lost{number}", f"stat: lost{number}: No such file or directory", 1)
+    asked = "cd build\ncd: build: No such file or directory"
+    assert not any("git clone" in line for line in said(memory, asked))
+    assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
 
 
 def test_alike_is_what_has_the_words_and_little_else() -> None:
