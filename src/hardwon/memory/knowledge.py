@@ -841,6 +841,7 @@ class Knowledge:
                 -pair[0].share.attempts,
             )
         )
+        self.read_ahead(each.support.sample_ids[0] for each, _ in found[:limit])
         return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
