@@ -456,7 +456,7 @@ class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
         assert not any(
-            (store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10))
+            (store.tallies_of_items("p", "works", "t", ["x"]), store.most_counted("p", "works", 10))
         )
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
         assert not any(
@@ -490,7 +490,7 @@ class TestKnowledge:
         assert (a.last_us, a.last_id, a.author) == (second.at_us, second.id, "ann")
         assert b.author == "bob"
         assert store.tallies("p", "works", "t", 1) == [a], "the item counted most"
-        assert store.tallies_of_item("p", "works", "t", rule_key("b")) == [b]
+        assert store.tallies_of_items("p", "works", "t", [rule_key("b")]) == [b]
         assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
         assert store.most_counted("p", "works", 5) == ["t"]
         assert store.tallies("other", "works", "t", 10) == []

@@ -130,7 +130,6 @@ _CONSIDERED: Final = 4
 # times as many adopted records as are read: so that no source hides the others
 _ADOPTED_CONSIDERED: Final = 10
 
-_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
@@ -282,19 +281,14 @@ class Knowledge:
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
                 items.setdefault(strategy, []).append(item)
-        tried: dict[str, Evidence] = {}
         wanted = {
             strategy: share
             for strategy, share in shares.items()
             if share.verified or not successful
         }
         for strategies in equally_likely(wanted, usual_p):
-            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
-                tried = self._tried(scope, key, issue_type)
-            supports = [
-                tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each])
-                for each in strategies
-            ]
+            named = {item: each for each in strategies for item in items[each]}
+            supports = self._supports_of(f"strategy.{scope}", key, named)
             yield from rank_strategies(supports, usual_p, self.today)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
@@ -311,17 +305,21 @@ class Knowledge:
         failed.sort(
             key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0])
         )
-        supports = (
-            self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed
+        ranked = (
+            each
+            for strategy, _ in failed
+            for each in rank_strategies(
+                self._supports_of(scope, issue_type, {strategy: strategy}), usual_p, self.today
+            )
         )
-        ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
-    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
-        support = Evidence(strategy)
-        for item in items:
-            support.add(*self._store.tallies_of_item(self.project, scope, key, item))
-        return support
+    def _supports_of(
+        self, scope: str, key: str, strategies: Mapping[str, str]
+    ) -> Iterable[Evidence]:
+        """Of the strategies that items stand for."""
+        found = self._store.tallies_of_items(self.project, scope, key, list(strategies))
+        return gather(found, strategies).values()
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
@@ -756,7 +754,7 @@ class Knowledge:
     def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
         """What several tasks say about one lesson."""
         supports = (
-            (task, gather(self._store.tallies_of_item(self.project, kind, task, item)).values())
+            (task, gather(self._store.tallies_of_items(self.project, kind, task, [item])).values())
             for task in tasks
         )
         return [
