@@ -87,6 +87,14 @@ def test_everything_that_is_wrong_is_told_in_one_message(tmp_path: Path) -> None
     with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
         memory.remember("x", "triumph", tags=[3])  # type: ignore[arg-type]
     assert [problem.field for problem in caught.value.problems] == ["outcome", "tags.0"]
+    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+        memory.remember(" ", "triumph", recalled="no list", author="")  # type: ignore[arg-type]
+    told = [problem.field for problem in caught.value.problems]
+    assert told == ["recalled", "content", "outcome", "author"]
+    with Memory(tmp_path / "brain") as memory, pytest.raises(InvalidInputError) as caught:
+        memory.record_episode("", 7, mistakes="no list", mistake_cards=3)  # type: ignore[arg-type]
+    told = [problem.field for problem in caught.value.problems]
+    assert told == ["task_id", "score", "mistakes", "mistake_cards"]
     said = refused("remember", "x", "--outcome", "triumph")
     assert (
         said
@@ -103,3 +111,7 @@ def test_an_editor_knows_outcomes_and_filters() -> None:
             memory.recall("x", outcome="won")  # type: ignore[arg-type]
         with pytest.raises(InvalidInputError, match="colour"):
             memory.recall("x", colour="red")  # type: ignore[call-arg]
+        with pytest.raises(InvalidInputError, match="'won'"):
+            memory.forget(outcome="won")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match="'won'"):
+            memory.care.page(outcome="won")  # type: ignore[arg-type]

@@ -278,6 +278,10 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # Files that a report on the tree names, of each sort. It counts all of them.
 TREE_REPORTED_MAX: Final = 1_000
 
+# Files of a tree that are all looked at when memories are asked for by keys: any of them may have
+# been edited and have these keys by now. Of a larger one, those that had them; `sync` looks at all.
+TREE_LOOKED_THROUGH_MAX: Final = 5_000
+
 # --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by

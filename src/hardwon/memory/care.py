@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 from uuid import UUID
 
 from hardwon import limits
@@ -42,7 +42,7 @@ from hardwon.records.kinds import (
     Kind,
     Status,
 )
-from hardwon.search.terms import Filters
+from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
@@ -309,12 +309,15 @@ class Care(Group):
         )
 
     def page(
-        self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
+        self,
+        limit: int = limits.PAGE_RECORDS,
+        cursor: str | None = None,
+        **filters: Unpack[FilterKeywords],
     ) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
         size = check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
         before = None if cursor is None else parse_cursor(cursor)
-        asked = Filters.of(self._project.name, filters)
+        asked = Filters.of(self._project.name, {**filters})
         self._project.before_read()
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None

@@ -60,9 +60,9 @@ def load(
     hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
     is kept.
     """
-    total = 0 if at_once else sum(1 for _ in map(project.prepare, read()))
     if dry_run:
-        return _foresee(project, map(project.prepare, read()))
+        return _foresee(project, _told(map(project.prepare, read()), progress))
+    total = 0 if at_once else sum(1 for _ in _told(map(project.prepare, read()), progress))
     incoming = _Incoming()
     records = map(project.prepare, read())
     given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
@@ -93,6 +93,14 @@ def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = No
     claimed = record.metadata.validation
     vouched = {"verified_by": claimed.verified_by, "verification_id": claimed.verification_id}
     return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
+
+
+def _told(records: Iterable[AnyRecord], progress: Progress | None) -> Iterator[AnyRecord]:
+    """These, while somebody is told how many they are so far."""
+    for number, record in enumerate(records, 1):
+        yield record
+        if progress and number % limits.BATCH_ROWS == 0:
+            progress(number, 0)
 
 
 @dataclass
@@ -205,7 +213,10 @@ def merge(
     if dry_run:
         found = _foresee(
             project,
-            (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
+            _told(
+                (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
+                progress,
+            ),
         )
         return _foresee_merge(source, project, found, believed, left, local)
     incoming = _Incoming()

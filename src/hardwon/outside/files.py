@@ -502,6 +502,13 @@ def read_replaced(path: Path) -> bytes | None:
 
 MARK: Final = ".hardwon-tree"
 SUFFIX: Final = ".json"
+# In a tree the database has a folder of its own that listings pass over: what is seen are memories.
+DATABASE_FOLDER: Final = ".hardwon-memory"
+
+
+def home_of(memory: Path) -> Path:
+    """The folder of a memory, whose file lies in it, or in a folder of its own."""
+    return memory.parent.parent if memory.parent.name == DATABASE_FOLDER else memory.parent
 
 
 def target(
@@ -537,11 +544,12 @@ def refuse_own(
         return
     found, home = replaceable(given), Path(location).parent.resolve()
     memory = home / Path(location).name
-    if found.parent == home:
+    tree = home_of(memory)
+    if found.parent in (home, tree):
         own = _is_own_name(found.name, memory, also)
     else:  # in a tree, whatever ends so is read as a memory
-        inside = found.name.lower().endswith(SUFFIX) and home in found.parents
-        own = inside and (home / MARK).exists()
+        inside = found.name.lower().endswith(SUFFIX) and tree in found.parents
+        own = inside and (tree / MARK).exists()
     with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
         # also where an own file is the same one, or a link that leads to it
         own = own or any(

@@ -323,9 +323,16 @@ def check_items(field: str, value: Any) -> list[Any]:
     """A list of whatever the caller gave one after the other. A text is not a list of its
     letters.
     """
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    items = items_of(value)
+    if not isinstance(items, list):
         raise InvalidInputError.one(field, value, "a list")
-    return list(value)
+    return items
+
+
+def items_of(value: Any) -> Any:
+    """The same where something else tells that it is no list."""
+    no_list = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+    return value if no_list else list(value)
 
 
 def check_mapping(field: str, value: Any) -> dict[str, Any]:

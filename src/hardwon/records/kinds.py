@@ -113,6 +113,9 @@ OUTCOME_WORDS: Final[Mapping[str, str]] = {
 }
 
 
+OUTCOMES_TOLD: Final = f"one of {', '.join(OUTCOMES)}"
+
+
 def plain_outcome(word: object) -> object:
     """The outcome that a word means; what means none stays as it is."""
     return OUTCOME_WORDS.get(word.strip().lower(), word) if isinstance(word, str) else word
@@ -400,7 +403,7 @@ class Experience(Record):
         extra = self.__pydantic_extra__
         check_keys(extra)
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
-            raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
+            raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
 
     @property

@@ -18,6 +18,7 @@ from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.memory import Memory
+from hardwon.memory.places import find_place
 from hardwon.memory.results import Loaded
 from hardwon.memory.transfer import read_file
 from hardwon.outside import files
@@ -119,13 +120,11 @@ def kind_of(given: str | Path) -> StoreKind:
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
     if not is_folder and not legacy_fixes.header_of(path):
         return _kind_of_text(path)
-    for file in (
-        [path / name for name in ("memory.db", fix_adoption.FILE_NAME)] if is_folder else [path]
-    ):
-        if file.is_file() and legacy_fixes.is_ours(file):
-            raise ForeignFileError(
-                f"{file} is a Hardwon memory already: hardwon merge brings it into another"
-            )
+    file = find_place(path).path
+    if file and file.is_file() and legacy_fixes.is_ours(file):
+        raise ForeignFileError(
+            f"{file} is a Hardwon memory already: hardwon merge brings it into another"
+        )
     if not is_folder or (path / fix_adoption.FILE_NAME).is_file():
         return "fix-history"
     if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():

@@ -19,6 +19,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import (
     ConflictError,
+    FileOnlyError,
     InvalidInputError,
     MissingExtraError,
     PlaceError,
@@ -727,6 +728,8 @@ def serve_(
             btb,
             tools == "all",
         )
+        if btb:
+            _plant(memory)
         gate = Gate(
             memory.care.in_project,
             memory.tokens,
@@ -837,7 +840,15 @@ def serve_mcp(
     if check:
         return
     with chosen(ctx).open(to_read=scope == "read") as memory:
+        if btb and scope != "read":
+            _plant(memory)
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
+
+
+def _plant(memory: Memory) -> None:
+    """The names of BTB promise files; in a database, and beside another project's, there are none."""
+    with suppress(FileOnlyError, InvalidInputError):
+        memory.tree.make()
 
 
 add_group(

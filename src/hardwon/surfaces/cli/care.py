@@ -34,11 +34,13 @@ from hardwon.surfaces.cli.main import (
     Limit,
     Options,
     Output,
+    Progress,
     Yes,
     add_group,
     chosen,
     command,
     complain,
+    completer,
     fail,
     gathered,
     json_text,
@@ -61,8 +63,6 @@ if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
     from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
 
-Progress = Callable[[int, int], None] | None
-
 
 # --- records ---
 
@@ -78,7 +78,12 @@ Progress = Callable[[int, int], None] | None
 def forget(
     ctx: typer.Context,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")
+        list[str] | None,
+        typer.Argument(
+            metavar="ID",
+            help="Ids of records; or use filters.",
+            autocompletion=completer("record_id"),
+        ),
     ] = None,
     *,
     filters: Options,
@@ -127,7 +132,10 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
 )
 def credit(
     ctx: typer.Context,
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="Ids of records.", autocompletion=completer("record_id")),
+    ],
     helped: Annotated[
         bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
     ],
@@ -155,7 +163,12 @@ def credit(
 )
 def audit(
     ctx: typer.Context,
-    record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
+    record_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of a record.", autocompletion=completer("record_id")
+        ),
+    ],
 ) -> Output:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
@@ -245,7 +258,12 @@ def stale(
 def rules(
     ctx: typer.Context,
     task_id: Annotated[
-        str | None, typer.Argument(metavar="TASK", help="Of this task, and of the whole project.")
+        str | None,
+        typer.Argument(
+            metavar="TASK",
+            help="Of this task, and of the whole project.",
+            autocompletion=completer("task_id"),
+        ),
     ] = None,
     state: Annotated[
         RuleState | None,

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -202,12 +201,13 @@ def load(
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
-    with progress("loading", "what was loaded so far stays; load it again to go on") as bar:
-        records = chosen(ctx).fill(
-            lambda memory, trying: memory.load(file, trying, progress=bar, strict=strict),
-            lambda tried: tried.added,
-            dry_run=dry_run,
-        )
+    records = chosen(ctx).fill(
+        lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
+        lambda tried: tried.added,
+        "loading",
+        "what was loaded so far stays; load it again to go on",
+        dry_run=dry_run,
+    )
     done = "would be added" if records.dry_run else "added"
     lines = [
         f"{records.added} of {records.read} records {done}, {records.present} were here already, "
@@ -227,13 +227,15 @@ def _conflict(record_id: str) -> str:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> Any:
     from hardwon.tree.datasets import load_dataset
 
-    with progress("loading", "what was loaded so far stays") as bar:
-        load = partial(load_dataset, author=author, progress=bar)
-        return chosen(ctx).fill(
-            lambda memory, trying: load(memory, source, dry_run=trying),
-            lambda tried: tried.stored,
-            dry_run=dry_run,
-        )
+    return chosen(ctx).fill(
+        lambda memory, trying, bar: load_dataset(
+            memory, source, author=author, progress=bar, dry_run=trying
+        ),
+        lambda tried: tried.stored,
+        "loading",
+        "what was loaded so far stays; load it again to go on",
+        dry_run=dry_run,
+    )
 
 
 def _holds_records(path: Path) -> bool:
@@ -299,19 +301,21 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with progress("merging", "what arrived stays; another merge goes on") as bar:
-        project, done = chosen(ctx).fill(
-            lambda memory, _: (
-                memory.project,
-                memory.merge(
-                    other,
-                    bar,
-                    trust="all" in (trust or ()) or trust or False,
-                    dry_run=dry_run,
-                ),
+    project, done = chosen(ctx).fill(
+        lambda memory, trying, bar: (
+            memory.project,
+            memory.merge(
+                other,
+                bar,
+                trust="all" in (trust or ()) or trust or False,
+                dry_run=trying,
             ),
-            lambda tried: _brings(tried[1]),
-        )
+        ),
+        lambda tried: _brings(tried[1]),
+        "merging",
+        "what arrived stays; another merge goes on",
+        dry_run=dry_run,
+    )
     wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
     text = (
@@ -401,13 +405,15 @@ def adopt(
 ) -> Output:
     """Take in an older store of any kind. It is only read."""
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with progress("adopting") as bar:
-        take_in = partial(adoption.adopt, path, kind=what, author=author, progress=bar)
-        done = chosen(ctx).fill(
-            lambda memory, trying: take_in(memory, dry_run=trying),
-            lambda tried: tried.added,
-            dry_run=dry_run,
-        )
+    done = chosen(ctx).fill(
+        lambda memory, trying, bar: adoption.adopt(
+            path, memory, kind=what, author=author, progress=bar, dry_run=trying
+        ),
+        lambda tried: tried.added,
+        "adopting",
+        "what was adopted so far stays; adopt it again to go on",
+        dry_run=dry_run,
+    )
     return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
 
 
