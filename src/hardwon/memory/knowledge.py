@@ -567,19 +567,21 @@ class Knowledge:
         newest of each source, which take turns.
         """
         keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        everything = self._store.by_key(
+            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        )
+        some = len(everything) == _ADOPTED_CONSIDERED * most
         vouched = [
             each
             for status in VOUCHED_STATUSES
-            for each in self._store.by_key(
-                self.project, keys, Filters(kind="adopted", status=status), most
+            for each in (
+                self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
+                if some
+                else everything
             )
+            if each.status == status
         ]
-        others = by_turns(
-            self._store.by_key(
-                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
-            ),
-            lambda each: each.author,
-        )
+        others = by_turns(everything, lambda each: each.author)
         chosen = {each.id: each.stored for each in (*vouched, *others)}
         records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)

@@ -707,32 +707,26 @@ class Query(Reader):
         within = f"key IN ({', '.join(map(bound.add, keys))})"
         # who reads the records does not rank them by votes and sessions
         columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
-        newest = "ORDER BY r.at_us DESC, r.id DESC"
-        most = bound.add(limit)
-
-        def read(limit: int, order: str = newest) -> list[Found]:
-            # From the few rows of the keys to their records, not through all records in the order of
-            # time; and only those that are wanted are read whole.
-            sql = (
-                f"SELECT {columns} FROM (SELECT r.seq FROM (SELECT DISTINCT seq FROM record_key "
-                f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r "
-                f"ON r.seq = k.seq WHERE {where} {order} LIMIT {most}) c {self.dialect.join} "
-                f"record r ON r.seq = c.seq {self.dialect.join} record_text "
-                f"ON record_text.seq = r.seq {newest}"
-            )
-            bound[-1] = limit
-            return [found_of(row) for row in self._select(sql, bound)]
-
-        if not in_turns:
-            return read(limit)
-        found, half = read(limit + 1), max(1, limit // 2)
-        if len(found) > limit:  # there are seldom so many that some have to be chosen
+        having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
+        newest = order = "ORDER BY r.at_us DESC, r.id DESC"
+        half, most = max(1, limit // 2), bound.add(limit + 1)
+        # there are seldom so many that some have to be chosen
+        if in_turns and len(self._select(f"{having} LIMIT {most}", bound)) > limit:
             vouched = f"r.status IN {_IN_EFFECT}"
             of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
             of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
             turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END"
-            found = read(limit, f"ORDER BY {turn}, r.at_us DESC, r.id DESC")
-        return _in_turns(found, half)
+            order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
+        # From the few rows of the keys to their records, not through all records in the order of
+        # time; and only those that are wanted are read whole.
+        sql = (
+            f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {self.dialect.join} record r "
+            f"ON r.seq = k.seq WHERE {where} {order} LIMIT {most}) c {self.dialect.join} record r "
+            f"ON r.seq = c.seq {self.dialect.join} record_text ON record_text.seq = r.seq {newest}"
+        )
+        bound[-1] = limit
+        found = [found_of(row) for row in self._select(sql, bound)]
+        return _in_turns(found, half) if in_turns else found
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters
