@@ -19,6 +19,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
+from pydantic_core import from_json
+
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
@@ -236,7 +238,7 @@ def written_in(stored: Stored) -> dict[str, Any]:
     check again what was checked when it was recorded.
     """
     try:
-        said: dict[str, Any] = json.loads(sound_body(stored))
+        said: dict[str, Any] = from_json(sound_body(stored))
         if said["id"] == stored.id:
             return said
     except (ValueError, KeyError, TypeError):
@@ -567,6 +569,10 @@ class Reader(ABC):
             if few:  # from its rows to their records, not through all records in the order of time
                 source = f"record_tag g {self.dialect.join} record r ON r.seq = g.seq"
                 where += f" AND g.project_id = ?1 AND g.tag = {bound.add(tag)}"
+            elif filters.kind:
+                alike = "SELECT 1 FROM record WHERE project_id = ?1 AND kind = ?2 LIMIT ?3"
+                if len(session.select(alike, (project, filters.kind, most + 1))) <= most:
+                    source += self.dialect.hint("record_counted")  # likewise
             if trusted:
                 where += f" AND {TRUSTED_RECORD}"
             if before:
