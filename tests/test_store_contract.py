@@ -120,7 +120,7 @@ class TestStore:
             assert writer.page("p", Filters(tag="none"), None, 9) == []
 
     @pytest.mark.parametrize("sorted_max", [1, 1_000])
-    def test_pages_by_tag_are_the_same_whether_few_have_it_or_many(
+    def test_pages_by_tag_or_kind_are_the_same_whether_few_have_it_or_many(
         self, store: Store, monkeypatch: pytest.MonkeyPatch, sorted_max: int
     ) -> None:
         monkeypatch.setattr("hardwon.limits.TAGGED_SORTED_MAX", sorted_max)
@@ -139,6 +139,9 @@ class TestStore:
             "p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99
         )
         assert [stored.id for stored in rest] == wanted[5:]
+        facts = store.page("p", Filters(kind="fact"), Cursor(first[0].at_us, first[0].id), 2)
+        assert [stored.id for stored in facts] == [rows[16].id, rows[15].id]
+        assert store.page("p", Filters(kind="fix"), None, 9) == []
 
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
