@@ -75,6 +75,7 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/power_loss.py --states 50000 --seed $(SEED)
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	$(BIN)/python torture/poison.py --campaigns 10000 --seed $(SEED)
+	$(BIN)/python torture/month.py --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py \

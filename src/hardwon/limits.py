@@ -938,7 +938,7 @@ KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 KNOWLEDGE_WRITES_FREE: Final = 10
 # Later on, when so many times as long has passed as the last writing took: a loop of attempts would
 # do nothing else. The end of the process writes what is left.
-KNOWLEDGE_WRITE_RESTS: Final = 20
+KNOWLEDGE_WRITE_RESTS: Final = 50
 
 # How much of a script is read to know whose it is: the originals have 20 kB.
 SCRIPT_BYTES_READ: Final = MIB

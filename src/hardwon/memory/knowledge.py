@@ -174,6 +174,10 @@ class Knowledge:
         """The same, added up."""
         return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
 
+    @_read_once
+    def _has_one_source(self, scope: str) -> bool:
+        return self._store.has_one_source(self.project, scope)
+
     def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by."""
         return self._store.outcomes(self.project, keys, self.today)
@@ -273,10 +277,7 @@ class Knowledge:
         """
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        sums = self._store.shares(
-            self.project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX
-        )
-        for item, share in sums:
+        for item, share in self._shares_of_strategies(scope, key):
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
@@ -289,30 +290,36 @@ class Knowledge:
         for strategies in equally_likely(wanted, usual_p):
             named = {item: each for each in strategies for item in items[each]}
             supports = self._supports_of(f"strategy.{scope}", key, named)
-            yield from rank_strategies(supports, usual_p, self.today)
+            yield from rank_strategies(supports, shares, usual_p)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """Which failed more often than they succeeded is known from their counts; only those that
         are told are looked up.
         """
-        scope = "strategy.type"
-        sums = self._store.shares(
-            self.project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX
-        )
         failed = [
-            (strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified
+            (strategy, share)
+            for strategy, share in self._shares_of_strategies("type", issue_type)
+            if share.attempts > 2 * share.verified
         ]
         failed.sort(
             key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0])
         )
+        shares = dict(failed)
         ranked = (
             each
-            for strategy, _ in failed
+            for strategy in shares
             for each in rank_strategies(
-                self._supports_of(scope, issue_type, {strategy: strategy}), usual_p, self.today
+                self._supports_of("strategy.type", issue_type, {strategy: strategy}),
+                shares,
+                usual_p,
             )
         )
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+
+    def _shares_of_strategies(self, scope: str, key: str) -> list[tuple[str, Share]]:
+        alone, most = self._has_one_source("fix"), limits.ITEMS_CONSIDERED_MAX
+        named = f"strategy.{scope}"
+        return self._store.shares(self.project, named, key, self.today, most, alone=alone)
 
     def _supports_of(
         self, scope: str, key: str, strategies: Mapping[str, str]
@@ -349,11 +356,10 @@ class Knowledge:
             "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
             "type": self._tried("type", issue.issue_type),
         }
-        return (
-            choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today)
-            if any(tried.values())
-            else Choices([], [])
-        )
+        if not any(tried.values()):
+            return Choices([], [])
+        usual_p = self.fix_odds(issue, None, None, fixer).p_success
+        return choices(tried, usual_p, self.today, alone=self._has_one_source("fix"))
 
     def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
         """How fixes of a model went so far; None where there were none. An issue type that a single
@@ -663,7 +669,7 @@ class Knowledge:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
             known = [record for record in map(self._record, decision.evidence) if record]
-            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            tainted = [record for record in known if record.said_by in untrusted]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
                 # What the words rest on, and the words themselves, may both be doubted.
@@ -846,7 +852,8 @@ class Knowledge:
 
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
-        return rank_solutions(self._all(scope, key), self.today, most)
+        alone = self._has_one_source("act.all")
+        return rank_solutions(self._all(scope, key), self.today, most, alone=alone)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

@@ -33,6 +33,7 @@ from hardwon.records.kinds import (
     Event,
     Record,
     Validation,
+    sources_named,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.types import (
@@ -198,6 +199,8 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
 def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
     record = original_of(stored)
+    if stored.author and stored.author != record.metadata.source.author:
+        record = record.altered(source_told=stored.author)
     if stored.validation is None:
         return record
     try:
@@ -254,7 +257,9 @@ def _damaged(stored: Stored | Found | Row) -> DamagedError:
 # --- conditions and columns ---
 
 
-STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
+STORED: Final = (
+    "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered, r.author"
+)
 
 # What was tried or found: all that a reader gets who names no kind.
 ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
@@ -271,7 +276,6 @@ _EQUAL_COLUMNS: Final = (
     "model",
     "issue_type",
     "status",
-    "author",
 )
 
 
@@ -408,6 +412,9 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     asked.append((f"(r.kind = 'fact' AND {dialect.names_entity})", filters.entity))
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
+    if filters.author is not None:
+        whose = [filters.author] if filters.recorded_here else sources_named(filters.author)
+        conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(dialect.has_key(bound.add(name), bound.add(value)))

@@ -54,7 +54,15 @@ from hardwon.records.fields import (
     parse_time,
     to_us,
 )
-from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
+from hardwon.records.kinds import (
+    Adopted,
+    AnyRecord,
+    Episode,
+    Metadata,
+    Moment,
+    Source,
+    sources_named,
+)
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -825,15 +833,15 @@ def _adopted_in(memory: Memory) -> Iterator[Adopted]:
 
 def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
     rolled_back = {
-        each.target
+        source
         for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
         if each.in_effect
+        for source in sources_named(each.target)
     }
     return (
         record
         for record in records
-        if record.metadata.validation.status != "archived"
-        and record.metadata.source.author not in rolled_back
+        if record.metadata.validation.status != "archived" and record.said_by not in rolled_back
     )
 
 

@@ -189,8 +189,9 @@ class SqliteWriter(Writer):
         status: str,
         validation: str | None,
         credited: tuple[int, int],
+        source: str | None = None,
     ) -> None:
-        super().set_standing(project, record_id, status, validation, credited)
+        super().set_standing(project, record_id, status, validation, credited, source)
         sql = "SELECT seq, author FROM record WHERE project_id = ? AND id = ?"
         for seq, author in self.session.select(sql, (project, record_id)):
             WordIndex(self.session, project).mark(seq, marks_of(author, status))

@@ -32,7 +32,7 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import check_rows, listeners, recount, terms_of
+from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
 from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.connection import CUT_OFF, storage_errors
 from hardwon.store.sqlite.migrations import (
@@ -419,9 +419,10 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
 
 
 def _derive_knowledge(session: SqliteSession) -> None:
-    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies
-    of every record.
+    """For a file written by a version that learned otherwise, or not at all: the source, exact keys
+    and tallies of every record.
     """
+    tell_origins(session, SQLITE)
     session.run("DELETE FROM record_key")
     for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
         recount(session, SQLITE, str(project))

@@ -25,7 +25,7 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import parse_id
-from hardwon.records.kinds import Fix, RuleState
+from hardwon.records.kinds import Fix, RuleState, sources_named
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id
 from hardwon.surfaces.cli.main import (
@@ -446,11 +446,12 @@ def rollback(
 ) -> Output:
     """Undo what a source taught: nothing that it recorded counts any more."""
     with chosen(ctx).open(to_read=True) as memory:
-        records = memory.stats().by_author.get(source, 0)
+        counts = memory.stats().by_author
+        records = sum(counts.get(each, 0) for each in sources_named(source))
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
-    counts = "counts" if records == 1 else "count"
-    return Output(decision, f"{counted(records, 'record')} by {source} no longer {counts}{hint}")
+    end = "s" if records == 1 else ""
+    return Output(decision, f"{counted(records, 'record')} by {source} no longer count{end}{hint}")
 
 
 @command(

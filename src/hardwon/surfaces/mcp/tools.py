@@ -187,7 +187,7 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
     return [
         f"{record.kind}, {record.metadata.validation.status}, "
         f"{record.metadata.context.timestamp:%Y-%m-%d}, "
-        f"by {record.metadata.source.author}, {record.id}: "
+        f"by {record.said_by}, {record.id}: "
         f"{one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
         for record in records
     ]
