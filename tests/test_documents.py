@@ -8,6 +8,7 @@ test_training_memory.py have the same calls in our own words, and look at what t
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,8 +18,10 @@ from typing import NamedTuple
 import pytest
 
 import warm
-from command_line import ROOT, answered
+from command_line import ROOT, answered, at_once
+from hardwon import json_schema
 from hardwon.fixes.ai_memory import AIMemory
+from hardwon.tree.engine import MemoryEngine
 
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 PAGE = (ROOT / "docs" / "migration" / "blocks.md").read_text()
@@ -101,8 +104,81 @@ TRAINING = {
         ),
     ]
 }
-TABLES = {"Fix history": FIX_HISTORY, "Training memory": TRAINING}
-LANGUAGES = {"python": "Python", "sql": "SQL", "bash": "shell"}
+LOADS = "runs; `hardwon load` reads it, as it stands"
+TYPES = "no: TypeScript; JSON of these fields is read and written word for word"
+# Of these, all blocks in their order; those without a language are texts.
+DATA_SETS = {
+    "python": [
+        Block("the format: the shape of an entry", "'content': str", "no: it names types"),
+        *(
+            Block(f"an entry: {name}", known_by, LOADS)
+            for name, known_by in (
+                ("success of code_interpreter", "'feature_x_impl'"),
+                ("success of web_search", "'oauth2_docs'"),
+                ("success of file_operation", "'data_migration'"),
+                ("success of conversation", "'async_explanation'"),
+                ("failure of code_interpreter", "'async_await_fail'"),
+                ("failure of web_search", "'search_fail'"),
+                ("failure of file_operation", "'permission_denied'"),
+                ("failure of an unknown tool", "'unknown_fail'"),
+                ("learning", "'explicit_errors_pref'"),
+                ("interaction", "'user_frustrated'"),
+            )
+        ),
+        Block("a list", "'jwt_auth_impl'\n    },", LOADS),
+        Block("the storage script", "import time"),
+        Block("shares", "55-65%", "no: it is no Python; `validate` judges by these shares"),
+        Block("good contents", "'Implemented OAuth2"),
+        Block("contents to avoid", "'Fixed a bug'"),
+        Block("good summaries", "'async_gather_insight'"),
+        Block("sessions", "session_1_morning"),
+        Block("a template of a hundred", "'debug_issue_", LOADS),
+        Block("an empty template", "# START OF DATASET"),
+        Block("the storage loop", "for mem in memories:\n"),
+        Block(
+            "the cheatsheet: a template", "'TYPE'", "runs; `validate` names what is to be filled in"
+        ),
+        Block("code successes", "'bug_fix_", LOADS),
+        Block("code failures", "'runtime_err_", LOADS),
+        Block("learnings", "# 30 pattern", LOADS),
+        Block("interactions", "'user_pos_", LOADS),
+        Block("a thousand in one expression", "# 1000 memories", LOADS),
+        Block("the storage one-liner", "[m.remember("),
+    ],
+    "": [
+        Block("target numbers", "Total: 1000", "no: text; `generate` keeps these numbers"),
+        *(
+            Block(f"templates of contents: {name}", known_by, "no: text to fill in")
+            for name, known_by in (
+                ("successes", "Implemented {feature}"),
+                ("failures", "{ErrorType}"),
+                ("learnings", "Codebase uses {pattern}"),
+                ("interactions", "User {emotion}"),
+            )
+        ),
+    ],
+}
+METADATA_SCHEMA = {
+    "typescript": [
+        Block("the metadata", "interface AgentDBMetadata", TYPES),
+        Block("facts", "interface AtomicFact", TYPES),
+        Block("trajectories", "interface ReasoningTrajectory", TYPES),
+        Block("patterns", "SolutionPatternSchema", TYPES),
+    ]
+}
+TABLES = {
+    "BTB data sets": DATA_SETS,
+    "Metadata schema": METADATA_SCHEMA,
+    "Fix history": FIX_HISTORY,
+    "Training memory": TRAINING,
+}
+LANGUAGES = {
+    "python": "Python",
+    "sql": "SQL",
+    "bash": "shell",
+    "typescript": "TypeScript",
+    "": "text",
+}
 
 # What the text around a block has said before it.
 BEFORE = """
@@ -200,6 +276,50 @@ def test_the_blocks_run_as_they_stand(project: Path) -> None:
     assert (project / "outputs" / "agent_memory.json").exists()
 
 
+@pytest.mark.usefixtures("own_folder")
+def test_data_sets_are_read_and_stored_as_they_stand(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "memory.py").write_text("class MemoryEngine: raise SystemExit('the older one')")
+    assert answered("drop-in", "install", str(folder))["installed"] == ["memory.py"]
+    if not DOCUMENTS:
+        assert DATA_SETS["python"]
+        return
+    listed, stored = "", 0
+    for number in ("000", "001"):
+        for language, code in re.findall(r"```(\w*)\n(.*?)```", document(number), re.DOTALL):
+            (block,) = [each for each in DATA_SETS[language] if each.known_by in code]
+            if not block.becomes.startswith(RUNS):
+                continue
+            # what stores is beside the list that was made before it
+            stores = "remember(" in code
+            made = listed if stores and "import time" not in code else ""
+            (folder / "script.py").write_text(made + code)
+            run(folder, warm.python(), "script.py")
+            if block.becomes == LOADS:
+                read = answered("--memory", "loaded", "load", str(folder / "script.py"))
+                assert read["stored"] == read["total"] > 0
+                listed = code if "memories" in code else listed
+            elif "fill" in block.becomes:
+                report = at_once("tree", "validate", str(folder / "script.py")).stdout
+                assert "outcome: 'TYPE' is not known" in report
+            elif made:
+                stored += int(answered("load", str(folder / "script.py"))["total"])
+    with MemoryEngine(folder / "agent_brain") as engine:
+        assert engine.reflect()["total_memories"] == stored == 1_100
+
+
+def test_the_fields_of_the_metadata_schema_are_ours() -> None:
+    ours = {kind: json_schema(kind) for kind in ("fact", "trajectory", "solution_pattern")}
+    known = set(re.findall(r'"(\w+)"', json.dumps(ours)))
+    assert {"failure_hash", "error_codes", "final_reward", "success_rate"} <= known
+    if DOCUMENTS:
+        found = re.findall(r"```typescript\n(.*?)```", document("002"), re.DOTALL)
+        assert len(found) == len(METADATA_SCHEMA["typescript"])
+        plain = re.sub(r"//.*|'.*?'", "", "\n".join(found))
+        assert set(re.findall(r"^\s+(\w+)\??:", plain, re.MULTILINE)) <= known
+
+
 def test_the_page_names_every_block() -> None:
     for title, languages in TABLES.items():
         rows = [
@@ -208,4 +328,4 @@ def test_the_page_names_every_block() -> None:
             for block in blocks
         ]
         table = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
-        assert re.findall(r"^\| (?:Python|SQL|shell) .*", table, re.MULTILINE) == rows
+        assert re.findall(r"^\| .*", table, re.MULTILINE)[1:] == rows
