@@ -200,8 +200,8 @@ def demo(
     ] = limits.SERVE_PORT,
     as_json: bool = False,
 ) -> Output:
-    """See what a memory is good for: a story in a minute; with --serve, a whole memory to look at;
-    with --memory, fill that one.
+    """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
+    fill that one.
     """
     given: Target = ctx.obj
     if not given.memory and not serve:
@@ -214,7 +214,7 @@ def demo(
         require_serving()
     with nullcontext() if given.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
         location = given.memory or str(passing)
-        answer = _fill(location, given.project, seed)
+        answer = _fill(location, given.project, seed, passing=not given.memory)
         if not serve:
             return answer
         answer.print(as_json)
@@ -223,7 +223,7 @@ def demo(
     raise typer.Exit
 
 
-def _fill(location: str, project: str | None, seed: int) -> Output:
+def _fill(location: str, project: str | None, seed: int, passing: bool) -> Output:
     from hardwon.tree.datasets.generate import fill_demo
 
     shown = without_password(location)
@@ -238,9 +238,10 @@ def _fill(location: str, project: str | None, seed: int) -> Output:
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
-    return Output(
-        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look_at}"
-    )
+    text = f"made {shown}: {made}\nto look at it: {look_at}"
+    if passing:
+        text = f"{made}: gone when this ends"
+    return Output({"memory": place, "records": records}, text)
 
 
 @command(

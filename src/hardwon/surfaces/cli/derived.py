@@ -212,6 +212,12 @@ def _option(
     return parameter(name, Annotated[kind | None if default is None else kind, option], default)
 
 
+def _as_option(name: str) -> Parameter:
+    """What stands before the options, as one of them: sister commands take it so."""
+    option = typer.Option(f"--{name.replace('_', '-')}", hidden=True)
+    return parameter(name + _NAMED, Annotated[str | None, option], None)
+
+
 def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given, as the fields mean it. What is of an issue goes into it."""
     said = {
@@ -411,6 +417,7 @@ def _build_recorded(kind: Kind) -> Any:
     parameters = [
         parameter("ctx", typer.Context),
         *options_of(takes, (row.first,), spelled, optional=True),
+        _as_option(row.first),
         *_ENVELOPE,
         parameter("from_json", from_json, None),
         parameter("strict", strict, False),
@@ -863,16 +870,7 @@ def _build(words: str) -> Any:
         *options_of(operation.takes, positional, row.spelled),
         *row.drawing,
     ]
-    # what a command took as an option before, it goes on taking so
-    parameters += [
-        parameter(
-            name + _NAMED,
-            Annotated[str | None, typer.Option(f"--{name.replace('_', '-')}", hidden=True)],
-            None,
-        )
-        for name in positional
-        if name not in required
-    ]
+    parameters += [_as_option(name) for name in positional if name not in required]
     if operation.signs == "by":
         by = typer.Option("--by", help="Who says so.")
         parameters.append(parameter("signer", Annotated[str, by], "user"))
