@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest chromium lint audit release docs site images bench torture lock clean
+.PHONY: help demo test pytest chromium lint audit release docs site images extras bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is wr
 images: $(VENV)/.installed-dev chromium  ## Take the pictures of the demo and of the dashboard in docs/images anew
 	$(BIN)/python docs/make_demo_picture.py
 	$(BIN)/python docs/make_screenshots.py
+
+# Not a part of the tests: it downloads every extra's packages.
+extras: $(VENV)/.made  ## Install each extra into an empty environment and try what it is for
+	$(BIN)/python tools/extras.py
 
 # BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.
 BENCH_DATA ?=
