@@ -774,6 +774,11 @@ class Mirror(ProjectListener):
         }
         return [match for match in found if match.key not in wrong], folders
 
+    def folder_paths(self) -> list[str]:
+        """Those of the tree, from its root."""
+        with self._reading() as index:
+            return list(index.folders().values())
+
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
         forgotten this very moment. What was told before is remembered: a record never changes.
