@@ -522,7 +522,9 @@ READS: dict[str, StoreCase] = {
     "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),
     "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),
     "tallies": lambda store, project, _: store.tallies(project, "episode", "", 9),
-    "tallies_of_item": lambda store, project, _: store.tallies_of_item(project, "episode", "", ""),
+    "tallies_of_items": lambda store, project, _: store.tallies_of_items(
+        project, "episode", "", [""]
+    ),
     "vouched_items": lambda store, project, _: store.vouched_items(project),
     "most_counted": lambda store, project, _: store.most_counted(project, "episode", 9),
     "totals": lambda store, project, _: store.totals(project, "episode", 9),

@@ -130,7 +130,6 @@ _CONSIDERED: Final = 4
 # times as many adopted records as are read: so that no source hides the others
 _ADOPTED_CONSIDERED: Final = 10
 
-_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
@@ -283,19 +282,14 @@ class Knowledge:
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
                 items.setdefault(strategy, []).append(item)
-        tried: dict[str, Evidence] = {}
         wanted = {
             strategy: share
             for strategy, share in shares.items()
             if share.verified or not successful
         }
         for strategies in equally_likely(wanted, usual_p):
-            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
-                tried = self._tried(scope, key, issue_type)
-            supports = [
-                tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each])
-                for each in strategies
-            ]
+            named = {item: each for each in strategies for item in items[each]}
+            supports = self._supports_of(f"strategy.{scope}", key, named)
             yield from rank_strategies(supports, shares, usual_p)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
@@ -310,12 +304,16 @@ class Knowledge:
         failed.sort(
             key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0])
         )
-        supports = (
-            self._support_of("strategy.type", issue_type, strategy, [strategy])
-            for strategy, _ in failed
-        )
         shares = dict(failed)
-        ranked = (rank_strategies([support], shares, usual_p)[0] for support in supports)
+        ranked = (
+            each
+            for strategy in shares
+            for each in rank_strategies(
+                self._supports_of("strategy.type", issue_type, {strategy: strategy}),
+                shares,
+                usual_p,
+            )
+        )
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _shares_of_strategies(self, scope: str, key: str) -> list[tuple[str, Share]]:
@@ -323,11 +321,12 @@ class Knowledge:
         named = f"strategy.{scope}"
         return self._store.shares(self.project, named, key, self.today, most, alone=alone)
 
-    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
-        support = Evidence(strategy)
-        for item in items:
-            support.add(*self._store.tallies_of_item(self.project, scope, key, item))
-        return support
+    def _supports_of(
+        self, scope: str, key: str, strategies: Mapping[str, str]
+    ) -> Iterable[Evidence]:
+        """Of the strategies that items stand for."""
+        found = self._store.tallies_of_items(self.project, scope, key, list(strategies))
+        return gather(found, strategies).values()
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
@@ -574,19 +573,21 @@ class Knowledge:
         newest of each source, which take turns.
         """
         keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        everything = self._store.by_key(
+            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        )
+        some = len(everything) == _ADOPTED_CONSIDERED * most
         vouched = [
             each
             for status in VOUCHED_STATUSES
-            for each in self._store.by_key(
-                self.project, keys, Filters(kind="adopted", status=status), most
+            for each in (
+                self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
+                if some
+                else everything
             )
+            if each.status == status
         ]
-        others = by_turns(
-            self._store.by_key(
-                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
-            ),
-            lambda each: each.author,
-        )
+        others = by_turns(everything, lambda each: each.author)
         chosen = {each.id: each.stored for each in (*vouched, *others)}
         records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)
@@ -761,7 +762,7 @@ class Knowledge:
     def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
         """What several tasks say about one lesson."""
         supports = (
-            (task, gather(self._store.tallies_of_item(self.project, kind, task, item)).values())
+            (task, gather(self._store.tallies_of_items(self.project, kind, task, [item])).values())
             for task in tasks
         )
         return [

@@ -172,9 +172,12 @@ class TallyReader(Query):
             return found
         return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
 
-    def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
-        """The tallies of one item under a key."""
-        return self._tallies(project, scope, key, "item = ?4", item)
+    def tallies_of_items(
+        self, project: str, scope: str, key: str, items: Sequence[str]
+    ) -> list[Tally]:
+        """The tallies of these items under a key."""
+        within = self.dialect.within("item", "?4")
+        return self._tallies(project, scope, key, within, self.dialect.listed(items))
 
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import random
 import re
 import threading
@@ -131,6 +132,10 @@ def connect(
         f"max_page_count = {bytes_max // _PAGE_BYTES}",
     ):
         connection.execute(f"PRAGMA {setting}").fetchall()
+    if files.is_shared(path):  # SQLite makes a log for its maker's own group
+        for log in _companions(path):
+            with suppress(OSError):
+                os.chown(log, -1, path.stat().st_gid)
     return connection
 
 

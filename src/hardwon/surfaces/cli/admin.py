@@ -84,9 +84,7 @@ def init(
         bool, typer.Option("--agents", help="Tell agents of it: a section in AGENTS.md.")
     ] = False,
 ) -> Output:
-    """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
-    is.
-    """
+    """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is."""
     named = chosen(ctx)
     with _opened(named) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
@@ -154,7 +152,7 @@ def trust(
         bool, typer.Option("--tokens", help="Keep the tokens that came with it, too.")
     ] = False,
 ) -> Output:
-    """Use a memory that was found here and not made here, from now on."""
+    """Use a memory that was found here and not made here."""
     named = chosen(ctx)
     path = find_place(named.memory).path
     if path is None or not memory_exists(named.memory):
@@ -219,7 +217,7 @@ def demo(
             return answer
         answer.print(as_json)
         ctx.find_root().obj = Target(location, given.project)
-        serve_(ctx, port=port, no_auth=True)
+        serve_(ctx, port=port, no_auth=True, as_json=as_json)
     raise typer.Exit
 
 
@@ -439,7 +437,7 @@ def _described(token: Token) -> str:
 
 add_group(
     "postgres",
-    "A PostgreSQL database for memories: set it up, and say who reaches what.",
+    "Set up a PostgreSQL database, and say who reaches what.",
     """[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
     `--memory`, or a setting, names a database. No password is shown. These commands need `pip install 'hardwon[postgres]'`.
 
@@ -854,8 +852,7 @@ def _plant(memory: Memory) -> None:
 
 add_group(
     "mcp",
-    "Serve the memory to an MCP client over standard input and output; or tell a client to "
-    "start it.",
+    "Serve the memory to an MCP client, or tell one to start it.",
     """[coding-agents.md](coding-agents.md) says what a client gets.
     Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.

@@ -141,7 +141,7 @@ def credit(
     ],
     by: By = "user",
 ) -> Output:
-    """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
+    """Say whether what was recalled helped. It stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
         ids = [whole_id(memory, each) for each in ids]
         credited = memory.credit(ids, helped, by)

@@ -330,7 +330,7 @@ def remember(
 
 add_group(
     "record",
-    "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
+    "Keep a fact, an episode, a fix or a trajectory.",
     """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
@@ -579,6 +579,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         _context,
         ("query",),
+        help="Print what matters before the next attempt.",
         more="It prints the text and nothing else, without a line end of its own where that is no "
         "terminal. Why it is empty, and what --explain has to say, goes to the standard error.",
     ),
@@ -590,6 +591,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         lambda found, _: str(found),
         ("action",),
+        help="Say what is known of an action before it is taken.",
         more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the "
         "verdict is blocked.",
         fails=lambda advice: bool(advice.verdict == "blocked"),
@@ -814,6 +816,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
         views.status_text,
         ("record_id",),
+        help="Vouch for a record. A test, a person or a compiler showed it to be true.",
     ),
     "care publish": CommandRow((f"hardwon care publish {_ID}",), views.status_text, ("record_id",)),
     "care archive": CommandRow(
@@ -832,6 +835,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "doctor": CommandRow(
         ("hardwon doctor", "hardwon doctor --json"),
         views.finding_lines,
+        help="Check that everything is as it was written.",
         more="The exit code is 1 where something is wrong.",
         busy="checking",
         fails=lambda found: not found.ok,
@@ -840,6 +844,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         (f"hardwon undo {_ID}",),
         views.undone_text,
         ("decision_id",),
+        help="Take back a decision. A merge, a rollback, a cleanup, or a status.",
         more="""The id is the one that the command printed which decided it; of a status, that of the event in `care audit
         --json`. A cleanup that compact made final cannot be undone.""",
     ),
