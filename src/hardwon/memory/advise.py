@@ -428,7 +428,9 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
                 # it says so.
                 if ended_badly and not found.failure and number == len(record.steps):
                     said = clean_line(step.observation, limits.LESSON_CHARS_MAX)
-                    found = found._replace(worked=False, failure=ended_badly, said=said)
+                    found = found._replace(
+                        worked=False, solved=False, failure=ended_badly, said=said
+                    )
                 yield found
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
