@@ -188,10 +188,10 @@ class Knowledge:
 
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
         """The first thing that can be read off some records."""
-        records = (record for record_id in ids if (record := self._record(record_id)))
+        records = (record for record_id in ids if (record := self.record(record_id)))
         return next((found for found in map(read, records) if found is not None), None)
 
-    def _record(self, record_id: str) -> AnyRecord | None:
+    def record(self, record_id: str) -> AnyRecord | None:
         """None also where it cannot be read: one damaged record must not hide what the others
         say.
         """
@@ -661,7 +661,7 @@ class Knowledge:
         for decision in decisions:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
-            known = [record for record in map(self._record, decision.evidence) if record]
+            known = [record for record in map(self.record, decision.evidence) if record]
             tainted = [record for record in known if record.metadata.source.author in untrusted]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
@@ -691,7 +691,7 @@ class Knowledge:
         """
         if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):
             return rule
-        known = [record for record in map(self._record, rule.evidence) if record]
+        known = [record for record in map(self.record, rule.evidence) if record]
         return replace(rule, trust=least(record.metadata.validation.status for record in known))
 
     def new_rules(self, task_id: str, limit: int) -> list[Rule]:
@@ -812,7 +812,7 @@ class Knowledge:
     def last_episode(self, task_id: str) -> Episode | None:
         """The newest that was recorded here; where there is none, the newest that was adopted."""
         newest = self._own_scores(task_id).newest
-        last = self._record(max(newest)[1]) if newest else None
+        last = self.record(max(newest)[1]) if newest else None
         if isinstance(last, Episode):
             return last
         return next(reversed(self.newest_episodes(task_id)), None)

@@ -302,7 +302,7 @@ class Record(Model, Tabular):
         return {
             "id": self.id,
             "kind": self.kind,
-            "outcome": outcome_of(record),
+            "outcome": outcome_of(self),
             "when": self.metadata.context.timestamp,
             "author": self.metadata.source.author,
             "status": self.metadata.validation.status,
@@ -883,7 +883,7 @@ def headline(record: AnyRecord) -> str:
             return record.content
 
 
-def outcome_of(record: AnyRecord) -> str:
+def outcome_of(record: Record) -> str:
     """How it turned out; empty where that is no question."""
     if isinstance(record, Experience):
         return record.outcome

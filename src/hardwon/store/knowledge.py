@@ -12,15 +12,13 @@ from hardwon.learn.actions import ActionKey, Outcomes
 from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
     ACTION_SCOPES,
-    APPLIED,
-    FAILED,
     LEVELS,
     SCORED_SCOPES,
     SUCCEEDED,
     Tally,
 )
-from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
+from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
 
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 
@@ -228,40 +226,67 @@ class TallyReader(Query):
         )
         return int(found)
 
-    def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
-        """From a day to the day before another, by day and kind; days without records are left
-        out.
+    def activity(
+        self, project: str, since_day: int, until_day: int, by: str = "kind"
+    ) -> list[Active]:
+        """From a day to the day before another, by day and kind, author or task (`task_id`); days
+        without records are left out. What was archived, or is from a source that was rolled back,
+        turned out neither well nor badly.
         """
-        # The index of counts holds all that is asked for, so no record is read.
-        recorded = (
-            f"SELECT at_us / {limits.DAY_US}, kind, count(*), "
-            "count(*) FILTER (WHERE outcome = 'success' AND status <> 'archived'), "
-            "count(*) FILTER (WHERE outcome = 'failure' AND status <> 'archived') "
-            f"FROM record{self.dialect.hint('record_counted')} "
-            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3 GROUP BY 1, 2 "
-            f"ORDER BY 1, 2"
+        # The index of counts holds all that is asked for, so no record is read; few have a task.
+        index, named = (
+            ("record_by_task", " AND task_id IS NOT NULL")
+            if by == "task_id"
+            else ("record_counted", "")
         )
-        # How many fixes were verified and not, how many episodes scored at least half and less.
-        half = LEVELS // 2
-        good, bad = (
-            " + ".join(f"level{level}" for level in levels)
-            for levels in (range(half, LEVELS), range(half))
+        counts = f"status <> 'archived' AND {TRUSTED_AUTHORS}"
+        sql = (
+            f"SELECT at_us / {limits.DAY_US}, {by}, count(*), "
+            f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
+            f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
+            f"FROM record{self.dialect.hint(index)} "
+            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3{named} "
+            f"GROUP BY 1, 2 ORDER BY 1, 2"
         )
-        judged = (
-            f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM "
-            f"tally "
-            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY day UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
-            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY day"
+        span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
+        return list(map(Active._make, self._select(sql, (project, *span))))
+
+    def tool_tags(self, project: str, since_us: int, limit: int) -> list[ToolTag]:
+        """How often each tool succeeded and failed, by the tags of its experiences, those with the
+        most of them: without a tag (""), once for each of several.
+        """
+        sql = (
+            "SELECT coalesce(r.tool, ''), coalesce(t.tag, ''), "
+            "count(*) FILTER (WHERE r.outcome = 'success'), "
+            "count(*) FILTER (WHERE r.outcome = 'failure') "
+            "FROM record r LEFT JOIN record_tag t ON t.seq = r.seq WHERE r.project_id = ?1 "
+            "AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') AND r.at_us >= ?2 "
+            f"AND {TRUSTED_RECORD} GROUP BY 1, 2 ORDER BY count(*) DESC, 1, 2 LIMIT ?3"
         )
-        with self.snapshot(project) as session:
-            found = session.select(
-                recorded, (project, since_day * limits.DAY_US, until_day * limits.DAY_US)
-            )
-            figures = session.select(judged, (project, since_day, until_day))
-        of_day = {(kind, day): (int(well), int(badly)) for kind, day, well, badly in figures}
-        return [
-            Active(day, kind, count, *of_day.get((kind, day), (well, badly)))
-            for day, kind, count, well, badly in found
-        ]
+        return list(map(ToolTag._make, self._select(sql, (project, since_us, limit))))
+
+    def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:
+        """What failed between two times, of the newest records that tell of failures: each with
+        the failures in it, and a fix with the issue that it did not mend. Episodes tell of scores.
+        """
+        newest = (
+            "SELECT r.seq, r.id, r.kind, r.at_us, r.author, r.outcome FROM record r WHERE r.project_id = ?1 "
+            "AND r.at_us >= ?2 AND r.at_us < ?3 AND (r.kind = 'trajectory' OR r.kind <> 'episode' "
+            f"AND r.outcome = 'failure') AND {TRUSTED_RECORD} ORDER BY r.at_us DESC LIMIT ?4"
+        )
+        sql = (
+            f"SELECT n.id, n.kind, n.at_us, n.author, k.key FROM ({newest}) n LEFT JOIN record_key "
+            "k ON k.seq = n.seq AND (k.key >= 'failure:' AND k.key < 'failure;' OR n.kind = 'fix' "
+            "AND k.key >= 'signature:' AND k.key < 'signature;') "
+            "WHERE k.key IS NOT NULL OR n.outcome = 'failure' ORDER BY n.at_us DESC, n.id, k.key"
+        )
+        found = self._select(sql, (project, since_us, until_us, records_max))
+        return list(map(Failed._make, found))
+
+    def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
+        """When a record with each of these keys was first there."""
+        sql = (
+            "SELECT k.key, min(r.at_us) FROM record_key k JOIN record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND {self.dialect.within('k.key', '?2')} GROUP BY k.key"
+        )
+        return dict(self._select(sql, (project, self.dialect.listed(keys))))
