@@ -1474,9 +1474,9 @@ HELPFUL_CONSIDERED_MAX: Final = 1_000
 # Tasks of which rules that are still candidates are listed together: some milliseconds each.
 CANDIDATE_TASKS_MAX: Final = 20
 
-# Records of one list that waits for a decision: what somebody goes through at a sitting, and each
-# with buttons of its own.
-WEB_REVIEW_SHOWN: Final = 25
+# Records of one list that waits for a decision, like with like: what somebody goes through at a
+# sitting, and what a link can take back at once.
+WEB_REVIEW_SHOWN: Final = 50
 
 # Characters of one field of the context lab, which stand in the page's address.
 WEB_LAB_CHARS_MAX: Final = 4_000

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         Rates,
     )
 
-By = Literal["author", "task", "command"]
+Per = Literal["author", "task", "command"]
 _WAIT: Final = (
     "records wait for their vectors: whoever opens the memory with the embedder makes them, and so "
     "does reembed"
@@ -351,14 +351,14 @@ class Care(Group):
         return figures.failures(self._project, self._since(since), check_limit(limit))
 
     def progress(
-        self, by: By = "author", since: datetime | str | int | None = None, limit: int = 10
+        self, per: Per = "author", since: datetime | str | int | None = None, limit: int = 10
     ) -> list[Rates]:
-        """Whether it gets better: how much went well and badly day by day, from `since` on, `by`
+        """Whether it gets better: how much went well and badly day by day, from `since` on, `per`
         author, task or command; those with the most attempts.
         """
-        if by not in get_args(By):
-            raise InvalidInputError.one("by", by, f"one of {', '.join(get_args(By))}")
-        return figures.progress(self._project, by, self._since(since), check_limit(limit))
+        if per not in get_args(Per):
+            raise InvalidInputError.one("per", per, f"one of {', '.join(get_args(Per))}")
+        return figures.progress(self._project, per, self._since(since), check_limit(limit))
 
     def areas(self, since: datetime | str | int | None = None) -> list[Area]:
         """How often each tool worked and failed in which area, from `since` on: an experience's

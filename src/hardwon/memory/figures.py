@@ -26,33 +26,38 @@ from hardwon.text.terms import ENGLISH, stop_words
 _COLUMNS: Final = {"author": "author", "task": "task_id"}
 
 
-def progress(project: Project, by: str, since: datetime | None, limit: int) -> list[Rates]:
+def progress(project: Project, per: str, since: datetime | None, limit: int) -> list[Rates]:
     """How it went day by day, for those with the most that turned out well or badly."""
     found: dict[str, list[DayRate]] = defaultdict(list)
-    for day, name, good, bad in _days(project, by, since):
+    for day, name, good, bad in _days(project, per, since):
         if good or bad:
             found[name].append(DayRate(from_us(day * limits.DAY_US).date(), good, bad))
     ranked = sorted(
         (Rates(name, tuple(days)) for name, days in found.items()),
         key=lambda each: (-each.tried, each.name),
     )
-    if by == "command":
-        ranked = [each for each in ranked if not _says_no_more(each, ranked)]
+    if per == "command":
+        prose = {each.name.partition(" ")[0] for each in ranked if _is_prose(each.name)}
+        ranked = [
+            each
+            for each in ranked
+            if each.name.partition(" ")[0] not in prose and not _says_no_more(each, ranked)
+        ]
     return ranked[:limit]
 
 
-def _days(project: Project, by: str, since: datetime | None) -> Iterator[tuple[int, str, int, int]]:
+def _days(
+    project: Project, per: str, since: datetime | None
+) -> Iterator[tuple[int, str, int, int]]:
     first = 0 if since is None else to_us(since) // limits.DAY_US
-    if by == "command":
+    if per == "command":
         most = limits.AREAS_READ_MAX
         for key, day, levels in project.store.day_totals(project.name, "act.kind", most, first):
-            if _is_prose(key):
-                continue
             yield day, key, sum(levels) - levels[FAILED], levels[FAILED]
         return
     last = to_us(project.now()) // limits.DAY_US
     for day, name, _, good, bad in project.store.activity(
-        project.name, first, last + 1, _COLUMNS[by]
+        project.name, first, last + 1, _COLUMNS[per]
     ):
         yield day, name, good, bad
 
@@ -72,15 +77,18 @@ def areas(project: Project, since: datetime | None) -> list[Area]:
     found = [Area(*each) for each in project.store.tool_tags(project.name, since_us, most)]
     first = since_us // limits.DAY_US
     counted = project.store.totals(project.name, "act.kind", most, first)
-    kinds = {key: levels for key, _, levels in counted if not _is_prose(key)}
+    kinds = {key: levels for key, _, levels in counted}
+    prose = {key.partition(" ")[0] for key in kinds if _is_prose(key)}
     for key, levels in kinds.items():
         good, bad = sum(levels) - levels[FAILED], levels[FAILED]
         tool, _, sort = key.partition(" ")
+        if tool in prose:
+            continue
         if not sort:  # it counts all of its subcommands too
             inside = [each for name, each in kinds.items() if name.startswith(f"{tool} ")]
             good -= sum(sum(each) - each[FAILED] for each in inside)
             bad -= sum(each[FAILED] for each in inside)
-        found.append(Area(tool, sort, max(0, good), max(0, bad)))
+        found.append(Area(tool, sort, max(0, good), max(0, bad), is_command=True))
     return [each for each in found if each.good or each.bad]
 
 

@@ -53,12 +53,15 @@ class Rates:
 
 @dataclass(frozen=True)
 class Area:
-    """How often a tool worked, and failed, in one area; the empty one is whatever has no other."""
+    """How often a tool worked, and failed, in one area; the empty one is whatever has no other.
+    `is_command`: the tool is a program that was run, the area its subcommand.
+    """
 
     tool: str
     area: str
     good: int
     bad: int
+    is_command: bool = False
 
 
 @dataclass(frozen=True)
