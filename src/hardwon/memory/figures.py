@@ -12,7 +12,8 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
-from hardwon.memory.advise import Adviser
+from hardwon.learn.tallies import generate_issue_signature
+from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
 from hardwon.records.fields import from_us, to_us
@@ -80,16 +81,11 @@ def areas(project: Project, since: datetime | None) -> list[Area]:
     kinds = {key: levels for key, _, levels in counted}
     prose = {key.partition(" ")[0] for key in kinds if _is_prose(key)}
     for key, levels in kinds.items():
-        good, bad = sum(levels) - levels[FAILED], levels[FAILED]
         tool, _, sort = key.partition(" ")
-        if tool in prose:
-            continue
-        if not sort:  # it counts all of its subcommands too
-            inside = [each for name, each in kinds.items() if name.startswith(f"{tool} ")]
-            good -= sum(sum(each) - each[FAILED] for each in inside)
-            bad -= sum(each[FAILED] for each in inside)
-        found.append(Area(tool, sort, max(0, good), max(0, bad), is_command=True))
-    return [each for each in found if each.good or each.bad]
+        if tool not in prose:
+            good, bad = sum(levels) - levels[FAILED], levels[FAILED]
+            found.append(Area(tool, sort, good, bad, is_command=True))
+    return found
 
 
 def _is_prose(kind: str) -> bool:
@@ -134,8 +130,7 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     new_from = from_us(now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US)
     told = [_failure(each, first_us.get(each.key), new_from) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    adviser = Adviser(project)
-    return [_with_fix(project, adviser, each) for each in told[:limit]]
+    return [_with_fix(known, each) for each in told[:limit]]
 
 
 def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
@@ -172,7 +167,9 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
     elif isinstance(record, Fix):
         issue, error = record.issue, record.issue.error_output or ""
         group.text = f"{issue.issue_type}: {issue.description or error_words(error)}"
-        return not group.key.startswith("failure:") or failure_hashes(error)[0] == wanted
+        if group.key.startswith("failure:"):
+            return failure_hashes(error)[0] == wanted
+        group.key = f"signature:{generate_issue_signature(issue)}"
     elif record:
         group.text = headline(record)
     return bool(group.text)
@@ -180,7 +177,7 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
 
 def _failure(group: _Group, first_us: int | None, new_from: datetime) -> Failure:
     times_us = [each.at_us for each in group.seen]
-    first = from_us(min(times_us) if first_us is None else first_us)
+    first = from_us(min([*times_us, *([] if first_us is None else [first_us])]))
     return Failure(
         text=group.text,
         action=group.action,
@@ -194,24 +191,16 @@ def _failure(group: _Group, first_us: int | None, new_from: datetime) -> Failure
     )
 
 
-def _with_fix(project: Project, adviser: Adviser, failure: Failure) -> Failure:
-    """With what made it go away, where that is known."""
+def _with_fix(known: Knowledge, failure: Failure) -> Failure:
+    """With what made this very failure go away, where that is known."""
     sort, _, which = failure.key.partition(":")
+    done: tuple[str, int, int, tuple[str, ...]] | None = None
     if sort == "signature":
-        fixes = project.knowledge.strategies("signature", which, 0.5, 1, successful=True)
-        done = [
-            (
-                "; ".join(each.fix_commands) or each.analysis,
-                each.verified,
-                each.attempts,
-                each.evidence,
-            )
-            for each in fixes
-        ]
-    else:
-        diagnosis = which if sort == "failure" else ""
-        helped = adviser.solutions(failure.text, 1, diagnosis=diagnosis)
-        done = [
-            (each.action, each.helped, each.tried, each.evidence) for each in helped if each.helped
-        ]
-    return replace(failure, fix=Remedy(*done[0])) if done else failure
+        for fix in known.strategies("signature", which, 0.5, 1, successful=True):
+            action = "; ".join(fix.fix_commands) or fix.analysis
+            done = (action, fix.verified, fix.attempts, fix.evidence)
+    elif sort == "failure":
+        for tried in known.tried("pair", which, 1):
+            if tried.share.verified and (found := known.solution(tried, which)):
+                done = (found.action, found.helped, found.tried, found.evidence)
+    return replace(failure, fix=Remedy(*done)) if done else failure

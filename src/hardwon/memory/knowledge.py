@@ -905,11 +905,14 @@ class Episodes(Group):
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
 
+        store = self._project.store
+
         def scored() -> Iterator[Scored]:
             """Each with whether it had the memory. Of what was adopted nobody knows what it
             recalled.
             """
-            for stored in self._project.pages(asked.altered(kind="episode"), trusted=True):
+            most, of_kind = limits.COMPARED_EPISODES_MAX, asked.altered(kind="episode")
+            for stored in store.page(self._project.name, of_kind, None, most, trusted=True):
                 with suppress(DamagedError):
                     said = written_in(stored)
                     metadata = said.get("metadata", {})
@@ -921,8 +924,8 @@ class Episodes(Group):
                     source = metadata.get("source", {})
                     yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
 
-        newest = list(islice(scored(), limits.COMPARED_EPISODES_MAX))
-        return compare(newest[::-1], by_run=by_run)
+        self._project.before_read()
+        return compare(list(scored())[::-1], by_run=by_run)
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
         """Rules that wait to be borne out, or to be verified: of the whole project, and of the

@@ -53,7 +53,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Area:
-    """How often a tool worked, and failed, in one area; the empty one is whatever has no other.
+    """How often a tool worked, and failed, in one area; the empty one is all that it was used for.
     `is_command`: the tool is a program that was run, the area its subcommand.
     """
 

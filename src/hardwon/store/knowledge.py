@@ -5,7 +5,8 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from operator import add
+from typing import Any, Final, get_args
 
 from hardwon import limits
 from hardwon.learn.actions import ActionKey, Outcomes
@@ -17,9 +18,11 @@ from hardwon.learn.tallies import (
     SUCCEEDED,
     Tally,
 )
-from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
+from hardwon.records.kinds import INTERNAL_KINDS, Kind
+from hardwon.store.query import ROLLED_BACK, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
 
+_ORDINARY_KINDS: Final = [kind for kind in get_args(Kind) if kind not in INTERNAL_KINDS]
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 
 
@@ -234,36 +237,47 @@ class TallyReader(Query):
         turned out neither well nor badly.
         """
         # The index of counts holds all that is asked for, so no record is read; few have a task.
-        index, named = (
-            ("record_by_task", " AND task_id IS NOT NULL")
-            if by == "task_id"
-            else ("record_counted", "")
-        )
-        counts = f"status <> 'archived' AND {TRUSTED_AUTHORS}"
-        sql = (
-            f"SELECT at_us / {limits.DAY_US}, {by}, count(*), "
-            f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
-            f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
-            f"FROM record{self.dialect.hint(index)} "
-            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3{named} "
-            f"GROUP BY 1, 2 ORDER BY 1, 2"
-        )
-        span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
-        return list(map(Active._make, self._select(sql, (project, *span))))
+        index = "record_by_task" if by == "task_id" else "record_counted"
+        where = f"project_id = ?1 AND kind = ?2 AND at_us >= ?3 AND at_us < ?4 AND {by} IS NOT NULL"
+        with self.snapshot(project) as session:
+            counts = "status <> 'archived'"
+            if session.select(ROLLED_BACK, (project,)):  # seldom, and it takes time
+                counts += f" AND {TRUSTED_AUTHORS}"
+            sql = (
+                f"SELECT at_us / {limits.DAY_US}, {by}, count(*), "
+                f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
+                f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
+                f"FROM record{self.dialect.hint(index)} WHERE {where} GROUP BY 1, 2"
+            )
+            span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
+            found: dict[tuple[int, str], list[int]] = {}
+            # kind by kind, as the index has them, there is half as much to sort
+            for kind in ("episode", "experience") if by == "task_id" else _ORDINARY_KINDS:
+                for day, of, *numbers in session.select(sql, (project, kind, *span)):
+                    known = found.setdefault((day, of), [0, 0, 0])
+                    known[:] = map(add, known, numbers)
+        return [Active(*place, *numbers) for place, numbers in sorted(found.items())]
 
     def tool_tags(self, project: str, since_us: int, limit: int) -> list[ToolTag]:
-        """How often each tool succeeded and failed, by the tags of its experiences, those with the
-        most of them: without a tag (""), once for each of several.
+        """How often each tool succeeded and failed: all of it (""), and by the tags of its
+        experiences, those with the most of them.
         """
-        sql = (
-            "SELECT coalesce(r.tool, ''), coalesce(t.tag, ''), "
+        counts = (
             "count(*) FILTER (WHERE r.outcome = 'success'), "
-            "count(*) FILTER (WHERE r.outcome = 'failure') "
-            "FROM record r LEFT JOIN record_tag t ON t.seq = r.seq WHERE r.project_id = ?1 "
-            "AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') AND r.at_us >= ?2 "
-            f"AND {TRUSTED_RECORD} GROUP BY 1, 2 ORDER BY count(*) DESC, 1, 2 LIMIT ?3"
+            "count(*) FILTER (WHERE r.outcome = 'failure')"
         )
-        return list(map(ToolTag._make, self._select(sql, (project, since_us, limit))))
+        judged = (
+            "r.project_id = ?1 AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') "
+            f"AND r.at_us >= ?2 AND {TRUSTED_RECORD}"
+        )
+        sql = (
+            f"SELECT coalesce(r.tool, ''), '', {counts} FROM record r"
+            f"{self.dialect.hint('record_counted')} WHERE {judged} GROUP BY 1 UNION ALL "
+            f"SELECT coalesce(r.tool, ''), t.tag, {counts} FROM record_tag t {self.dialect.join} "
+            f"record r ON r.seq = t.seq WHERE t.project_id = ?1 AND {judged} GROUP BY 1, 2"
+        )
+        found = [ToolTag._make(row) for row in self._select(sql, (project, since_us))]
+        return sorted(found, key=lambda each: (-each.good - each.bad, each))[:limit]
 
     def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:
         """What failed between two times, of the newest records that tell of failures: each with
@@ -284,9 +298,10 @@ class TallyReader(Query):
         return list(map(Failed._make, found))
 
     def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
-        """When a record with each of these keys was first there."""
-        sql = (
-            "SELECT k.key, min(r.at_us) FROM record_key k JOIN record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND {self.dialect.within('k.key', '?2')} GROUP BY k.key"
+        """The time of the record with each of these keys that was the first to be kept."""
+        first = (
+            "SELECT key, min(seq) AS seq FROM record_key WHERE project_id = ?1 "
+            f"AND {self.dialect.within('key', '?2')} GROUP BY key"
         )
+        sql = f"SELECT k.key, r.at_us FROM ({first}) k JOIN record r ON r.seq = k.seq"
         return dict(self._select(sql, (project, self.dialect.listed(keys))))

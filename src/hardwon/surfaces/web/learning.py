@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from itertools import accumulate, islice
 from statistics import fmean, linear_regression
 from typing import Any, Final, get_args
@@ -90,7 +91,7 @@ def _halves(rates: Rates) -> tuple[Rate, Rate, Rate]:
 
 
 def _progress_figure(found: Sequence[Rates]) -> charts.Figure:
-    data, days = [], set()
+    data, days = [], set[date]()
     for number, rates in enumerate(found, 1):
         buckets = dict(in_buckets(rates.days, _LINE_POINTS))
         days.update(buckets)
@@ -232,7 +233,7 @@ def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
     tools, sorts = (
         _most(areas, name, lambda each: each.good + each.bad) for name in ("tool", "area")
     )
-    tools, sorts = tools[: limits.WEB_MAP_ROWS_MAX], sorts[: limits.WEB_MAP_ROWS_MAX]
+    tools, sorts = (names[: limits.WEB_MAP_ROWS_MAX] for names in (tools, sorts))
     of_task = {"task_id": task_id or None}
     return WebPage(
         "knowledge.html",
@@ -320,7 +321,7 @@ def _map_figure(
 
     return charts.heat(
         tools,
-        [sort or "(no area)" for sort in sorts],
+        [sort or "all" for sort in sorts],
         [[at.get((tool, sort)) for sort in sorts] for tool in tools],
         lambda each: (
             each.good / (each.good + each.bad),
@@ -379,7 +380,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "fixers": fixers,
             "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
             "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
-            "patterns": ask("patterns", limit=30),
+            "patterns": ask("patterns", limit=12),
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
             "worked": [each for each in tried if each.verified][:_STRATEGIES],

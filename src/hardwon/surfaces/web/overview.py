@@ -100,7 +100,8 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "buckets": buckets,
             "success_figure": _success_figure(buckets) if buckets else None,
             "failures": [(each, failure_url(request, each)) for each in failures],
-            "failing_tests": ask("tests.failing"),
+            # tests report by facts
+            "failing_tests": ask("tests.failing") if "fact" in stats.by_kind else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
             "decisions": ask("care.decisions", limit=_SHOWN),
             "newest": ask("care.page", limit=_SHOWN).records,

@@ -244,8 +244,9 @@ class Site:
         if form is None and (moved := MOVED.get(address.get("page", ""))):
             page, asked = ("record", "") if "item" in address else moved
             path = [address["project"], page, *filter(None, [address.get("item")])]
-            query = "&".join(filter(None, [asked, http.scope["query_string"].decode("latin-1")]))
-            return _redirect(f"{ROOT}/{'/'.join(quote(each, safe='') for each in path)}?{query}")
+            given = http.scope["query_string"].decode("latin-1")
+            moved_to = "/".join([ROOT, *(quote(each, safe="") for each in path)])
+            return _redirect(f"{moved_to}?{'&'.join(filter(None, [asked, given]))}")
         if place is None:
             raise RefusedError("not-found", "there is no such page")
         http.scope[OPERATION] = f"web.{place.name}"
