@@ -231,7 +231,7 @@ def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(
     assert beside.locator("mark").count()
     expect(page.locator(".hit.chosen")).to_have_count(1)
     page.get_by_role("link", name="Without outcome failure").click()
-    expect(page.locator("form.search .chip.chosen")).to_have_text("experience ×")
+    expect(page.locator("form.search .chip.chosen")).to_contain_text("experience")
 
 
 def test_numbers_lead_to_what_is_behind_them(admin: Visitor) -> None:
@@ -243,7 +243,7 @@ def test_numbers_lead_to_what_is_behind_them(admin: Visitor) -> None:
     assert 0 < page.locator("ol.hits > li").count() <= max(seen, 20)
     page.go_back()
     page.locator("a.tile", has_text="failed").click()
-    expect(page.locator("form.search .chip.chosen")).to_have_text("failure ×")
+    expect(page.locator("form.search .chip.chosen")).to_contain_text("failure")
     page = admin.open(f"/ui/{PROJECT}/knowledge?range=all")
     page.locator("[data-chart=areas] .draglayer .nsewdrag").click()
     expect(page).to_have_url(re.compile(r"/search\?"))
