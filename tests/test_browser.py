@@ -403,7 +403,7 @@ def test_a_page_that_is_open_shows_what_is_written(
     page = admin.open(f"/ui/{PROJECT}/overview?range=7d")
     page.locator("summary").first.click()
     world.running.memory.remember("the moon is full tonight", "failure", tool="unknown")
-    expect(page.get_by_role("link", name="the moon is full tonight")).to_be_visible()
+    expect(page.get_by_role("link", name="the moon is full tonight").first).to_be_visible()
     expect(page.locator("#announce")).to_have_text("The page was brought up to date.")
     expect(page.locator("details").first).to_have_attribute("open", "")
     admin.settle()
