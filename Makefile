@@ -11,8 +11,8 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.installed  ## Install into .venv and show the main job in the terminal
-	@$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed  ## Install into .venv and tell in a minute what a memory is good for
+	@$(BIN)/hardwon demo
 
 # What only looks at the code runs beside the tests, which often wait; a failure of either is a failure.
 test: $(VENV)/.installed-dev chromium  ## Install what the tests need, then ruff, mypy, the audits and pytest
@@ -57,7 +57,8 @@ docs: $(VENV)/.installed-dev  ## Write the reference anew from the code, and bui
 site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is written
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
 
-images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
+images: $(VENV)/.installed-dev chromium  ## Take the pictures of the demo and of the dashboard in docs/images anew
+	$(BIN)/python docs/make_demo_picture.py
 	$(BIN)/python docs/make_screenshots.py
 
 # BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.

@@ -1,8 +1,19 @@
 #!/bin/sh
-# The commands of fix history, on the folder AIMemory here (or the one that HARDWON_AIMEMORY names):
-#   ./memory.sh stats | model NAME | export [FILE] | recent [DAYS] | successful | patterns | cleanup [DAYS]
+# The commands of fix history, by Hardwon (hardwon drop-in remove puts back what was here before):
+#   ./memory.sh stats | model NAME | export [FILE] | recent [DAYS] | successful | patterns | cleanup [DAYS] | help
+# They work on the folder that HARDWON_AIMEMORY names, else on AIMemory here, beside this file, or above it.
 # docs/reference/cli.md tells what each prints. Copy or link this file to where you want it.
 
+if [ -z "$HARDWON_AIMEMORY" ] && [ ! -e AIMemory ]; then
+    case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
+    for folder in "$here/AIMemory" "$here/../AIMemory"; do
+        if [ -e "$folder" ]; then
+            HARDWON_AIMEMORY=$folder
+            export HARDWON_AIMEMORY
+            break
+        fi
+    done
+fi
 if command -v hardwon >/dev/null 2>&1; then
     exec hardwon fix-history "$@"
 fi

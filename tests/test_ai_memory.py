@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -236,8 +237,9 @@ def test_similar_issues_are_told_successes_first(history: AIMemory) -> None:
         True,
     )
     assert found["model_matches"][2]["successful"] is False
-    assert best["fix_commands"] == ["export TIMEOUT=60"]
-    assert best["system_info"]["os"]
+    # text where the table has text, as every reader of it expects
+    assert json.loads(best["fix_commands"]) == ["export TIMEOUT=60"]
+    assert json.loads(best["system_info"])["os"]
     assert best["claude_analysis"] == best["ai_analysis"] == "It needs longer"
 
 
@@ -289,9 +291,13 @@ def test_a_model_is_known_by_its_fixes(history: AIMemory) -> None:
     assert told["common_issues"] == ["TIMEOUT"]
     assert told["effective_fixes"][0] == "export TIMEOUT=60"
     assert [row["fix_commands"] for row in told["recent_history"]][:2] == [
-        ["wait"],
-        ["export TIMEOUT=60"],
+        '["wait"]',
+        '["export TIMEOUT=60"]',
     ]
+    known = {"issue_type", "success", "analysis", "timestamp"}
+    assert all(known <= row.keys() for row in told["recent_history"])
+    assert sum(row["success"] for row in told["recent_history"]) == 2
+    assert told["performance_notes"] is None or isinstance(told["performance_notes"], str)
     unknown = plain(history.get_model_insights("never seen"))
     assert (unknown["total_tests"], unknown["success_rate"], unknown["recent_history"]) == (
         0,
@@ -583,7 +589,16 @@ def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clo
     done = plain(history.auto_cleanup(30))
     assert done["failed"] == foreseen["failed"]
     assert len(list(history.memory.fixes.history.all())) == rows - done["failed"]
-    assert history.get_memory_stats()["total_fixes_attempted"] == before["total_fixes_attempted"]
+    # what is told is what any client finds in the table; what was learned stays
+    with closing(sqlite3.connect(history.db_path)) as table:
+        (left,) = table.execute("SELECT count(*) FROM fix_history").fetchone()
+    after = history.get_memory_stats()
+    assert (
+        after["total_fixes_attempted"] == left == before["total_fixes_attempted"] - done["failed"]
+    )
+    assert after["successful_fixes"] == before["successful_fixes"]
+    assert after["success_rate"] == round(after["successful_fixes"] / left, 3)
+    assert history.memory.fixes.totals().attempts == rows
     assert list(history.knowledge_base["general_patterns"]) == patterns
     for event in done["event_ids"]:
         history.memory.undo(event)
@@ -615,7 +630,7 @@ def test_compression_saves_room_and_keeps_the_figures(history: AIMemory, clock: 
     (match, *_) = history.query_similar_issues({"model": QWEN, "issue_type": "TIMEOUT"})[
         "model_matches"
     ]
-    assert match["fix_commands"] == ["export TIMEOUT=60"]
+    assert match["fix_commands"] == '["export TIMEOUT=60"]'
     assert match["claude_analysis"].startswith("a long story")
     assert done["saved_bytes"] > 0
     assert {**history.get_memory_stats(), "knowledge_base_size": 0} == {
@@ -785,7 +800,7 @@ def test_the_page_about_fixes_is_true(tmp_path: Path) -> None:
     assert len(snippets) == 2
     checks = """
 assert fix_id == 1
-assert memory.query_similar_issues(issue)["model_matches"][0]["fix_commands"] == ["export TIMEOUT=60"]
+assert memory.query_similar_issues(issue)["model_matches"][0]["fix_commands"] == '["export TIMEOUT=60"]'
 assert memory.get_model_insights("qwen2.5:7b")["effective_fixes"] == ["export TIMEOUT=60"]
 assert memory.knowledge_base["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60", "Use a shorter prompt"]
 """
@@ -972,13 +987,34 @@ def test_what_was_forgotten_leaves_the_files_when_the_memory_is_opened(tmp_path:
         assert "export TIMEOUT=60" in texts_on_disk(second)
 
 
-def test_another_attempt_alone_writes_no_files(history: AIMemory) -> None:
-    record(history)
-    history._save_knowledge_base()
-    before = texts_on_disk(history)
-    record(history)
-    assert "2 of 2 times" in str(history.knowledge_base)
-    assert texts_on_disk(history) == before
+def test_the_knowledge_base_is_written_after_every_attempt(
+    history: AIMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As fix history writes it: indented, in ASCII, in this order, what a caller added included."""
+    record(history, analysis="größer")
+    history.knowledge_base["failure_patterns"]["TIMEOUT"] = ["wait"]
+    for number in range(2, 5):
+        record(history, True, number % 2 == 0)
+        text = history.knowledge_base_path.read_text()
+        written = json.loads(text)
+        assert text == json.dumps(written, indent=2)
+        assert list(written) == [
+            "general_patterns",
+            "model_specific_tips",
+            "successful_strategies",
+            "failure_patterns",
+            "version",
+            "last_updated",
+        ]
+        assert f"of {number} times" in written["model_specific_tips"][QWEN][0]
+        assert "wait" in written["failure_patterns"]["TIMEOUT"]
+    # where attempts come faster than it can be written, it waits, but not beyond the end
+    monkeypatch.setattr(limits, "KNOWLEDGE_WRITES_FREE", 0)
+    monkeypatch.setattr(limits, "KNOWLEDGE_WRITE_RESTS", 10_000)
+    for _ in range(3):
+        record(history)
+    history.close()
+    assert "of 7 times" in history.knowledge_base_path.read_text()
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator
@@ -222,8 +223,31 @@ def test_a_relative_root_stays_as_it_was_given(
         assert path.startswith("agent_brain/outcome=failure/")
         assert Path(path).exists()
         assert engine.recall(pattern=f"{engine.root}/outcome=failure/**/*.json")[0]["_path"] == path
-        assert (tmp_path / "agent_brain" / "memory.db").exists()
-        assert "/*.db*" in (tmp_path / "agent_brain" / ".gitignore").read_text()
+        assert [each.name for each in sorted(Path("agent_brain").iterdir())] == [
+            ".gitignore",
+            ".hardwon-memory",
+            ".hardwon-tree",
+            "outcome=failure",
+        ], "a listing shows memories alone"
+        assert (tmp_path / "agent_brain" / ".hardwon-memory" / "memory.db").exists()
+        assert ".hardwon-memory/" in (tmp_path / "agent_brain" / ".gitignore").read_text()
+    with Memory("agent_brain") as memory:
+        assert memory.location == str(tmp_path / "agent_brain" / ".hardwon-memory" / "memory.db")
+        assert memory.stats().records == 1
+        assert memory.topology().name == "agent_brain"
+
+
+def test_a_database_in_its_old_place_is_found(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory:
+        assert memory.location == str(tmp_path / "brain" / "memory.db"), "it is no tree yet"
+        memory.remember("Port 80 is open", "learning", insight_type="fact")
+    with MemoryEngine(tmp_path / "brain") as engine:
+        assert engine.memory.location == str(tmp_path / "brain" / "memory.db")
+        assert [each["content"] for each in engine.recall()] == ["Port 80 is open"]
+    clone = tmp_path / "clone"
+    shutil.copytree(tmp_path / "brain", clone, ignore=shutil.ignore_patterns("*.db*"))
+    with Memory(clone) as memory:  # whose database git left out
+        assert memory.location == str(clone / ".hardwon-memory" / "memory.db")
 
 
 # --- what cannot be routed ---
@@ -438,6 +462,11 @@ def test_a_key_edited_in_place_is_found_at_once(engine: MemoryEngine) -> None:
         file.write(text)
     assert [found["metadata"]["ticket"] for found in engine.recall(ticket=88)] == [88]
     assert engine.recall(ticket=7) == []
+    with path.open("r+") as file:  # a key that its folder tells
+        text = file.read().replace('"runtime"', '"timeout"')
+        file.seek(0)
+        file.write(text)
+    assert [found["metadata"]["ticket"] for found in engine.recall(error_type="timeout")] == [88]
 
 
 def test_transmit_makes_the_folder_where_it_is_meant(tmp_path: Path) -> None:
@@ -462,7 +491,7 @@ def test_forget_erases_records_and_files(engine: MemoryEngine) -> None:
     assert not path.exists()
     assert kept.exists()
     assert summaries(engine.recall()) == ["payment_race_fix"]
-    for file in Path(engine.root).glob("memory.db*"):
+    for file in Path(engine.memory.location).parent.glob("memory.db*"):
         assert b"json_set_fail" not in file.read_bytes(), "not even the name of its file is left"
     assert engine.forget(pattern=f"{engine.root}/**/*.json") == 1
     assert engine.memory.stats().forgotten == 2

@@ -251,7 +251,7 @@ def test_the_help_groups_every_command() -> None:
         "Bring in and take out",
         "More, by what it is about",
         "For agents and other programs",
-        "For scripts written for memory.sh",
+        "For scripts written for older designs",
     ]
     assert "Exit codes: 0 all is well, 1 an error" in text
     assert listed[:8] == [

@@ -5,15 +5,13 @@ exports into a pipe, rules of all tasks, and what is said where somebody interru
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from command_line import answered, at_once, refused
 from hardwon import Memory
@@ -42,6 +40,22 @@ def test_an_id_is_known_by_its_beginning() -> None:
     assert other in said
     assert answered("forget", begins, "--yes")["ids"] == [one]
     assert refused("show", "ffffffff") == "record_id: 'ffffffff' is not allowed; allowed: a UUID"
+
+
+def test_the_memory_that_is_used_outside_of_any_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    said = at_once("recall", "ports").stderr
+    assert f"your own, {tmp_path}/user-data/hardwon/memory.db, project default" in said
+    assert "your own" not in at_once("remember", "Port 80 is open.").stderr
+    Path("other").mkdir()
+    monkeypatch.chdir("other")
+    assert "your own" in at_once("recall", "ports").stderr
+    at_once("init")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    assert at_once("recall", "ports").stderr == ""
 
 
 def test_an_export_goes_into_a_pipe() -> None:
@@ -74,18 +88,12 @@ def test_rules_of_every_task_are_listed() -> None:
 
 
 def completed(words: str) -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "hardwon.surfaces.cli.main"],
-        env={
-            **os.environ,
-            "_HARDWON_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(len(words.split(" ")) - 1),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    asked = {
+        "_HARDWON_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    done = CliRunner().invoke(main.app, env=asked, prog_name="hardwon")
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -96,8 +104,16 @@ def test_a_shell_offers_values() -> None:
     (kept,) = remember("Port 80 is open.")
     with Memory("brain") as memory:
         memory.record_episode("easy", 0.5)
-    assert completed(f"hardwon show {kept[:6]}")[-1] == kept
-    assert completed("hardwon episodes scores e") == ["easy"]
+        memory.record_fix({"model": "qwen", "issue_type": "TIMEOUT"}, True, True)
+    with Memory("brain", "website") as memory:
+        memory.record_fact("Port 81 is shut.", "observation")
+    for command in ("show", "forget", "credit", "care audit", "remember x --recalled"):
+        assert completed(f"hardwon {command} {kept[:6]}")[-1] == kept
+    for command in ("rules", "episodes scores", "advise x --task", "recall x --task-id"):
+        assert completed(f"hardwon {command} e") == ["easy"]
+    assert completed("hardwon recall x --model q") == ["qwen"]
+    assert completed("hardwon recall x --issue-type T") == ["TIMEOUT"]
+    assert completed("hardwon --project w") == ["website"]
 
 
 def test_an_interrupt_says_what_was_kept(
@@ -105,7 +121,20 @@ def test_an_interrupt_says_what_was_kept(
 ) -> None:
     with pytest.raises(KeyboardInterrupt), main.progress("merging", "what arrived stays"):
         raise KeyboardInterrupt
-    assert capsys.readouterr().err == ("hardwon: interrupted while merging: what arrived stays\n")
+    with (
+        pytest.raises(KeyboardInterrupt),
+        main.progress("loading", "what was loaded stays") as bar,
+    ):
+        bar(3_000, 20_000)
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), main.progress("loading", "it stays") as bar:
+        bar(3_000, 0)
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err.splitlines() == [
+        "hardwon: interrupted while merging: what arrived stays",
+        "hardwon: interrupted while loading at 3,000 of 20,000: what was loaded stays",
+        "hardwon: interrupted while loading: nothing was changed",
+    ]
     remember("x")
 
     def interrupted(*_: Any, **__: Any) -> None:

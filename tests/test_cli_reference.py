@@ -96,7 +96,7 @@ def test_there_are_few_enough_words_to_keep_in_mind() -> None:
     assert len(verbs) <= 24
     assert set(listed) - set(verbs) == {
         *("record", "fixes", "episodes", "tree", "care"),
-        *("hooks", "mcp", "skills", "tokens", "postgres", "fix-history"),
+        *("hooks", "mcp", "skills", "tokens", "postgres", "fix-history", "drop-in"),
     }
 
 

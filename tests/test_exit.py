@@ -132,7 +132,7 @@ def test_the_older_designs_leave_no_log(tmp_path: Path, door: str) -> None:
     begins = "there was no fix history in " if door == "AIMemory" else ""
     assert (done.returncode, done.stderr.count("\n")) == (0, bool(begins))
     assert done.stderr.startswith(begins)
-    (database,) = (tmp_path / "x").glob("*.db")
+    (database,) = (tmp_path / "x").rglob("*.db")
     assert not [name for name in left_in(tmp_path / "x") if name.startswith(f"{database.name}-")]
     with Memory(database) as memory:
         assert memory.stats().records == 1

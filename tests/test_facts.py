@@ -23,7 +23,8 @@ from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn.prompts import sentence_from
 from hardwon.learn.tallies import keys_of
 from hardwon.outside.llm import ChatModel
-from hardwon.records.kinds import Entities, Metadata, RelatedFile, parse_record
+from hardwon.records.kinds import Entities, Metadata, RelatedFile
+from hardwon.records.reading import parse_record
 from hardwon.text.sentences import fact_key, repeats, strip_fillers
 from llm_server import FakeLlm
 from processes import Child

@@ -1017,10 +1017,8 @@ def test_a_memory_takes_the_place_of_the_old_database(
     adoption = adopt_in_place(tmp_path, clock=clock)
     assert adoption
     assert adoption.added == 24
-    assert adoption.notes[-2:] == [
-        "knowledge_base.json was adopted",
-        f"the old database is kept as {ASIDE}",
-    ]
+    assert (adoption.notes[-1], adoption.kept_as) == ("knowledge_base.json was adopted", ASIDE)
+    assert f"the old database is kept as {ASIDE}" in str(adoption)
     assert names_in(tmp_path) == [ASIDE, "ai_memory.db", "knowledge_base.json"]
     assert legacy.count(tmp_path / ASIDE) == 24
     assert adopt_in_place(tmp_path) is None
@@ -1089,7 +1087,7 @@ def test_what_was_kept_aside_before_is_kept(tmp_path: Path) -> None:
     (folder / ASIDE).write_text("somebody's own")
     adoption = adopt_in_place(folder)
     assert adoption
-    assert adoption.notes[-1] == "the old database is kept as ai_memory.before-hardwon-2.db"
+    assert adoption.kept_as == "ai_memory.before-hardwon-2.db"
     assert (folder / ASIDE).read_text() == "somebody's own"
     assert legacy.count(folder / "ai_memory.before-hardwon-2.db") == 30
 
@@ -1369,3 +1367,73 @@ def test_a_pipe_in_place_of_a_knowledge_base_keeps_nobody_waiting(
     adopted = adopt_in_place(folder)
     assert adopted is not None
     assert any("no regular file" in note for note in adopted.notes)
+
+
+# --- who used it before ---
+
+
+def test_a_database_that_a_group_shared_stays_shared(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    path = folder / "ai_memory.db"
+    path.chmod(0o664)
+    if os.geteuid() == 0:
+        os.chown(path, 4321, 1234)  # anybody's
+    owner = path.stat().st_uid, path.stat().st_gid
+    with AIMemory(folder) as history:
+        history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0)
+        assert history.memory.doctor().ok
+        used = [each for each in folder.iterdir() if each.name != ".ai_memory.db.lock"]
+        assert {each.name for each in used} >= {
+            "ai_memory.db",
+            "ai_memory.db-wal",
+            ASIDE,
+            "knowledge_base.json",
+            ".knowledge_base.json.lock",
+            ".knowledge_base.json.written",
+        }
+        for each in used:
+            found = each.stat()
+            assert (found.st_mode & 0o777, found.st_uid, found.st_gid) == (0o664, *owner), each
+    path.chmod(0o666)
+    with Memory(path) as memory:
+        assert not memory.doctor().ok, "what everybody may write to is shared by mistake"
+
+
+@pytest.mark.parametrize("shape", legacy.SHAPES)
+def test_an_older_program_that_meets_the_memory_reads_it_and_is_told_where_to_write(
+    tmp_path: Path, shape: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "AIMemory"
+    folder.mkdir()
+    path = legacy.make(folder / "ai_memory.db", [{}, {}, {}], shape)
+    with AIMemory(folder) as history:
+        history.record_fix_attempt({"model": "m"}, {"analysis": "new"}, True, True, 1.0)
+    adopted, back = caplog.messages
+    assert adopted.startswith(f"an older fix history in {folder} was adopted: 3 read: 3 added")
+    command = back.removeprefix("to go back: when nothing uses it, ")
+    newer = shape != "claude"
+    with closing(sqlite3.connect(path)) as connection:
+        # what such a program does first: it makes what is missing
+        connection.execute("CREATE TABLE IF NOT EXISTS fix_history (id INTEGER PRIMARY KEY)")
+        for column in ("fixer_type", "ai_analysis")[: 1 + newer]:
+            with pytest.raises(sqlite3.OperationalError, match="duplicate column"):
+                connection.execute(f"ALTER TABLE fix_history ADD COLUMN {column} TEXT")
+        name = "ai_analysis" if newer else "claude_analysis"
+        told = connection.execute(f"SELECT {name} FROM fix_history ORDER BY id").fetchall()
+        assert told == [*[("it needs more time",)] * 3, ("new",)]
+        with pytest.raises(
+            sqlite3.IntegrityError, match="kept by Hardwon: record through AIMemory"
+        ):
+            connection.execute(f"INSERT INTO fix_history ({name}) VALUES ('lost')")
+    with AIMemory(folder) as history:
+        assert history.memory.doctor().ok
+        history.memory.rebuild()
+        assert history.memory.doctor().ok
+        assert history.get_memory_stats()["total_fixes_attempted"] == 4
+    subprocess.run(command, shell=True, check=True)  # noqa: S602  # as it was told
+    assert legacy.count(path) == 3
+    with closing(sqlite3.connect(path)) as connection:
+        assert (
+            "ai_analysis" in str(connection.execute("PRAGMA table_info(fix_history)").fetchall())
+            or not newer
+        )

@@ -208,11 +208,11 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
                 answer = await client.call_tool(name, example_of(tool.takes, record_id))
                 assert not answer.is_error, (name, text_of(answer))
                 answers[name] = answer.structured_content
-            assert answers["btb_remember"]["path"].startswith(
-                "outcome=failure/tool=code_interpreter/error_type=runtime/"
-            )
+            path = answers["btb_remember"]["path"]
+            assert path.startswith("outcome=failure/tool=code_interpreter/error_type=runtime/")
+            assert (brain / path).exists(), "it writes what it names"
             assert len(answers["btb_recall"]["memories"]) == 5
-            assert answers["btb_recall"]["memories"][0]["_path"] == answers["btb_remember"]["path"]
+            assert answers["btb_recall"]["memories"][0]["_path"] == path
             assert answers["btb_reflect"]["by_outcome"] == {"failure": 5, "success": 1}
             assert "outcome=failure" in answers["btb_map"]["map"]
             assert answers["btb_hotspots"]["hotspots"][0]["path"].startswith("outcome=failure")

@@ -222,6 +222,62 @@ def test_recent_activity(script: Path) -> None:
     assert len(answered("fix-history", "recent", "--limit", "2")) == 2
 
 
+def test_recent_totals_the_whole_period_and_cuts_nothing_where_it_is_no_terminal() -> None:
+    at = datetime.now(UTC) - timedelta(days=20)
+    times = iter(at + timedelta(minutes=number) for number in range(1000))
+    long = {**ISSUE, "model": "a-model-with-a-long-name/" * 4 + ":70b", "description": "d " * 300}
+    with AIMemory("AIMemory", clock=lambda: next(times)) as history:
+        for number in range(60):
+            history.record_fix_attempt(long, REPLY, number % 2 == 0, number % 4 == 0, 1.5)
+    *lines, total = on_one_page("recent", "30")
+    assert total == "60 in the last 30 days: 15 verified, 15 applied, 30 failed"
+    assert len(lines) == 60
+    assert all(
+        long["model"] in line and " ".join(long["description"].split()) in line for line in lines
+    )
+    *some, cut = on_one_page("recent", "30", "--limit", "7")
+    assert (len(some), cut) == (7, f"{total}; the newest 7 are listed")
+    shown = on_a_terminal("fix-history", "recent", "30")
+    assert "60 in the last 30 days: 15 verified" in shown
+    assert "the newest 50 are listed" in shown
+
+
+def on_one_page(*arguments: str) -> list[str]:
+    return at_once("fix-history", *arguments).stdout.splitlines()
+
+
+def test_patterns_tell_when_issues_come_and_have_the_signatures_of_the_table() -> None:
+    monday = datetime(2026, 1, 5, 3, 10, tzinfo=UTC)
+    now = [monday]
+    with AIMemory("AIMemory", clock=lambda: now[0]) as history:
+        for week in range(12):
+            for issue, at in (
+                ({**ISSUE, "test_prompt": "x" * 80}, monday + timedelta(days=7 * week)),
+                ({"model": "m", "issue_type": "ERROR"}, monday + timedelta(days=week, hours=week)),
+            ):
+                now[0] = at
+                history.record_fix_attempt(issue, REPLY, True, False, 1.0)
+        rows = {row.issue_signature for row in history.memory.fixes.history.all()}
+    found = answered("fix-history", "patterns")
+    signatures = {each["signature"] for each in found if each["kind"] in ("exact", "model", "type")}
+    assert signatures == rows
+    assert all(
+        f"[{each['signature']}]" in each["name"] for each in found if each["kind"] == "exact"
+    )
+    times = {each["when"]: each["count"] for each in found if each["kind"] in ("hour", "weekday")}
+    assert times["03:00 to 03:59 UTC"] == 12
+    shown = on_one_page("patterns")
+    assert "TIMEOUT at 03:00 to 03:59 UTC" in shown
+    assert any(f"[{signature}]" in line for line in shown for signature in rows)
+
+
+def test_help_tells_every_command(script: Path) -> None:
+    shown = said(script, "help")
+    names = ["stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"]
+    assert all(re.search(rf"^  {name} ", shown, re.MULTILINE) for name in names)
+    assert list(answered("fix-history", "help")) == names
+
+
 def test_successful_strategies_and_patterns(script: Path) -> None:
     fill()
     assert re.fullmatch(
@@ -257,10 +313,9 @@ def test_cleanup_runs_at_once_says_what_went_and_can_be_undone(script: Path) -> 
     assert (gone, gone + kept) == (failed + worked, 8)
     assert gone > 0
     assert left() == kept
-    # what it taught stays
-    assert (
-        answered("fix-history", "stats")["total_fixes_attempted"] == before["total_fixes_attempted"]
-    )
+    # as the table says; what it taught stays
+    assert answered("fix-history", "stats")["total_fixes_attempted"] == kept
+    assert before["total_fixes_attempted"] == 8
     undo = shlex.split(hint.removeprefix("to take it back: "))
     assert said(*undo) == "undone: cleanup\n"
     assert left() == 8
@@ -372,7 +427,7 @@ def test_the_script_can_be_run() -> None:
 
 
 @pytest.mark.parametrize("shape", legacy_fixes.SHAPES)
-def test_an_older_database_is_adopted_once_and_told_in_one_line(shape: str, script: Path) -> None:
+def test_an_older_database_is_adopted_once_and_told_in_two_lines(shape: str, script: Path) -> None:
     Path("AIMemory").mkdir()
     failed = {"fix_success": 0, "verification_success": 0}
     legacy_fixes.make(Path("AIMemory/ai_memory.db"), [{}, {}, failed], shape)
@@ -380,7 +435,9 @@ def test_an_older_database_is_adopted_once_and_told_in_one_line(shape: str, scri
     assert first.returncode == 0
     assert first.stdout.splitlines()[1:3] == ["  total_fixes_attempted: 3", "  successful_fixes: 2"]
     assert re.fullmatch(
-        r"hardwon: an older fix history in .*AIMemory was adopted: .*\n", first.stderr
+        r"hardwon: an older fix history in .*AIMemory was adopted: 3 read: 3 added, .*\n"
+        r"hardwon: to go back: .* mv ai_memory\.before-hardwon\.db ai_memory\.db\n",
+        first.stderr,
     )
     assert said(script, "stats") == first.stdout
     assert [each["outcome"] for each in answered("fix-history", "recent", "36500")].count(

@@ -64,10 +64,7 @@ NO_COMMAND = {
 
 
 NO_TOOL = {
-    **dict.fromkeys(
-        ("add", "add_many"),
-        "an agent says what it tried with remember and record_*; a program adds whole records",
-    ),
+    "add_many": "add does it, one record at a time",
     "care.page": "the resource recent/{count}",
     **dict.fromkeys(
         ("care.links", "audit"), "for people who look into a record, not for the next attempt"
@@ -149,9 +146,10 @@ COMMANDS_OF_THEIR_OWN = {
         ("run", "care check-stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
         "of the caller's checkout",
     ),
+    **dict.fromkeys(("drop-in install", "drop-in remove", "drop-in check"), "a project's modules"),
     **dict.fromkeys(("care restore", "merge", "adopt", "import"), "files of this machine"),
     **dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"),
         "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),

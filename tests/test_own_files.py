@@ -164,11 +164,12 @@ def test_so_does_everything_else_that_the_memory_keeps(
             summary="lock",
         )
         engine.memory.tokens.create("a", scope="read")
-        (tmp_path / "brain" / "memory.db.before-restore-1").write_bytes(b"kept")
+        home = Path(engine.memory.location).parent
+        (home / "memory.db.before-restore-1").write_bytes(b"kept")
         path = (
             next((tmp_path / "brain").rglob("*_lock_*.json"))
             if own == KEPT[-1]
-            else tmp_path / "brain" / own
+            else (home.parent if own == ".hardwon-tree" else home) / own
         )
         target = way(path, aside)
         before = path.read_bytes()

@@ -1050,6 +1050,12 @@ def test_a_schema_is_read_off_a_tree() -> None:
     }
     assert Coherence.derive(paths) == derived
     assert Coherence.derive(reversed(paths)) == derived
+    found = Coherence.derive(paths)
+    assert (found["_derived"], found["_path_count"]) == (True, len(paths))
+    assert found["_structure"]["domain"]["values"] == ["general", "research"]
+    assert found["_structure"]["outcome"]["pattern"] == "outcome={value}"
+    assert Coherence(found).schema == derived
+    assert "_structure" not in found
     assert Coherence.derive([]) == {}
     assert Coherence.derive(["x.json", "a/b/c.json"]) == {}
 

@@ -117,6 +117,9 @@ def test_hotspots_are_where_much_of_the_folder_above_has_gathered() -> None:
     ]
     assert spots[-1].path == "outcome=failure/tool=code_interpreter/error_type=runtime"
     assert hotspots_of(topology_of(ROWS, "brain"), share=0.5, limit=2) == spots[:2]
+    of_tool = hotspots_of(topology_of(ROWS, "brain"), share=0.5, tool="code_interpreter")
+    assert of_tool == spots[1:]
+    assert hotspots_of(topology_of(ROWS, "brain"), tool="hammer") == []
 
 
 def test_folders_that_hold_nothing_but_one_another_are_one_place() -> None:

@@ -192,6 +192,7 @@ PARSING = frozenset(
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.memory.skills": OURS,
+    "hardwon.surfaces.cli.drop_in": "whether a name stands in a file of at most a megabyte",
     "hardwon.memory.advise": "the first line of what text.terms made, which is fuzzed",
     "hardwon.memory.ask": "one expression of fixed length",
     "hardwon.memory.project": "one expression of fixed length",
@@ -210,7 +211,6 @@ LEFT_OUT = {
     "hardwon.capture.process": "the size of a terminal, as the system tells it",
     "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP "
     "requests use",
-    "hardwon.surfaces.cli.data": "asks of one line whether it is JSON; what it is is read elsewhere",
     "hardwon.surfaces.cli.views": "our own colours",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,

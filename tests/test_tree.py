@@ -125,7 +125,7 @@ def test_a_brain_made_by_others_is_taken_in(tmp_path: Path) -> None:
         assert len(found) == 600
         ids = {record.id for record in engine.memory.browse()}
         check(engine)
-    (tmp_path / "brain" / "memory.db").unlink()
+    shutil.rmtree(tmp_path / "brain" / ".hardwon-memory")
     with MemoryEngine(tmp_path / "brain") as engine:
         assert {record.id for record in engine.memory.browse()} == ids, (
             "ids come from path and content"
@@ -365,7 +365,7 @@ def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
         listed = subprocess.run(
             ["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True
         ).stdout
-        assert (root / "memory.tokens.db").exists()
+        assert (root / ".hardwon-memory" / "memory.tokens.db").exists()
         assert ".db" not in listed
         by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
         assert contents(engine) == []
@@ -691,9 +691,7 @@ def test_a_backup_restored_into_a_clone_keeps_what_the_clone_has(tmp_path: Path)
         )
         engine.memory.backup(tmp_path / "backup.db")
     clone = tmp_path / "clone"
-    shutil.copytree(
-        tmp_path / "brain", clone, ignore=shutil.ignore_patterns("memory.db*", ".hardwon-tree")
-    )
+    shutil.copytree(tmp_path / "brain", clone, ignore=shutil.ignore_patterns(".hardwon-*"))
     (clone / RUNTIME / edited.name).write_text(json.dumps({"content": "edited in the clone"}))
     (clone / RUNTIME / renamed.name).rename(clone / RUNTIME / "renamed.json")
     (clone / RUNTIME / gone.name).unlink()

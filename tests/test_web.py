@@ -472,6 +472,23 @@ def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
     assert "has records already" in again.output
 
 
+def test_the_demo_tells_a_story_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    told = json.loads(at_once("demo", "--json").output)
+    worked = {
+        name: [[each["worked"] for each in session] for session in sessions]
+        for name, sessions in told.items()
+    }
+    assert worked == {
+        "without": [[False, False, False, True]] * 3,
+        "with": [[False, False, True], [True], [True]],
+    }
+    assert "“./deploy --region eu”" in told["with"][2][0]["warning"]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     said = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):

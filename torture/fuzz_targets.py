@@ -43,7 +43,8 @@ from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import without_password
 from hardwon.records.fields import check_time, parse_id, parse_time
-from hardwon.records.kinds import Fact, parse_record
+from hardwon.records.kinds import Fact
+from hardwon.records.reading import parse_record
 from hardwon.search import times
 from hardwon.store import query as packing
 from hardwon.store.sqlite.file import file_system_of
@@ -508,7 +509,11 @@ def _bodies() -> list[bytes]:
 
 TARGETS: Final = (
     Target(
-        "record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)
+        "record",
+        ("hardwon.records.kinds", "hardwon.records.fields", "hardwon.records.reading"),
+        "json",
+        records,
+        by(_record),
     ),
     Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(

@@ -62,7 +62,7 @@ ARGUMENTS_OF_MANY: Final = {
     "by": "who decides or asks, as it will stand in the audit",
     "dry_run": "say what would happen, and change nothing",
     "limit": f"how many at most, from 1 to {limits.SHOWN_MAX:,}",
-    "progress": "`progress(done, total)` is called now and then",
+    "progress": "`progress(done, total)` is called now and then; the total is 0 while it is not known",
     "issue": "an [`Issue`](#issue), or a dict with its fields; a `fixer_type` in it names the fixer",
 }
 BEGINS: Final = f"""\

@@ -278,6 +278,10 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # Files that a report on the tree names, of each sort. It counts all of them.
 TREE_REPORTED_MAX: Final = 1_000
 
+# Files of a tree that are all looked at when memories are asked for by keys: any of them may have
+# been edited and have these keys by now. Of a larger one, those that had them; `sync` looks at all.
+TREE_LOOKED_THROUGH_MAX: Final = 5_000
+
 # --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by
@@ -929,6 +933,15 @@ FIX_OTHER_VALUES_MAX: Final = 1_000
 
 # One learned sentence of a knowledge base: a handful of commands.
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
+
+# `knowledge_base.json` is written after every attempt: always after the first so many of a process.
+KNOWLEDGE_WRITES_FREE: Final = 10
+# Later on, when so many times as long has passed as the last writing took: a loop of attempts would
+# do nothing else. The end of the process writes what is left.
+KNOWLEDGE_WRITE_RESTS: Final = 20
+
+# How much of a script is read to know whose it is: the originals have 20 kB.
+SCRIPT_BYTES_READ: Final = MIB
 
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.

@@ -214,7 +214,7 @@ def memory_tools(
 
     def memory_record(
         content: str,
-        outcome: Outcome,
+        outcome: Outcome | None = None,
         tool: ToolKind | None = None,
         task_type: Literal["write", "debug", "refactor", "explain"] | None = None,
         error_type: Literal["syntax", "runtime", "logic", "timeout"] | None = None,
@@ -224,10 +224,10 @@ def memory_tools(
         sentiment: Literal["positive", "neutral", "negative"] | None = None,
     ) -> str:
         """Record how one action turned out, as soon as you know; failures are worth as much as
-        successes. A success needs a tool (with code_interpreter also task_type, with web_search
-        also domain), and so does a failure (with code_interpreter also error_type, with web_search
-        also reason); a learning needs insight_type and no tool, an interaction sentiment and no
-        tool.
+        successes. All but the content may be left out: without an outcome it is what the content
+        tells. Of a success, task_type (code_interpreter) or domain (web_search) says what it was;
+        of a failure, error_type or reason; of a learning, insight_type; of an interaction,
+        sentiment.
         """
         keys: dict[str, str | None] = {
             "task_type": task_type,

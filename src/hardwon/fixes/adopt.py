@@ -38,6 +38,7 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes import legacy
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
+from hardwon.fixes.tables import NEWER_NAME
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
@@ -62,7 +63,7 @@ _SHAPE: Final = (
     ("last_updated", str | int | float | None, "text or a number"),
 )
 
-_ANALYSES: Final = ("ai_analysis", "claude_analysis")  # in this order: the newer name first
+_ANALYSES: Final = (NEWER_NAME, "claude_analysis")  # in this order: the newer name first
 _COLUMNS: Final = frozenset(
     """id timestamp model_name issue_type issue_signature description fixer_type claude_analysis ai_analysis fix_commands
     fix_success verification_success execution_time_seconds system_info notes""".split()
@@ -87,7 +88,8 @@ RowId = Any  # a whole number, unless somebody made the table by hand
 class FixAdoption:
     """What an older fix history brought. Every row that was read was added, or was present already,
     or forgotten here, or is among the rejected, each with its id and the reason. `mended`: rows of
-    which something had to be changed, and what.
+    which something had to be changed, and what. `kept_as`: where the old database is, if a memory
+    took its place.
     """
 
     read: int
@@ -98,6 +100,7 @@ class FixAdoption:
     notes: list[str] = field(default_factory=list)
     dry_run: bool = False
     forgotten: int = 0
+    kept_as: str = ""
 
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
@@ -107,6 +110,7 @@ class FixAdoption:
         ]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
         lines += [one_line(note) for note in self.notes[: limits.PROBLEMS_SHOWN_MAX]]
+        lines += [f"the old database is kept as {self.kept_as}"] if self.kept_as else []
         for heading, rows in (("rejected", self.rejected), ("mended", self.mended)):
             lines += [f"{heading}:"] if rows else []
             shown = rows[: limits.PROBLEMS_SHOWN_MAX]
@@ -330,6 +334,8 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
     target = history.path
     staged, copied = _staged(target), _copied(target)
     with closing(Memory(staged, clock=clock)) as memory:
+        if history.has_column(NEWER_NAME):
+            memory.fixes.history.add_newer_name()
         adopted = _adopt(history, memory, FIX_HISTORY)
         notes = _with_knowledge(knowledge, memory)
     legacy.refuse_unfinished(staged)
@@ -340,9 +346,7 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
             on_failure.callback(files.remove, aside)
         history.become(staged)
         on_failure.pop_all()
-    return replace(
-        adopted, notes=[*adopted.notes, *notes, f"the old database is kept as {aside.name}"]
-    )
+    return replace(adopted, notes=[*adopted.notes, *notes], kept_as=aside.name)
 
 
 def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:

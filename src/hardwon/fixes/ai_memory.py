@@ -22,6 +22,7 @@ import math
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_flag, check_whole_number, new_id, read_json
+from hardwon.records.fields import check_flag, check_whole_number, new_id
 from hardwon.records.kinds import Fix, Issue, Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
@@ -124,10 +125,11 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def __init__(self, memory_dir: Where | None = None, *, clock: Clock | None = None) -> None:
         """`memory_dir` None: where HARDWON_AIMEMORY says, else the folder AIMemory that is there:
-        in the current folder, or beside the script that runs, or above it.
+        beside the folder of the module that stands in for this one, in the current folder, beside
+        the script that runs, or above it.
         """
         if memory_dir is None:
-            memory_dir = _usual_place()
+            memory_dir = usual_place()
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
@@ -141,7 +143,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
                 f"{place} cannot keep a memory ({error.strerror or error}): choose another folder"
             ) from error
         if adopted:
-            _log.warning("an older fix history in %s was adopted: %s", place, adopted)
+            _announce(adopted, place)
         elif is_new:
             _log.warning("there was no fix history in %s: it begins empty", place)
         with ExitStack() as on_failure:
@@ -181,6 +183,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
+        self._knowledge.finish()
         self.memory.close()
 
     # --- recording and asking ---
@@ -215,6 +218,8 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         # of the transaction that kept it: a moment later somebody may have cleaned it up
         fix_id = self.memory.record(fix).number
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
+        if self.db_path.name == FILE_NAME:
+            self._knowledge.follow()
 
         if not attempt.has_reply:
             _warn(
@@ -276,7 +281,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             ],
             "applied_rate": _rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
             "p_success": round(odds.p_success, 3),
-            "performance_notes": list(insights.performance_notes),
+            "performance_notes": "; ".join(insights.performance_notes) or None,
             "last_updated": insights.last_updated.isoformat() if insights.last_updated else None,
         }
 
@@ -304,17 +309,18 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     # --- figures ---
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """The memory in eight numbers and a path. A fix is successful that was applied and
+        """The table in seven numbers and a path. A fix is successful that was applied and
         verified.
         """
-        totals = self.memory.fixes.totals()
+        history = self.memory.fixes.history
+        totals = history.totals()
         return {
             "total_fixes_attempted": totals.attempts,
             "successful_fixes": totals.verified,
             "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
-            "recent_activity_7days": self.memory.fixes.count(self._now() - timedelta(days=7)),
+            "recent_activity_7days": history.totals(self._now() - timedelta(days=7)).attempts,
             "knowledge_base_size": len(self.knowledge_base.to_json()),
             "memory_directory": str(self.memory_dir),
         }
@@ -511,12 +517,47 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
-def _usual_place() -> Path:
+def _announce(adopted: FixAdoption, place: Path) -> None:
+    """In two lines: what was done, and how to go back."""
+    summary, *more = str(adopted).splitlines()
+    _log.warning(
+        "an older fix history in %s was adopted: %s%s",
+        place,
+        summary,
+        " (AIMemory.adopted says more)" if more else "",
+    )
+    back = f"{KNOWLEDGE_BASE_NAME} stays as it was"
+    if adopted.kept_as:
+        back = (
+            f"when nothing uses it, cd {shlex.quote(str(place))} && "
+            f"rm -f {FILE_NAME}-wal {FILE_NAME}-shm && mv {adopted.kept_as} {FILE_NAME}"
+        )
+    _log.warning("to go back: %s", back)
+
+
+_beside: Final[list[str]] = []  # modules of projects that stand in for this one
+
+
+def look_beside(module: str) -> None:
+    """The usual folder is that beside the folder of this module, as fix history has always had it."""
+    if module not in _beside:
+        _beside.append(module)
+
+
+def usual_place() -> Path:
+    """The folder of a memory where nobody names one."""
     if named := os.environ.get("HARDWON_AIMEMORY", "").strip():
         return Path(named)
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    above = list(Path(script).resolve().parents[:2]) if script else []
-    places = [Path(DEFAULT_DIR), *(folder / DEFAULT_DIR for folder in above)]
+    modules = [Path(module).absolute().parents for module in _beside]
+    places = [
+        *(folder / DEFAULT_DIR for parents in modules for folder in (parents[1], parents[0])),
+        Path(DEFAULT_DIR),
+        *(
+            folder / DEFAULT_DIR
+            for folder in (Path(script).resolve().parents[:2] if script else ())
+        ),
+    ]
     return next((place for place in places if place.is_dir()), places[0])
 
 
@@ -538,18 +579,20 @@ def _report(found: FixAdoption) -> dict[str, Any]:
 
 
 def _row(found: FixRow) -> dict[str, Any]:
-    """An attempt under the names of the table's columns, with its JSON read; and under two more:
-    `ai_analysis`, as newer databases call it, and `successful`, for what was applied and verified.
+    """An attempt under the names of the table's columns, commands and system information as JSON
+    text; and under names that other readers of fix history know: `ai_analysis` and `analysis`;
+    `success` and `successful`, for what was applied and verified.
     """
     applied, verified = bool(found.fix_success), bool(found.verification_success)
+    analysis, successful = found.claude_analysis, applied and verified
     return {
         **found._asdict(),
-        "fix_commands": read_json(found.fix_commands, []),
         "fix_success": applied,
         "verification_success": verified,
-        "system_info": read_json(found.system_info, {}),
-        "ai_analysis": found.claude_analysis,
-        "successful": applied and verified,
+        "ai_analysis": analysis,
+        "analysis": analysis,
+        "success": successful,
+        "successful": successful,
     }
 
 

@@ -13,11 +13,13 @@ hidden, so that their changes can be told from ours.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
 import re
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -346,6 +348,16 @@ class KnowledgeBase(dict[str, Any]):
 
 # --- where it is kept ---
 
+# Those whose file says less than the memory knows, each with its process. Who never closes is
+# finished when the process ends; a fork has nothing to do with it.
+_behind: Final[dict[KnowledgeFile, int]] = {}
+
+
+@atexit.register
+def _finish_all() -> None:
+    for each in list(_behind):
+        each.finish()
+
 
 class KnowledgeFile:
     """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach,
@@ -362,6 +374,7 @@ class KnowledgeFile:
     ) -> None:
         self.knowledge = KnowledgeBase()
         self._memory = memory
+        self._database = Path(memory.location)
         self._path = (folder / KNOWLEDGE_BASE_NAME).resolve()  # a link to it stays one
         self._written = folder / f".{KNOWLEDGE_BASE_NAME}.written"
         self._learned, self._version = learned, version
@@ -370,6 +383,7 @@ class KnowledgeFile:
         self._given: Statements = {}
         self._seen: object = None
         self._in_files: tuple[object, set[str]] = (None, set())
+        self._writes, self._rests_until = 0, 0.0
 
     def refresh(self) -> KnowledgeBase:
         """The knowledge base, with what was learned and what others saved since."""
@@ -414,7 +428,7 @@ class KnowledgeFile:
         """Keeps what was added, and writes the file. What cannot be kept raises, and everything
         stays as it is.
         """
-        with self._guard, lock_file(self._path) as held:
+        with self._guard, lock_file(self._path, self._database) as held:
             sections = {name: self.knowledge.get(name) for name in SECTIONS}
             self.knowledge.update(
                 shaped({name: part for name, part in sections.items() if isinstance(part, list)})
@@ -438,6 +452,30 @@ class KnowledgeFile:
             self._saved = self._keep(added)
             self._write(held, {**self._given, **self._saved})
             self._seen = None  # this very save changed the memory
+
+    def follow(self) -> None:
+        """After an attempt: the file says what it taught. Where attempts come faster than that can
+        be written, what is left is written when the memory is closed, or the process ends.
+        """
+        if self._writes >= limits.KNOWLEDGE_WRITES_FREE and time.monotonic() < self._rests_until:
+            _behind[self] = os.getpid()
+        else:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        began = time.monotonic()
+        _behind.pop(self, None)
+        try:
+            self.save()
+        except HardwonError as error:
+            _warn(f"{self._path} could not be brought up to date: {error}")
+        took, self._writes = time.monotonic() - began, self._writes + 1
+        self._rests_until = began + took * limits.KNOWLEDGE_WRITE_RESTS
+
+    def finish(self) -> None:
+        """Before the memory is closed."""
+        if _behind.get(self) == os.getpid():
+            self.catch_up()
 
     def take_in_edits(self) -> None:
         """What people changed in the file since it was written. Where nobody did, but the memory
@@ -463,7 +501,7 @@ class KnowledgeFile:
                 f"and open the memory again"
             )
         written = stamp_of(self._written)
-        database = (stamp_of(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
+        database = (stamp_of(Path(f"{self._database}{suffix}")) for suffix in ("", "-wal"))
         # an empty log is our own
         newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)
         # a file's time is not exact
@@ -538,7 +576,7 @@ class KnowledgeFile:
         ):
             return
         try:
-            with lock_file(self._path) as held:
+            with lock_file(self._path, self._database) as held:
                 content = held.read()
                 if content is None:
                     files.remove(self._written)
@@ -560,13 +598,13 @@ class KnowledgeFile:
         whole = _without_secrets(
             {**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]}
         )
-        content = json.dumps(whole, indent=2, ensure_ascii=False).encode() + b"\n"
+        content = json.dumps(whole, indent=2).encode()  # as fix history has always written it
         before = held.read()
         # Before the file itself: between the two it is what it was, which is no edit either.
         digests = [_digest(content), *([] if before is None else [_digest(before)])]
         # of somebody who was killed
         files.remove(*self._written.parent.glob(f".{self._written.name}.*.part"))
-        with files.writing_atomically(self._written) as file:
+        with files.writing_atomically(self._written, like=self._database) as file:
             file.write(json.dumps({"digests": digests, _KEY: whole}, ensure_ascii=False).encode())
         held.write(content)
 

@@ -111,6 +111,9 @@ class LegacyDatabase:
         self._refuse_if_written_to()
         return number
 
+    def has_column(self, name: str) -> bool:
+        return name in map(str.lower, self._columns(FIX_TABLE))
+
     def rows(self) -> Iterator[LegacyRow]:
         """Every attempt, by id."""
         return self._rows_of(FIX_TABLE, "id")
@@ -308,7 +311,9 @@ class ClaimedDatabase(LegacyDatabase):
             with copy.backup("main", origin, "main") as backup:
                 backup.step(-1)
             LegacyDatabase(target, copy, self.written_us).refuse_what_it_is_not()
-        target.chmod(self.path.stat().st_mode & 0o777)
+        handle = os.open(target, os.O_RDONLY)
+        files.share_like(handle, self.path)
+        os.close(handle)
         os.utime(target, ns=(self.written_us * 1000, self.written_us * 1000))
         files.sync(target)
 
@@ -327,9 +332,11 @@ class ClaimedDatabase(LegacyDatabase):
                 raise BusyError(
                     f"{self.path} was written to by another program; nothing was changed, try again"
                 )
-            # before it is a memory, which is its owner's alone; the file may be somebody else's
-            with suppress(OSError):
-                self.path.chmod(files.FILE_MODE)
+            # Before it is a memory, which is its owner's alone, unless a group shared it. It may be
+            # somebody else's.
+            if not files.is_shared(self.path):
+                with suppress(OSError):
+                    self.path.chmod(files.FILE_MODE)
             switch.step(-1)
 
 

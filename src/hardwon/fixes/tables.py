@@ -24,6 +24,7 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
+from hardwon.fixes.reports import FixTotals
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.support import shared_out
 from hardwon.learn.tallies import (
@@ -50,6 +51,7 @@ from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
+NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `claude_analysis`
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
 _IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
 _STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
@@ -250,9 +252,14 @@ class FixTables(Listener):
     # --- rows and sums ---
 
     def _show(self, entries: Iterable[Numbered]) -> None:
-        marks = ", ".join("?" * len(FixRow._fields))
+        columns, marks = COLUMNS, ", ".join("?" * len(FixRow._fields))
+        if self._run(
+            "SELECT 1 FROM pragma_table_info('fix_history') WHERE name = ?", (NEWER_NAME,)
+        ).get:
+            columns = f"{COLUMNS}, {NEWER_NAME}"
+            marks += f", ?{FixRow._fields.index('claude_analysis') + 1}"
         self._connection.executemany(
-            f"INSERT INTO {self._prefix}fix_history ({COLUMNS}) VALUES ({marks})",
+            f"INSERT INTO {self._prefix}fix_history ({columns}) VALUES ({marks})",
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
 
@@ -591,6 +598,23 @@ class FixHistory:
             where, values = f"{where} AND model_name = ?", [*values, model]
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return list(_rows(session, where, values, "timestamp DESC", limit))
+
+    def add_newer_name(self) -> None:
+        """For a history that had the column: whoever reads it goes on reading."""
+        with self._store.write(DEFAULT_PROJECT) as writer:
+            writer.session.run(f"ALTER TABLE fix_history ADD COLUMN {NEWER_NAME} TEXT")
+
+    def totals(self, since: datetime | None = None) -> FixTotals:
+        """Of the rows that are there, all of them or the newest."""
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            (found,) = session.select(
+                "SELECT count(*), ifnull(sum(fix_success), 0), "
+                "ifnull(sum(fix_success AND verification_success), 0), "
+                "count(DISTINCT model_name), count(DISTINCT issue_type) "
+                "FROM main.fix_history WHERE timestamp >= ?",
+                ("" if since is None else text_of(since),),
+            )
+        return FixTotals(*found)
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first."""

@@ -58,8 +58,8 @@ _SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 
 def words_of(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
-    found = _WORD.findall(text[: limits.ACTION_CHARS_MAX].lower())
-    return list(dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found))[
+    found = dict.fromkeys(_WORD.findall(text[: limits.ACTION_CHARS_MAX].lower()))
+    return list(dict.fromkeys([word[: limits.TERM_CHARS_MAX] for word in found]))[
         : limits.ACTION_WORDS_MAX
     ]
 
@@ -433,9 +433,10 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
         step, good, failure = steps[number], outcomes[number].worked, outcomes[number].failure
         helped = good and (step.reward > 0 or step.ok is True or ended_well)
-        if step.action.strip() and (helped or not good):
+        if open_errors and step.action.strip() and (helped or not good):
+            action = same_action(step.action)
             for error in open_errors:
-                tried = TriedAction(error, same_action(step.action), helped)
+                tried = TriedAction(error, action, helped)
                 known = found.get(tried[:2])
                 if known is None or (helped and not known[0].helped):
                     found[tried[:2]] = (tried, number)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn import odds as beta
@@ -131,7 +131,8 @@ def strategy_from(ranked: RankedStrategy, did: Fix | Cleaned) -> Strategy:
 class Pattern(Rated):
     """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
     `type` (an issue type on any model). A success is applied and verified. `best_fix` is the
-    strategy most likely to succeed among those that ever did.
+    strategy most likely to succeed among those that ever did. `signature` is that of its newest fix,
+    by fix history's formula, as its tables have it.
     """
 
     name: str
@@ -323,7 +324,13 @@ def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[Rank
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
         tried.setdefault(tally.item, []).append(tally)
-    shares = {item: Share.of(mine, today, good=HELPED) for item, mine in tried.items()}
+    shares: dict[str, Share] = {}
+    once: dict[tuple[Any, ...], Share] = {}  # most were tried once, and came to the same
+    for item, mine in tried.items():
+        came_to = tuple([(tally[3:6], tally.levels) for tally in mine])  # day, author, vouched
+        if came_to not in once:
+            once[came_to] = Share.of(mine, today, good=HELPED)
+        shares[item] = once[came_to]
     whole = Share()
     for share in shares.values():
         whole.include(share)

@@ -152,6 +152,8 @@ class Evidence:
         who taught it most, then the newest; what was only claimed comes last. A single newcomer
         never puts other words into what others taught.
         """
+        if len(self.tallies) == 1 and not self.claims:
+            return [self.tallies[0].last_id]
         taught: dict[str, int] = {}
         for tally in self.tallies:
             taught[tally.author] = taught.get(tally.author, 0) + tally.times

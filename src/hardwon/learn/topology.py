@@ -91,16 +91,24 @@ def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
 
 
 def hotspots_of(
-    branch: Branch, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
+    branch: Branch,
+    share: float = limits.HOTSPOT_SHARE,
+    limit: int = limits.HOTSPOTS_SHOWN_MAX,
+    tool: str | None = None,
 ) -> list[Hotspot]:
-    """Folders that hold at least this share of what lies above them, the largest first. Folders
-    that hold nothing but one another are one place, and the deepest names it.
+    """Folders that hold at least this share of what lies above them, the largest first; of one
+    tool, where it is named. Folders that hold nothing but one another are one place, and the
+    deepest names it.
     """
     if not 0 < share <= 1:
         raise InvalidInputError.one("share", share, "a number above 0, up to 1")
     if limit < 0:
         raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-    found = (spot for spot in _spots(branch, ()) if spot.share >= share)
+    found = (
+        spot
+        for spot in _spots(branch, ())
+        if spot.share >= share and (tool is None or _value_of(_parts(spot.path), "tool") == tool)
+    )
     return sorted(found, key=lambda spot: (-spot.count, spot.path))[:limit]
 
 

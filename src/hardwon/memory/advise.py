@@ -155,32 +155,38 @@ class Adviser(Finder):
         """What made the error go away, what fixed the issue, what worked for the task; not the
         action itself.
         """
-        found: list[Instead] = []
+        lines: dict[str, Instead] = {}
+        for each in self._known_to_work(task, error, issue, failed, diagnosis):
+            if not _same(each.action, action) and (line := clean_action(each.action)):
+                lines.setdefault(line, each._replace(action=line))
+            if len(lines) == limits.INSTEAD_MAX:
+                break  # what comes after is not looked for
+        return list(lines.values())
+
+    def _known_to_work(
+        self,
+        task: str | None,
+        error: str | None,
+        issue: Issue | None,
+        failed: str,
+        diagnosis: str,
+    ) -> Iterator[Instead]:
         if error and error.strip():
             # one of them may be the action itself
             known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed, diagnosis)
-            found += [
+            yield from (
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
-            ]
+            )
         if issue:
             usual = self._known.fix_odds(issue, None, None, None).p_success
             best = self._known.strategies(
                 "type", issue.issue_type, usual, CANDIDATES, successful=True
             )
-            found += [
-                Instead(
-                    " && ".join(each.fix_commands) or each.analysis, each.verified, each.attempts
-                )
-                for each in by_turns(best, _only_source)
-            ]
+            for each in by_turns(best, _only_source):
+                done = " && ".join(each.fix_commands) or each.analysis
+                yield Instead(done, each.verified, each.attempts)
         if task and (diagnosis or not error):
-            found += map(Instead, self._worked_for(task))
-        lines = {
-            line: each._replace(action=line)
-            for each in reversed(found)
-            if not _same(each.action, action) and (line := clean_action(each.action))
-        }
-        return list(reversed(lines.values()))[: limits.INSTEAD_MAX]
+            yield from map(Instead, self._worked_for(task))
 
     def _worked_for(self, task: str) -> list[str]:
         """What solved the task; where nothing did, one that is worded much like it."""

@@ -22,6 +22,7 @@ from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
+from hardwon.outside.files import home_of
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_flag,
@@ -590,7 +591,7 @@ def branch_of(project: Project) -> Branch:
     from hardwon.learn.topology import topology_of
 
     path = project.place.path
-    return topology_of(folder_counts(project), path.parent.name if path else project.name)
+    return topology_of(folder_counts(project), home_of(path).name if path else project.name)
 
 
 def folder_counts(project: Project) -> list[FolderCount]:

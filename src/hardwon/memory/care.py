@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, get_args
 from uuid import UUID
 
 from hardwon import limits
@@ -42,7 +42,7 @@ from hardwon.records.kinds import (
     Kind,
     Status,
 )
-from hardwon.search.terms import Filters
+from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
@@ -150,13 +150,17 @@ class Keeping(Group):
         dry_run: bool = False,
         by: str = "user",
         progress: Progress | None = None,
+        *,
+        strict: bool = False,
     ) -> Loaded:
-        """Adds the records of the exported file at `path`, each with the id that it has there. The
-        whole file is checked before anything is written. What is here already stays as it is; what
-        is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged.
+        """Adds the records of the file at `path`, as `export` or the metadata schema writes them,
+        each with the id that it has there or that follows from what it says. The whole file is
+        checked before anything is written. What is here already stays as it is; what is new lands
+        as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
+        the metadata schema does.
         """
-        file = check_path("path", path)
-        return transfer.load(self._project, lambda: transfer.read_file(file), by, dry_run, progress)
+        read = partial(transfer.read_file, check_path("path", path), strict=strict)
+        return transfer.load(self._project, read, by, dry_run, progress)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
@@ -310,12 +314,15 @@ class Care(Group):
         )
 
     def page(
-        self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any
+        self,
+        limit: int = limits.PAGE_RECORDS,
+        cursor: str | None = None,
+        **filters: Unpack[FilterKeywords],
     ) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
         size = check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
         before = None if cursor is None else parse_cursor(cursor)
-        asked = Filters.of(self._project.name, filters)
+        asked = Filters.of(self._project.name, {**filters})
         self._project.before_read()
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None

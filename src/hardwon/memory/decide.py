@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from hardwon import limits
@@ -16,7 +16,7 @@ from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import ABSENT, check_items, check_text, parse_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
-from hardwon.search.terms import Filters
+from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, record_of
 from hardwon.store.types import Progress
 from hardwon.trust.lifecycle import check_transition, standing_beneath
@@ -171,14 +171,15 @@ class Deciding(Group):
         *,
         dry_run: bool = False,
         by: str = "user",
-        **filters: Any,
+        **filters: Unpack[FilterKeywords],
     ) -> Forgotten:
         """Erases records for good: `forget(id)`, `forget([ids])`, or by filters,
         `forget(author="x")`; one or the other must be said as `ids_or_filters` or keywords. A
         tombstone without content stays, so that a merge or a load does not bring them back.
         """
+        named: dict[str, Any] = {**filters}
         if isinstance(ids_or_filters, Mapping):
-            filters = {**ids_or_filters, **filters}
+            named = {**ids_or_filters, **named}
             ids_or_filters = ()
         project = self._project
         given = (
@@ -186,18 +187,18 @@ class Deciding(Group):
             if isinstance(ids_or_filters, str | UUID)
             else check_items("ids_or_filters", ids_or_filters)
         )
-        for name, value in filters.items():
+        for name, value in named.items():
             if value is None:  # elsewhere that means "any", and here it would mean "all"
                 raise InvalidInputError.one(
                     name, value, "a value: what is to be forgotten must be said"
                 )
-        narrowing = filters.keys() - {"project"}
+        narrowing = named.keys() - {"project"}
         if bool(given) == bool(narrowing):
             raise InvalidInputError.one(
                 "ids_or_filters", given or ABSENT, "ids or at least one filter, not both"
             )
         if narrowing:
-            asked = Filters.of(project.name, filters)
+            asked = Filters.of(project.name, named)
             # what was adopted tells of what was tried as well
             both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
             ids = [stored.id for each in both for stored in project.pages(each)]

@@ -79,6 +79,7 @@ from hardwon.learn.support import (
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     Tally,
+    document_signature,
     exact_key,
     generate_issue_signature,
     issue_subject,
@@ -428,7 +429,7 @@ class Knowledge:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
-        signature = key if kind == "exact" else generate_issue_signature(issue)
+        signature = document_signature(fix)  # that of the tables, whatever they were found by
         of_type = issue.issue_type if kind == "model" else None
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
         return Pattern(
@@ -840,6 +841,7 @@ class Knowledge:
                 -pair[0].share.attempts,
             )
         )
+        self.read_ahead(each.support.sample_ids[0] for each, _ in found[:limit])
         return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:

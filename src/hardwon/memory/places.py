@@ -31,7 +31,7 @@ from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
 from hardwon.first_use import Later
-from hardwon.outside.files import exists, read_regular, writing_atomically
+from hardwon.outside.files import DATABASE_FOLDER, MARK, exists, read_regular, writing_atomically
 from hardwon.outside.git import Repository, folders_for, in_index, repository_root
 from hardwon.outside.locations import (
     DATABASE_URL,
@@ -79,8 +79,8 @@ class Place(NamedTuple):
 
 
 def find_place(location: str | Path | None, start: Path | None = None) -> Place:
-    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of
-    a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
+    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db, a tree in a hidden
+    folder; a url is that of a database. Nothing said: the nearest .hardwon folder upward, else the user's data folder, and
     the project is named after the git repository we are in. A linked worktree has the memory and
     the name of its repository.
     """
@@ -114,16 +114,27 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         text.encode()
         path = start / Path(text).expanduser()
         if path.suffix != ".db" or path.is_dir():
-            # a folder of fix history has its memory under the name that it always had
-            older = path / FIX_HISTORY_FILE_NAME
-            path /= FILE_NAME
-            path = older if older.exists() and not path.exists() else path
+            path = _file_in(path)
         # Through a link, SQLite would look for the log beside the link's target, and we beside the
         # link.
         path = path.resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
     return Place(path, DEFAULT_PROJECT, found=isinstance(location, FoundLocation))
+
+
+def _file_in(folder: Path) -> Path:
+    """The memory of a folder: where it is, else where it would be."""
+    hidden = file_in_tree(folder)
+    # a folder of fix history has its memory under the name that it always had
+    known = [folder / FILE_NAME, folder / FIX_HISTORY_FILE_NAME, hidden]
+    is_tree = (folder / MARK).exists() or any(folder.glob("outcome=*"))
+    return next(filter(Path.exists, known), hidden if is_tree else known[0])
+
+
+def file_in_tree(folder: Path) -> Path:
+    """Where the memory of a new tree is."""
+    return folder / DATABASE_FOLDER / FILE_NAME
 
 
 def _discover(start: Path) -> Place:
@@ -210,9 +221,21 @@ def _refuse_unknown(path: Path) -> None:
         )
 
 
-def _note_of(path: Path) -> Path:
+def _note_of(path: Path, about: str = "known") -> Path:
     name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
-    return Path(platformdirs.user_data_path("hardwon", appauthor=False), "known", name)
+    return Path(platformdirs.user_data_path("hardwon", appauthor=False), about, name)
+
+
+def is_new_here(place: Place) -> bool:
+    """Whether what nobody named, and no folder above has, is used from this folder for the first
+    time. Then it is no more.
+    """
+    told = _note_of(current_folder(), "told")
+    if place.found or exists(told):
+        return False
+    with suppress(PlaceError, FullError), writing_atomically(told):  # else it is told again
+        return True
+    return True
 
 
 def _identity(path: Path) -> bytes:

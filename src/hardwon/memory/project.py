@@ -32,6 +32,7 @@ from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
+from hardwon.outside.files import home_of
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
@@ -368,7 +369,7 @@ class Project:
         with nullcontext(session) if session else self.store.read(self.name) as opened:
             if has_tree(opened, self.name):
                 mirror = resolve_name(MIRROR)
-                folder = self.place.path.parent
+                folder = home_of(self.place.path)
                 self.listeners.append(
                     mirror(self.store, opened, self.name, folder, self.prepare, self.now)
                 )
@@ -632,7 +633,7 @@ def checkout_of(
     own_names = (FILE_NAME, FIX_HISTORY_FILE_NAME)
     in_folder = memory_file is not None and memory_file.name in own_names
     return Checkout(
-        repository, folder, memory_file, memory_file.parent if memory_file and in_folder else None
+        repository, folder, memory_file, home_of(memory_file) if memory_file and in_folder else None
     )
 
 

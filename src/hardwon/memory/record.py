@@ -38,11 +38,14 @@ from hardwon.records.fields import (
     check_texts,
     check_whole_number,
     from_us,
+    items_of,
     new_id,
 )
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    OUTCOMES,
+    OUTCOMES_TOLD,
     AnyRecord,
     Entities,
     Episode,
@@ -60,6 +63,7 @@ from hardwon.records.kinds import (
     Source,
     Step,
     Trajectory,
+    plain_outcome,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
@@ -208,8 +212,8 @@ class Recording(Group):
         observation tells, and a reward below zero. `final_reward` is any number, and from 0.5 on it
         was solved. Of a run that is longer than a record, as much is kept as fits.
         """
-        given = check_items("steps", steps)
-        if len(given) > limits.STEPS_MAX:  # the middle tells least
+        given = items_of(steps)
+        if isinstance(given, list) and len(given) > limits.STEPS_MAX:  # the middle tells least
             half = limits.STEPS_MAX // 2
             given = [*given[:half], *given[-half:]]
         made = make(
@@ -240,9 +244,9 @@ class Recording(Group):
             "score": score,
             "steps": steps,
             "trajectory_summary": trajectory_summary,
-            "mistakes": check_items("mistakes", mistakes),
-            "successes": check_items("successes", successes),
-            "mistake_cards": _without_secrets(check_items("mistake_cards", mistake_cards)),
+            "mistakes": items_of(mistakes),
+            "successes": items_of(successes),
+            "mistake_cards": _without_secrets(items_of(mistake_cards)),
         }
         return self.record(make(self._project, Episode, own, envelope))
 
@@ -271,7 +275,7 @@ class Recording(Group):
             "fix_success": fix_success,
             "verification_success": verification_success,
             "analysis": analysis,
-            "fix_commands": check_items("fix_commands", fix_commands),
+            "fix_commands": items_of(fix_commands),
             "execution_time_seconds": execution_time_seconds,
             "system_info": {} if system_info is None else check_mapping("system_info", system_info),
             "notes": notes,
@@ -443,7 +447,7 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             own = {name: value for name, value in own.items() if value is not None}
             envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
             restate = own.pop("restate", False) if kind == "fact" else False
-            if isinstance(own.get("mistake_cards"), list):
+            if "mistake_cards" in own:
                 own["mistake_cards"] = _without_secrets(own["mistake_cards"])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
             made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
@@ -457,8 +461,10 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
     """A record from what a caller says of it."""
     at, recalled = project.now(), envelope.get("recalled")
-    if recalled is not None:  # a context knows the ids of what it showed
-        recalled = list(map(str, check_items("recalled", getattr(recalled, "ids", recalled))))
+    # a context knows the ids of what it showed
+    recalled = items_of(getattr(recalled, "ids", recalled))
+    if isinstance(recalled, list):
+        recalled = list(map(str, recalled))
     problems: list[Problem] = []
     given = {**own, "id": new_id(at), "recalled": recalled}
     try:
@@ -468,16 +474,23 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     try:
         made = kind.model_validate(given)
     except InvalidInputError as error:  # whatever is wrong is told at once
+        told = {each.field for each in error.problems}
+        # a model looks at it only where all else is right
+        outcome = plain_outcome(own["outcome"]) if kind is Experience else None
+        if outcome not in (None, *OUTCOMES) and "outcome" not in told:
+            problems = [Problem("outcome", outcome, OUTCOMES_TOLD), *problems]
         raise InvalidInputError([*error.problems, *problems]) from None
     if problems:
         raise InvalidInputError(problems)
     return made
 
 
-def _without_secrets(cards: Iterable[Any]) -> list[Any]:
+def _without_secrets(cards: Any) -> Any:
     """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards
     would not be recognised.
     """
+    if not isinstance(cards, list):
+        return cards
     return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
 
 
@@ -501,7 +514,7 @@ def metadata_of(
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
         moment["related_files"] = related_files(given["related_files"], root, memory_file)
-    tags = check_items("tags", given["tags"]) if "tags" in given else []
+    tags = items_of(given["tags"]) if "tags" in given else []
     validation = {"failure_hash": given.get("failure_hash")}
     whole = {"source": source, "context": moment, "validation": validation, "tags": tags}
     try:

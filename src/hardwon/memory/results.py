@@ -145,7 +145,8 @@ class Forgotten:
 @dataclass(frozen=True)
 class Loaded:
     """What a file brought. `conflicting`: ids kept here with other content, which stays;
-    `forgotten`: ids that were forgotten here and stay so.
+    `forgotten`: ids that were forgotten here and stay so; `lowered`: how many of those added came
+    with each status that is not taken over.
     """
 
     read: int
@@ -154,6 +155,13 @@ class Loaded:
     conflicting: list[str]
     forgotten: int
     dry_run: bool
+    lowered: dict[str, int]
+
+    @property
+    def lowered_text(self) -> str:
+        """The same for people; empty where nothing was lowered."""
+        came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
+        return came and f"came as {came}: hypotheses here until somebody vouches for them"
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
+from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import disk_error, make_folder, read_regular, writing_atomically
 from hardwon.outside.locations import check_path
@@ -208,21 +209,21 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
         "Use when you fix such an issue.",
         fixed,
     )
-    general, shared = "What works and what to avoid", _rules(project, None)
+    general, shared = "What works and what to avoid", _rules(known, None)
     yield "rules", general, "Use before you plan work there.", shared
     for task in project.store.most_counted(project.name, "score", limits.SKILL_TASKS_MAX):
-        rules = [each for each in _rules(project, task) if each not in shared]
+        rules = [each for each in _rules(known, task) if each not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
 
 
-def _rules(project: Project, task: str | None) -> list[_Item]:
+def _rules(known: Knowledge, task: str | None) -> list[_Item]:
     return [
         _Item(
             f"{rule} ({rule.helpful} for, {rule.harmful} against)",
             rule.evidence,
             rule.vouched > 0 or rule.trust in _VOUCHED,
         )
-        for rule in project.knowledge.rules(task, "active", limits.SKILL_LINES_MAX)
+        for rule in known.rules(task, "active", limits.SKILL_LINES_MAX)
     ]
 
 

@@ -5,7 +5,7 @@ turn in between, and what was interrupted is finished by doing it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from hardwon.memory.project import (
 )
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT, check_items, check_text
+from hardwon.records.fields import ABSENT, check_items, check_text, read_json
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
     VOUCHED_STATUSES,
@@ -33,17 +33,15 @@ from hardwon.records.kinds import (
     Cleaned,
     Decision,
     Event,
-    parse_record,
 )
+from hardwon.records.reading import parse_record, read_record
 from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shortened
+from hardwon.trust.lifecycle import as_arrived
 from hardwon.trust.redact import clean_event, without_secrets
 
-_ID_ALLOWED: Final = (
-    "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"
-)
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
@@ -62,9 +60,9 @@ def load(
     hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
     is kept.
     """
-    total = 0 if at_once else sum(1 for _ in map(project.prepare, read()))
     if dry_run:
-        return _foresee(project, map(project.prepare, read()))
+        return _foresee(project, _told(map(project.prepare, read()), progress))
+    total = 0 if at_once else sum(1 for _ in _told(map(project.prepare, read()), progress))
     incoming = _Incoming()
     records = map(project.prepare, read())
     given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
@@ -75,18 +73,34 @@ def load(
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.id, allowed)
                 arrived = project.date(batch)
-                rows = [
-                    row_of(record, record.metadata.validation.altered(status="hypothesis"))
-                    for record in arrived
-                ]
-                new = incoming.append(change, arrived, rows)
-                events = [clean_event(change.event(each, "imported", by)) for each in new]
-                change.writer.add_events(project.name, events)
+                rows = [row_of(each, as_arrived(each.metadata.validation)) for each in arrived]
+                new = set(incoming.append(change, arrived, rows))
+                added = list({each.id: each for each in arrived if each.id in new}.values())
+                incoming.lower(added)
+                change.writer.add_events(
+                    project.name, [_arrival(change, each, by) for each in added]
+                )
+                change.concern(each.id for each in arrived)
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
         if progress and not at_once:
             progress(incoming.done, max(total, incoming.done))
-    return Loaded(incoming.done, *incoming.counts, dry_run=False)
+    return Loaded(incoming.done, *incoming.counts, dry_run=False, lowered=incoming.lowered)
+
+
+def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = None) -> Event:
+    """That a record came from elsewhere, and who vouched for it there."""
+    claimed = record.metadata.validation
+    vouched = {"verified_by": claimed.verified_by, "verification_id": claimed.verification_id}
+    return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
+
+
+def _told(records: Iterable[AnyRecord], progress: Progress | None) -> Iterator[AnyRecord]:
+    """These, while somebody is told how many they are so far."""
+    for number, record in enumerate(records, 1):
+        yield record
+        if progress and number % limits.BATCH_ROWS == 0:
+            progress(number, 0)
 
 
 @dataclass
@@ -97,6 +111,14 @@ class _Incoming:
     added: int = 0
     forgotten: int = 0
     conflicts: list[str] = field(default_factory=list)
+    lowered: dict[str, int] = field(default_factory=dict)
+
+    def lower(self, records: Iterable[AnyRecord]) -> None:
+        """Counts those that claim to be more than hypotheses."""
+        for record in records:
+            status = record.metadata.validation.status
+            if status in VOUCHED_STATUSES:
+                self.lowered[status] = self.lowered.get(status, 0) + 1
 
     def append(
         self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
@@ -131,12 +153,14 @@ def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
         if any(event.kind == "forgotten" for event in events):
             incoming.forgotten += 1
             continue
-        incoming.added += stored is None and record.id not in first_seen
+        if stored is None and record.id not in first_seen:
+            incoming.added += 1
+            incoming.lower([record])
         digest = row_of(record).digest
         known = first_seen.setdefault(record.id, digest)
         same = same_content(original_of(stored), record) if stored else known == digest
         incoming.conflicts += [] if same else [record.id]
-    return Loaded(incoming.done, *incoming.counts, dry_run=True)
+    return Loaded(incoming.done, *incoming.counts, dry_run=True, lowered=incoming.lowered)
 
 
 class Belief:
@@ -189,7 +213,10 @@ def merge(
     if dry_run:
         found = _foresee(
             project,
-            (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
+            _told(
+                (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
+                progress,
+            ),
         )
         return _foresee_merge(source, project, found, believed, left, local)
     incoming = _Incoming()
@@ -202,15 +229,15 @@ def merge(
         with project.write() as change:
             dated = project.date(records)
             added = incoming.append(change, dated, [_row(each, strange) for each in dated])
-            new = [each for each in added if each in strange]
+            new = [each for each in dated if each.id in strange.intersection(added)]
             if new and not arrived:
                 change.append([arrival])
                 if change.writer.may_govern(name):
                     put_in_effect(change.writer, name, [arrival])
             arrived += len(new)
             reason = ARRIVED_WITH + arrival.id
-            came = [change.event(each, "imported", by, reason=reason) for each in new]
-            change.writer.add_events(name, [clean_event(event) for event in came])
+            came = [_arrival(change, each, by, reason) for each in new]
+            change.writer.add_events(name, came)
             # an earlier merge may have brought events of the others
             for each in change.writer.having_events(name, added):
                 refresh_status(change.writer, name, each)
@@ -315,7 +342,7 @@ def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> b
 def _row(record: AnyRecord, strange: Set[str]) -> Row:
     if record.id not in strange:
         return row_of(record)
-    return row_of(record, record.metadata.validation.altered(status="hypothesis"))
+    return row_of(record, as_arrived(record.metadata.validation))
 
 
 def _merge_events(
@@ -390,9 +417,9 @@ def _exported(stored: Stored) -> Stored | None:
     return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
 
 
-def read_file(path: Path) -> Iterator[AnyRecord]:
-    """Every record of the file; blank lines are passed over. A line that is invalid, or has no id,
-    raises and names itself.
+def read_file(path: Path, *, strict: bool = False) -> Iterator[AnyRecord]:
+    """Every record of the file: one a line, blank lines passed over, or all in one JSON value. One
+    that is invalid raises and names itself.
     """
     try:
         with path.open("rb") as file:
@@ -402,13 +429,37 @@ def read_file(path: Path) -> Iterator[AnyRecord]:
                 if len(line) > _LINE_BYTES_MAX:
                     allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
                     raise InvalidInputError([Problem("line", f"{len(line)} bytes", allowed)], where)
+                if number == 1 and (whole := _whole(path, line)) is not None:
+                    yield from _read_list(whole, path.name, strict=strict)
+                    return
                 if line.strip():
-                    try:
-                        record = parse_record(line)
-                        if "id" not in record.model_fields_set:  # the next reading makes another
-                            raise InvalidInputError.one("id", ABSENT, _ID_ALLOWED)
-                        yield record
-                    except InvalidInputError as error:
-                        raise InvalidInputError(error.problems, where) from None
+                    with _naming(where):
+                        yield parse_record(line, strict=strict)
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _whole(path: Path, line: bytes) -> list[object] | None:
+    """The items of a file that is one JSON value over several lines, or a list; None where its
+    first line stands for itself.
+    """
+    if not line.strip().startswith(b"[") and read_json(line, ABSENT) is not ABSENT:
+        return None
+    found = read_json(files.read_regular(path, limits.DATASET_BYTES_MAX), ABSENT)
+    if found is ABSENT:
+        return None
+    return found if isinstance(found, list) else [found]
+
+
+def _read_list(items: list[object], name: str, *, strict: bool) -> Iterator[AnyRecord]:
+    for number, item in enumerate(items, 1):
+        with _naming(f"{name}, record {number}"):
+            yield read_record(item, strict=strict)
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, where) from None

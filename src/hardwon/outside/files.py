@@ -69,6 +69,24 @@ def create(path: Path) -> BinaryIO:
     return file
 
 
+def is_shared(path: Path) -> bool:
+    """Whether somebody let a group write to a file, and nobody beyond it."""
+    return path.stat().st_mode & 0o022 == 0o020
+
+
+def share_like(handle: int, like: Path) -> None:
+    """Gives an open file the mode of another, and, as far as the system lets us, its group and
+    owner: whoever may use the one may use the other.
+    """
+    with suppress(OSError):
+        found, ours = like.stat(), os.fstat(handle)
+        for uid, gid in ((-1, found.st_gid), (found.st_uid, -1)):
+            with suppress(OSError):
+                if ours.st_gid != gid and ours.st_uid != uid:
+                    os.fchown(handle, uid, gid)
+        os.fchmod(handle, stat.S_IMODE(found.st_mode))
+
+
 def hide_from_git(folder: Path) -> None:
     """Keeps git from taking in what is in this folder. A .gitignore that is there stays as it
     is.
@@ -149,10 +167,10 @@ def publish(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def writing_atomically(
-    path: Path, mode: int = FILE_MODE, temporary: Path | None = None
+    path: Path, mode: int = FILE_MODE, temporary: Path | None = None, like: Path | None = None
 ) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does
-    not. `temporary` is its name until then.
+    not. `temporary` is its name until then; `like` a file whose users may use it.
 
     A link stays one: the file that it leads to is replaced. What is there and no regular file (a
     device, a pipe, a folder) is refused: a file in its place would break whoever uses it.
@@ -165,6 +183,8 @@ def writing_atomically(
             yield file
             file.flush()
             os.fchmod(file.fileno(), mode)
+            if like:
+                share_like(file.fileno(), like)
             os.fsync(file.fileno())
             temporary.replace(path)
         sync(path.parent)
@@ -336,8 +356,10 @@ def boot_id() -> str:
 class LockedFile:
     """A file whose lock this process holds."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, like: Path | None = None) -> None:
         self.path = path
+        # who can use it already, or what it belongs to, can use what is made here
+        self.like = like if like and not exists(path) else path
         self._file: io.FileIO | None = None
         _held.add(self)
 
@@ -360,6 +382,7 @@ class LockedFile:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if _leads_to(lock, self._lock):
+                    share_like(self._lock, self.like)
                     return
             except BlockingIOError:
                 most_s = limits.TRAINING_LOCK_WAIT_MAX_S
@@ -399,10 +422,7 @@ class LockedFile:
         temporary = temporary_beside(self.path)
         try:
             os.pwrite(self._lock, temporary.name.encode(), 0)
-            # who could read it before still can
-            there = self.path.exists()
-            mode = stat.S_IMODE(self.path.stat().st_mode) if there else FILE_MODE
-            with writing_atomically(self.path, mode, temporary) as file:
+            with writing_atomically(self.path, temporary=temporary, like=self.like) as file:
                 file.write(content)
         except OSError as error:
             raise disk_error(error, self.path) from error
@@ -419,11 +439,11 @@ class LockedFile:
 
 
 @contextmanager
-def lock_file(path: Path) -> Iterator[LockedFile]:
+def lock_file(path: Path, like: Path | None = None) -> Iterator[LockedFile]:
     """Holds the file's lock, which the kernel takes back from a process that dies. The folder is
-    made where it is missing.
+    made where it is missing. Where there is no file yet, what is made is for whoever may use `like`.
     """
-    held = LockedFile(path)
+    held = LockedFile(path, like)
     try:
         try:
             make_folder(path.parent)
@@ -482,6 +502,13 @@ def read_replaced(path: Path) -> bytes | None:
 
 MARK: Final = ".hardwon-tree"
 SUFFIX: Final = ".json"
+# In a tree the database has a folder of its own that listings pass over: what is seen are memories.
+DATABASE_FOLDER: Final = ".hardwon-memory"
+
+
+def home_of(memory: Path) -> Path:
+    """The folder of a memory, whose file lies in it, or in a folder of its own."""
+    return memory.parent.parent if memory.parent.name == DATABASE_FOLDER else memory.parent
 
 
 def target(
@@ -517,11 +544,12 @@ def refuse_own(
         return
     found, home = replaceable(given), Path(location).parent.resolve()
     memory = home / Path(location).name
-    if found.parent == home:
+    tree = home_of(memory)
+    if found.parent in (home, tree):
         own = _is_own_name(found.name, memory, also)
     else:  # in a tree, whatever ends so is read as a memory
-        inside = found.name.lower().endswith(SUFFIX) and home in found.parents
-        own = inside and (home / MARK).exists()
+        inside = found.name.lower().endswith(SUFFIX) and tree in found.parents
+        own = inside and (tree / MARK).exists()
     with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
         # also where an own file is the same one, or a link that leads to it
         own = own or any(

@@ -36,6 +36,9 @@ T = TypeVar("T")
 # --- ids and time ---
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A number of milliseconds below this would be before March 1973, which is nobody's memory: these
+# are seconds, as most programs write them.
+_SECONDS_BELOW: Final = 100_000_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ENCODABLE: Final = "text that UTF-8 can encode (no lone surrogates)"
 _WITHOUT_NUL: Final = "text without NUL characters"
@@ -101,17 +104,18 @@ def parse_time(value: object) -> datetime:
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value)
-        elif isinstance(value, int) and not isinstance(value, bool):
-            value = _EPOCH + timedelta(milliseconds=value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            unit_ms = 1000 if value < _SECONDS_BELOW else 1
+            value = _EPOCH + timedelta(milliseconds=value * unit_ms)
         if isinstance(value, datetime) and value.utcoffset() is not None:
-            time = value.astimezone(UTC)
+            time = value if value.tzinfo is UTC else value.astimezone(UTC)
             if time >= _EPOCH:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
         pass
     raise refuse(
-        "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole "
-        "milliseconds since 1970 (UTC)"
+        "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or "
+        "milliseconds or seconds since 1970 (UTC)"
     )
 
 
@@ -286,7 +290,7 @@ Time = Annotated[
     datetime,
     BeforeValidator(parse_time),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number", "minimum": 0}]}
     ),
 ]
 RecordId = Annotated[
@@ -319,9 +323,16 @@ def check_items(field: str, value: Any) -> list[Any]:
     """A list of whatever the caller gave one after the other. A text is not a list of its
     letters.
     """
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    items = items_of(value)
+    if not isinstance(items, list):
         raise InvalidInputError.one(field, value, "a list")
-    return list(value)
+    return items
+
+
+def items_of(value: Any) -> Any:
+    """The same where something else tells that it is no list."""
+    no_list = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+    return value if no_list else list(value)
 
 
 def check_mapping(field: str, value: Any) -> dict[str, Any]:

@@ -15,11 +15,12 @@ Annotations are not postponed here: pydantic would have to evaluate each of them
 could use a memory.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -28,12 +29,10 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import (
-    ABSENT,
     Count,
     Finite,
     Flag,
@@ -56,6 +55,7 @@ from hardwon.records.fields import (
     check_keys,
     check_mapping,
     check_texts,
+    derived_id,
     new_id,
     now,
     open_set,
@@ -111,6 +111,9 @@ OUTCOME_WORDS: Final[Mapping[str, str]] = {
     }.items()
     for word in words.split()
 }
+
+
+OUTCOMES_TOLD: Final = f"one of {', '.join(OUTCOMES)}"
 
 
 def plain_outcome(word: object) -> object:
@@ -400,7 +403,7 @@ class Experience(Record):
         extra = self.__pydantic_extra__
         check_keys(extra)
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
-            raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
+            raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
 
     @property
@@ -712,6 +715,11 @@ class Decision(Record):
         return self.metadata.validation.status in VOUCHED_STATUSES
 
 
+# The origin of what the metadata schema calls a solution pattern; its `data` is the pattern without
+# the envelope.
+METADATA_SCHEMA: Final = "metadata schema"
+
+
 class Adopted(Record):
     """What another store had added up, without the records it was added up from. `origin` names the
     sort of store, and with it what `data` looks like. One source's word: it suggests, until records
@@ -721,6 +729,11 @@ class Adopted(Record):
     kind: Literal["adopted"] = "adopted"
     origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
     data: Annotated[JsonObject, Field(description="What that store had added up.")]
+
+    def to_agentdb(self) -> dict[str, Any]:
+        if self.origin != METADATA_SCHEMA:
+            return super().to_agentdb()
+        return SolutionPattern.model_validate({**self.data, "metadata": self.metadata}).to_agentdb()
 
 
 LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)]
@@ -750,8 +763,8 @@ class Cleaned(Record):
 
 
 class SolutionPattern(Model):
-    """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never
-    written by us.
+    """The metadata schema's deprecated aggregate. Read so that old data can be adopted, and written
+    only as what it was.
     """
 
     diagnosis_id: Annotated[Text, Field(description="What was diagnosed.")]
@@ -759,6 +772,12 @@ class SolutionPattern(Model):
     success_rate: Annotated[Unit, Field(description="The share that worked.")]
     usage_count: Annotated[Count, Field(description="How often it was used.")]
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
+
+    def adopted(self) -> Adopted:
+        """As a memory keeps it: `memory.care.take_in([pattern.adopted()])`."""
+        data = self.model_dump(mode="json", exclude={"metadata"})
+        made = Adopted(origin=METADATA_SCHEMA, data=data, metadata=self.metadata)
+        return with_own_id(made)
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: times in whole milliseconds."""
@@ -812,28 +831,19 @@ class Event(Model):
 
 # --- in and out ---
 
-
-def parse_record(json_text: str | bytes) -> AnyRecord:
-    """A record from one JSON object that names its kind."""
-    try:
-        data = from_json(json_text, allow_inf_nan=False)
-    except ValueError as error:
-        raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
-    kind = data.get("kind", ABSENT) if isinstance(data, dict) else data
-    # what is left of a fix is nothing to hand on
-    allowed = [name for name in MODEL_OF_KIND if name != "cleaned"]
-    if not isinstance(kind, str) or kind not in allowed:
-        raise InvalidInputError.one(
-            "kind", kind, f"an object whose kind is one of {', '.join(allowed)}"
-        )
-    return MODEL_OF_KIND[kind].model_validate(data)
+R = TypeVar("R", bound=Record)
 
 
-def is_record(data: object) -> bool:
-    """Whether JSON is meant to be a record: it names a kind, which memories of a data set and of
-    older stores do not.
+def with_own_id(record: R) -> R:
+    """With the id that follows from what it says. How far it is believed is no part of that, nor is
+    the time of a fact, which is as true a day later.
     """
-    return isinstance(data, dict) and "kind" in data
+    said = record.model_dump(mode="json", exclude={"id", "redacted"}, exclude_none=True)
+    metadata = said["metadata"]
+    metadata["validation"] = {"failure_hash": metadata["validation"].get("failure_hash")}
+    if isinstance(record, Fact) or "timestamp" not in record.metadata.context.model_fields_set:
+        del metadata["context"]["timestamp"]
+    return record.altered(id=derived_id("metadata schema", json.dumps(said, sort_keys=True)))
 
 
 def json_schema(kind: str) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from hardwon import limits
 from hardwon.learn.actions import ActionKey, Outcomes
 from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
-    ACTION_SCOPES,
     LEVELS,
     SCORED_SCOPES,
     SUCCEEDED,
@@ -110,21 +109,20 @@ class TallyReader(Query):
         nobody counted anything of.
         """
         weight = self._weight("?2", "?3")
-        scopes = ", ".join(f"'{scope}'" for scope in ACTION_SCOPES)
+        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
+        asked = ", ".join(
+            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in keys
+        )
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
             f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) FROM tally "
-            f"WHERE project_id = ?1 AND scope IN ({scopes}) "
-            f"AND {self.dialect.within('key', '?4')} AND {TRUSTED_AUTHORS} GROUP BY scope, key, author"
+            f"WHERE project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} "
+            "GROUP BY scope, key, author"
         )
-        asked = self.dialect.listed(dict.fromkeys(key.which for key in keys))
-        given = (project, today, limits.HALF_LIFE_DAYS * 1.0, asked)
-        wanted = set(keys)
         said: dict[ActionKey, dict[str, list[float]]] = {}
-        for scope, which, author, *figures in self._select(sql, given):
+        for scope, which, author, *figures in self._select(sql, bound):
             key = ActionKey(scope.removeprefix("act."), which)
-            if key in wanted:
-                said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
+            said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found = {}
         for key, by_author in said.items():
             votes = {author: Votes(each[0], each[3]) for author, each in sorted(by_author.items())}

@@ -354,6 +354,18 @@ def found_of(row: Sequence[Any]) -> Found:
     return found
 
 
+def _in_turns(newest: Iterable[Found], half: int) -> list[Found]:
+    """Each author's newest before any one's second; before all `half` of what somebody vouches for."""
+    before = Counter[str | None]()
+
+    def turn(each: Found) -> int:
+        source = None if each.status in VOUCHED_STATUSES else each.author
+        before[source] += 1
+        return (before[source] - 1) // half if source is None else before[source]
+
+    return sorted(newest, key=turn)
+
+
 # Where the body of a record has what a filter asks for.
 _INSIDE: Final = {
     "fact_type": ("fact_type",),
@@ -703,21 +715,26 @@ class Query(Reader):
         within = f"key IN ({', '.join(map(bound.add, keys))})"
         # who reads the records does not rank them by votes and sessions
         columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
-        newest = "ORDER BY r.at_us DESC, r.id DESC"
-        vouched = f"r.status IN {_IN_EFFECT}"
-        of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
-        of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
-        half = max(1, limit // 2)
-        turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END, "
         # From the few rows of the keys to their records, not through all records in the order of
         # time.
         sql = (
             f"SELECT {columns} FROM (SELECT DISTINCT seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
-            f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} "
-            f"ORDER BY {turn if in_turns else ''}r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+            f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} ORDER BY "
         )
-        return [found_of(row) for row in self._select(sql, bound)]
+        newest, most = "r.at_us DESC, r.id DESC", f" LIMIT {bound.add(limit + in_turns)}"
+        found = [found_of(row) for row in self._select(sql + newest + most, bound)]
+        if not in_turns:
+            return found
+        half = max(1, limit // 2)
+        if len(found) <= limit:  # there are seldom so many that some have to be chosen
+            return _in_turns(found, half)
+        vouched = f"r.status IN {_IN_EFFECT}"
+        of_all = f"row_number() OVER (PARTITION BY {vouched} ORDER BY {newest})"
+        of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author ORDER BY {newest})"
+        turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END, "
+        bound[-1] = limit
+        return [found_of(row) for row in self._select(sql + turn + newest + most, bound)]
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters

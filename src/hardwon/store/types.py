@@ -139,7 +139,7 @@ class Bound(list[Any]):
 
 # --- contract ---
 
-# Called with (done, total) now and then during long work.
+# Called with (done, total) now and then during long work; the total is 0 while nobody knows it.
 Progress = Callable[[int, int], None]
 
 

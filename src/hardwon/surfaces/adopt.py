@@ -1,8 +1,7 @@
 """Older stores of every kind into a memory: what it is, is found out by looking, and the design
 that knows it does the work.
 
-The store itself is only read. Adopting it twice adds nothing the second time, but for a data set,
-whose memories have no ids.
+The store itself is only read. Adopting it twice adds nothing the second time.
 """
 
 from __future__ import annotations
@@ -19,18 +18,23 @@ from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.memory import Memory
+from hardwon.memory.places import find_place
 from hardwon.memory.results import Loaded
+from hardwon.memory.transfer import read_file
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import derived_id, read_json
-from hardwon.records.kinds import AnyRecord, Source, is_record
+from hardwon.records.kinds import AnyRecord, Source
+from hardwon.records.reading import is_record
 from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
     from hardwon.store.types import Progress
 
 # What an older store is.
-StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base", "data-set"]
+StoreKind = Literal[
+    "tree", "training-memory", "fix-history", "knowledge-base", "metadata-schema", "data-set"
+]
 
 _TRAINING_KEYS: Final = frozenset(
     {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
@@ -116,13 +120,11 @@ def kind_of(given: str | Path) -> StoreKind:
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
     if not is_folder and not legacy_fixes.header_of(path):
         return _kind_of_text(path)
-    for file in (
-        [path / name for name in ("memory.db", fix_adoption.FILE_NAME)] if is_folder else [path]
-    ):
-        if file.is_file() and legacy_fixes.is_ours(file):
-            raise ForeignFileError(
-                f"{file} is a Hardwon memory already: hardwon merge brings it into another"
-            )
+    file = find_place(path).path
+    if file and file.is_file() and legacy_fixes.is_ours(file):
+        raise ForeignFileError(
+            f"{file} is a Hardwon memory already: hardwon merge brings it into another"
+        )
     if not is_folder or (path / fix_adoption.FILE_NAME).is_file():
         return "fix-history"
     if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
@@ -132,32 +134,46 @@ def kind_of(given: str | Path) -> StoreKind:
     raise PlaceError(
         f"cannot adopt {path}: it is none of a BTB tree (folders such as outcome=failure), a "
         "training memory's JSON, an ai_memory.db of fix history or its folder, a "
-        "knowledge_base.json, or a data set; --kind says what it is"
+        "knowledge_base.json, JSON after the metadata schema, or a data set; --kind says what it is"
     )
 
 
 def _kind_of_text(file: Path) -> StoreKind:
-    of_lines = file.suffix.lower() in (".py", ".jsonl", ".ndjson")
-    most = limits.RECORD_BYTES_MAX if of_lines else limits.DATASET_BYTES_MAX + 1
-    try:
-        data = files.read_regular(file, most)
-    except OSError as error:
-        raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
-    whole = None if of_lines else read_json(data)
-    if isinstance(whole, dict) and whole.keys() & _TRAINING_KEYS:
+    data = read_text_file(file)
+    first = first_item(data)
+    if isinstance(first, dict) and first.keys() & _TRAINING_KEYS:
         return "training-memory"
-    if isinstance(whole, dict) and whole.keys() & _KNOWLEDGE_KEYS:
+    if isinstance(first, dict) and first.keys() & _KNOWLEDGE_KEYS:
         return "knowledge-base"
-    if whole is None:
-        whole = read_json(data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0])
-    if is_record(whole[0] if isinstance(whole, list) and whole else whole):
+    if isinstance(first, dict) and "kind" in first:
         raise InvalidInputError.one(
             "path",
             str(file),
             "an older store; these are records of a memory, which hardwon load "
             "takes in as JSON Lines",
         )
-    return "data-set"
+    return "metadata-schema" if is_record(first) else "data-set"
+
+
+def read_text_file(file: Path) -> bytes:
+    """As much of it as tells what it is: of lines the first, of one JSON value all of it."""
+    of_lines = file.suffix.lower() in (".py", ".jsonl", ".ndjson")
+    try:
+        return files.read_regular(
+            file, limits.RECORD_BYTES_MAX if of_lines else limits.DATASET_BYTES_MAX + 1
+        )
+    except OSError as error:
+        raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def first_item(data: bytes) -> object:
+    """The first value of JSON Lines, or of a list, or the one value that it is; None where it is no
+    JSON.
+    """
+    line = data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0]
+    found = read_json(line, None)
+    found = read_json(data, None) if found is None else found
+    return found[0] if isinstance(found, list) and found else found
 
 
 # --- each kind ---
@@ -208,6 +224,21 @@ def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoptio
     return Adoption(kind, *counts, [*rejected, *kept], dry_run=done.dry_run)
 
 
+def _adopt_metadata_schema(
+    source: Path,
+    memory: Memory,
+    *,
+    dry_run: bool,
+    progress: Progress | None,
+    author: str | None = None,
+) -> Adoption:
+    """Under the names that it has, unless it names nobody."""
+    records = [_by(each, author) for each in read_file(source)]
+    done = memory.care.take_in(records, dry_run, author or "user", progress)
+    notes = [done.lowered_text] if done.lowered else []
+    return replace(_of_loaded("metadata-schema", done, []), notes=notes)
+
+
 def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
     from hardwon.tree import datasets
 
@@ -221,6 +252,7 @@ def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
         "data-set",
         done.total,
         done.stored,
+        done.present,
         rejected=rejected,
         notes=[warned] if done.warnings else [],
         dry_run=how["dry_run"],
@@ -287,5 +319,6 @@ _ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {
     "training-memory": adopt_training_memory,
     "fix-history": adopt_fix_history,
     "knowledge-base": _adopt_knowledge_base,
+    "metadata-schema": _adopt_metadata_schema,
     "data-set": adopt_data_set,
 }

@@ -20,7 +20,7 @@ from functools import update_wrapper
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
@@ -51,6 +51,7 @@ from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
+from hardwon.search.terms import FilterKeywords
 from hardwon.surfaces.operations import (
     NOT_SENT,
     OPERATIONS,
@@ -112,7 +113,9 @@ class Client(_Methods):
 
     # --- what is more than one request, or none ---
 
-    def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
+    def browse(
+        self, limit: int | None = None, **filters: Unpack[FilterKeywords]
+    ) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first, a page at a time."""
         if limit is not None:
             check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
@@ -173,13 +176,19 @@ class Client(_Methods):
             return sum(file.write(line) > 0 for line in self._server.lines(response))
 
     def load(
-        self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Any = None
+        self,
+        path: str | Path,
+        dry_run: bool = False,
+        by: str = "user",
+        progress: Any = None,
+        *,
+        strict: bool = False,
     ) -> Loaded:
-        """Adds the records of an exported file of this machine; needs a token with the scope
-        admin.
-        """
+        """Adds the records of a file of this machine; needs a token with the scope admin."""
         _refuse_unsendable("load", {"by": by, "progress": progress})
-        query = {"dry_run": "true"} if dry_run else {}
+        query = {
+            name: "true" for name, given in (("dry_run", dry_run), ("strict", strict)) if given
+        }
         answer = self._server.upload(self._path("/import", query), check_path("path", path))
         return cast("Loaded", parsed(Loaded, answer))
 

@@ -74,7 +74,9 @@ from hardwon.records.kinds import (
     Step,
     Validation,
     Verifier,
+    with_own_id,
 )
+from hardwon.records.reading import read_record
 from hardwon.search.terms import Narrowing
 from hardwon.trust.access import Caller, Scope, includes
 from hardwon.trust.redact import redact_json
@@ -287,7 +289,11 @@ class Remember(Enveloped):
 
 
 _AnyRecordJson = Annotated[
-    JsonObject, Field(description="A record as the documentation of records has it, with its kind.")
+    JsonObject,
+    Field(
+        description="A record as the documentation of records has it, with its kind, or as the "
+        "metadata schema has it."
+    ),
 ]
 
 
@@ -433,6 +439,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         list[Step],
         Field(max_length=limits.ITEMS_MAX, description="The current attempt so far."),
     ),
+    "strict": (bool, Field(description="Demand all that the metadata schema does.")),
     "successes_days": (
         Days,
         Field(description="Successful ones: three times that, unless it is given."),
@@ -681,7 +688,7 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
     """The record as its caller's own. What it claims to be is taken from those alone who may decide
     that.
     """
-    kind = record.get("kind")
+    kind = record["kind"]
     if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
         raise InvalidInputError.one(f"{field}.kind", kind, ", ".join(MODEL_OF_KIND))
     made = MODEL_OF_KIND[kind].model_validate(
@@ -698,10 +705,30 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
                 claimed,
                 f"{usual or 'nothing'}; a token with the scope govern may claim more",
             )
-    signed: AnyRecord = made.altered(
+    return _by(made, caller)
+
+
+def _by(record: AnyRecord, caller: Caller) -> AnyRecord:
+    metadata = record.metadata
+    signed: AnyRecord = record.altered(
         metadata=metadata.altered(source=metadata.source.altered(author=caller.name))
     )
     return signed
+
+
+def _add_all(memory: Memory, records: Mapping[str, Mapping[str, Any]], caller: Caller) -> list[str]:
+    """Keeps them, each told by its field. Where some are the metadata schema's own, which names no
+    kind, they come in as a file of them would: as hypotheses, and the same ones once.
+    """
+    if all("kind" in record for record in records.values()):
+        return memory.add_many(_signed(each, caller, field) for field, each in records.items())
+    read = [_by(read_record(each), caller) for each in records.values()]
+    given = [
+        with_own_id(made) if "id" not in each else made
+        for made, each in zip(read, records.values(), strict=True)
+    ]
+    memory.care.take_in(given, by=caller.name, at_once=True)
+    return [each.id for each in given]
 
 
 def _streamed(memory: Memory, given: Arguments, caller: Caller) -> Any:
@@ -756,8 +783,9 @@ _ALL: Final = (
         "write",
         "POST /records",
         arguments=Add,
-        run=lambda memory, given, caller: memory.add(_signed(given.record, caller, "record")),
+        run=lambda memory, given, caller: _add_all(memory, {"record": given.record}, caller)[0],
         again=lambda _, ids: ids[0],
+        tool="add",
         command=None,
     ),
     Operation(
@@ -765,9 +793,10 @@ _ALL: Final = (
         "write",
         "POST /records/batch",
         arguments=AddMany,
-        run=lambda memory, given, caller: memory.add_many(
-            _signed(record, caller, f"records.{number}")
-            for number, record in enumerate(given.records)
+        run=lambda memory, given, caller: _add_all(
+            memory,
+            {f"records.{number}": record for number, record in enumerate(given.records)},
+            caller,
         ),
         again=lambda _, ids: ids,
         command=None,

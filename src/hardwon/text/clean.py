@@ -91,7 +91,7 @@ def _visible_part(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    if not RE.begins_either.search(_plainly(text)):  # as most texts
+    if not RE.begins_one.search(_plainly(text)):
         return text
     fences = [fence.span() for fence in RE.fence.finditer(_plainly(text))]
     text = _replaced(text, fences, EARLIER_CONTEXT)
@@ -221,7 +221,8 @@ RE: Final = Patterns(
         # only in capitals: [user] and [args] are everywhere in code and settings
         "in_capitals": r"\[(?=/?(?:IMG(?:_BREAK|_END)?|THINK|PREFIX|MIDDLE|SUFFIX|ARGS|CALL_ID|(?:BEGIN_)?AUDIO|"
         r"MODEL_SETTINGS|CONTROL_\d+|BOS|EOS|[gs]MASK|SYS|USER|ASSISTANT|SYSTEM|HUMAN)\])",
-        "begins_either": r"[<>\[\]]|&lt;",
+        # what begins any of the three, as few texts do
+        "begins_one": r"[<>]|&lt;|\[(?=[|/]|e~|\w+\])|\](?=[~\]])",
         # Group 1 is what a backslash takes the meaning from.
         "markdown_block": [
             r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}",

@@ -92,11 +92,7 @@ def shows_error(observation: str) -> bool:
     failure teaches an agent to avoid what works.
     """
     text = _window(observation)
-    return any(
-        _find(report, each)
-        for each in dict.fromkeys((text, _unwrap(text)))
-        for report in REPORTS.possible(each)
-    )
+    return any(_read_report(each)[0] for each in dict.fromkeys((text, _unwrap(text))))
 
 
 # ---- the window
@@ -511,12 +507,22 @@ def _find(report: Form, text: str) -> re.Match[str] | None:
     return next(filter(accept, report.pattern.finditer(text)), None)
 
 
+@lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which
+def _read_report(text: str) -> tuple[bool, str]:
+    """Whether a text reports a failure, and the words that say which."""
+    found = False
+    for report in REPORTS.possible(text):
+        if match := _find(report, text):
+            found, words = True, _PICK[report.row.get("pick", "line")](match)
+            if words.strip():
+                return True, words
+    return found, ""
+
+
 def _words_of_failure(text: str) -> str:
     """The words that say what failed."""
-    for report in REPORTS.possible(text):
-        pick = _PICK[report.row.get("pick", "line")]
-        if (match := _find(report, text)) and (words := pick(match)).strip():
-            return words
+    if words := _read_report(text)[1]:
+        return words
     if indented := RE.indented.search(text):
         return _line(indented)
     return next((line for line in text.split("\n") if RE.words.search(line.lower())), text)

@@ -10,7 +10,7 @@ that a question is of it: so the words are also counted evenly, for less.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Final
 
 from hardwon.text.terms import FORM, index_text
@@ -49,29 +49,29 @@ class Question:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
         if not self._whole:
             return 0.0
-        return sum(self.worth[term] for term in self.worth.keys() & set(terms)) / self._whole
+        return sum(map(self.worth.__getitem__, self.worth.keys() & set(terms))) / self._whole
 
     def covered(self, terms: Collection[str]) -> float:
         """How much a text is like the question for having its words, whatever else it says."""
-        words = set(terms)
-        evenly = len(self.worth.keys() & words) / len(self.worth) if self.worth else 0.0
-        return COVERED * max(self.share(words), EVENLY * evenly)
+        common = self.worth.keys() & set(terms)
+        if not common:
+            return 0.0
+        worth = sum(map(self.worth.__getitem__, common))
+        return COVERED * max(worth / self._whole, EVENLY * len(common) / len(self.worth))
 
-    def alike(self, terms: Collection[str]) -> float:
-        """From 0, nothing in common, to 1, the same words."""
-        words = {term for term in terms if not term.startswith(FORM)}
+    def alike_to(self, text: str) -> float:
+        """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
+        if text not in self._alike:
+            self._alike[text] = self._compare(set(index_text(text).partition("\n")[0].split()))
+        return self._alike[text]
+
+    def _compare(self, words: Set[str]) -> float:
         common = self.worth.keys() & words
         if not common:
             return 0.0
         usual = self._whole / len(self.worth)
-        worth = sum(self.worth[term] for term in common)
+        worth = sum(map(self.worth.__getitem__, common))
         others = usual * (len(words) - len(common))
         weighed = worth / math.sqrt(self._whole * (worth + others))
         evenly = len(common) / math.sqrt(len(self.worth) * len(words))
         return max(weighed, EVENLY * evenly, self.covered(common))
-
-    def alike_to(self, text: str) -> float:
-        """The same of a text, which may be asked for again."""
-        if text not in self._alike:
-            self._alike[text] = self.alike(index_text(text).split())
-        return self._alike[text]

@@ -197,10 +197,18 @@ def _terms_of_text(text: str, language: str | None = None) -> Terms:
     )
 
 
+class _Words(Remembered[str, Terms]):
+    def __missing__(self, word: str) -> Terms:
+        # "(#4711)," is one term, and hardly comes again
+        number = word.strip(_AROUND_WORDS).lstrip("#")
+        if number.isdigit() and number.isascii() and len(number) <= limits.TERM_CHARS_MAX:
+            return Terms(number, "")
+        return super().__missing__(word)
+
+
 @cache
-def _remembered(language: str) -> Remembered[str, Terms]:
-    # numbers hardly come again
-    return Remembered(lambda word: _terms(word, language), lambda _, each: not each.terms.isdigit())
+def _remembered(language: str) -> _Words:
+    return _Words(lambda word: _terms(word, language))
 
 
 def _plain(text: str) -> str:
@@ -210,9 +218,6 @@ def _plain(text: str) -> str:
 
 
 def _terms(word: str, language: str) -> Terms:
-    bare = word.strip(_AROUND_WORDS).lstrip("#")
-    if bare.isdigit() and bare.isascii() and len(bare) <= limits.TERM_CHARS_MAX:
-        return Terms(bare, "")  # "(#4711)," is one term, found without a regex
     terms: list[str] = []
     forms: list[str] = []
     for place, run in enumerate(_CJK_RUN.split(word) if not word.isascii() else (word,)):
@@ -237,13 +242,24 @@ def _terms(word: str, language: str) -> Terms:
 
 
 def _add_word(word: str, language: str, terms: list[str], forms: list[str]) -> None:
-    if word in stop_words(language):
-        forms.append(FORM + word)
-        return
-    stemmed = stem(word, language) if word.isalpha() and len(word) > _UNSTEMMED_CHARS else word
-    terms.append(stemmed)
-    if stemmed != word:
-        forms.append(FORM + word)
+    term, form = _words_remembered(language)[word]
+    if term:
+        terms.append(term)
+    if form:
+        forms.append(form)
+
+
+@cache
+def _words_remembered(language: str) -> Remembered[str, Terms]:
+    """Parts of names, which are many, are the same few words."""
+
+    def find(word: str) -> Terms:
+        if word in stop_words(language):
+            return Terms("", FORM + word)
+        stemmed = stem(word, language) if word.isalpha() and len(word) > _UNSTEMMED_CHARS else word
+        return Terms(stemmed, FORM + word if stemmed != word else "")
+
+    return Remembered(find, lambda word, _: len(word) <= limits.WORD_CHARS_MAX)
 
 
 _UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word

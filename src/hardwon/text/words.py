@@ -31,8 +31,11 @@ def canonical(text: str) -> str:
 
 def key_of(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
-    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    return blake2b(_encode(parts).encode(), digest_size=8).hexdigest()
+
+
+# made once: to make it takes longer than to use it
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 def counted(count: int, one: str, several: str = "") -> str:

@@ -2,7 +2,7 @@
 and key.
 
 Scripts that say `from memory import MemoryEngine` keep working (see `drop_in/memory.py`). The
-database beside the folders is the truth and answers questions; the folders are its mirror, which
+database in a hidden folder beside them is the truth and answers questions; the folders are its mirror, which
 any editor, `grep` or `git` can read and change.
 """
 
@@ -21,6 +21,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
+from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
@@ -67,7 +68,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         self.root = str(root)
         self.strict = strict
         self._shown_root = self.root.rstrip("/") or "/"
-        self.memory = Memory(Path(root), clock=clock)
+        there = memory_exists(Path(root))
+        self.memory = Memory(Path(root) if there else file_in_tree(Path(root)), clock=clock)
         self._now = self.memory._project.now
         with ExitStack() as on_failure:
             on_failure.callback(self.memory.close)

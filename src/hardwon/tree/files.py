@@ -42,7 +42,10 @@ from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
 from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
 
-_NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
+_NOT_FOR_GIT: Final = (
+    "# Databases of this memory, their logs and copies, and files on their way in.\n"
+    f"/*.db*\n*.part\n{MARK}\n{files.DATABASE_FOLDER}/\n"
+)
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW

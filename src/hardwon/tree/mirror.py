@@ -35,7 +35,7 @@ from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import derived_id, to_us
+from hardwon.records.fields import check_texts, derived_id, to_us
 from hardwon.records.kinds import (
     Event,
     EventKind,
@@ -749,6 +749,10 @@ class Mirror(ProjectListener):
                     for number in numbers
                     if keys or looked_at or number in unsure
                 }
+                # and where its folder tells them, so that it belongs into another
+                total = sum(count for _, count, _ in index.counts()) if asked else 0
+                if 0 < total <= limits.TREE_LOOKED_THROUGH_MAX:
+                    asked_in.update(folders)
                 looked_through = index.find({(): list(asked_in)}) if asked_in else found
             found = [match for match in found if not matches or matches(match.name)]
             changes = self._changed_among(looked_through, folders)
@@ -951,9 +955,13 @@ class MemoryTree(Group):
         return mirror.sync()
 
     def hotspots(
-        self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX
+        self,
+        share: float = limits.HOTSPOT_SHARE,
+        limit: int = limits.HOTSPOTS_SHOWN_MAX,
+        tool: str | None = None,
     ) -> list[Hotspot]:
         """Where experiences pile up: places that hold at least this share of what lies above them,
-        the largest first.
+        the largest first; with a `tool`, its own.
         """
-        return hotspots_of(branch_of(self._project), share, limit)
+        check_texts(tool=tool)
+        return hotspots_of(branch_of(self._project), share, limit, tool)

@@ -129,8 +129,17 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
         elif event.kind in _RELEASED_BY:
             held.discard(_RELEASED_BY[event.kind])
         elif event.kind == "imported":
-            current = current.altered(status="hypothesis")
+            # one that does not say who vouched for it elsewhere is of an earlier version
+            told = event.verified_by or event.verification_id
+            current = as_arrived(current) if told else current.altered(status="hypothesis")
     return current, held
+
+
+def as_arrived(claimed: Validation) -> Validation:
+    """What comes from elsewhere, whatever it claims; who vouched for it there is told by the event
+    of its arrival.
+    """
+    return claimed.altered(status="hypothesis", verified_by=None, verification_id=None)
 
 
 # --- what may be claimed ---

@@ -109,7 +109,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # what a terminal colours a text with, also as JSON and source code write it, and what nobody sees
     "unseen": r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[\d;]{0,20}m|[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]",
     # where a key may begin: not in a word, unless the letter before is an escape's
-    "word_start": r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))(?=(...))[A-Za-z0-9]",
+    "word_start": r"[^A-Za-z0-9](?=([A-Za-z0-9]..))",
+    "escaped_start": r"(?:\\[nrt]|%[0-9A-Fa-f]{2})(?=([A-Za-z0-9]..))",
     "key_inside": r"Q~|-us\d|_mmk|NRAL|:AA|\.atlasv1\.|[MNO][DTjz][\w-]{20}",
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
     # capitals and digits soon: no word that somebody thought of

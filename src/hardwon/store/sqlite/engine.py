@@ -691,10 +691,11 @@ class SqliteStore(Store):
             if kept := [each for each in kept if not each.endswith(".sha256")]:
                 yield Finding(name, True, f"{what}: {', '.join(kept)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
-        mode = self._path.stat().st_mode & 0o777
-        yield Finding(
-            "permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out"
+        mode, shared = self._path.stat().st_mode & 0o777, files.is_shared(self._path)
+        keeps_out = (
+            "shared with its group" if shared else "600 keeps other users of the machine out"
         )
+        yield Finding("permissions", shared or mode & 0o077 == 0, f"{mode:o}; {keeps_out}")
 
     def close(self) -> None:
         self._file.close()

@@ -463,7 +463,11 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
         "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' "
         f"AND name NOT GLOB '{NAME}*' ORDER BY name"
     )
-    return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
+    # A history that was adopted may have had a second name for its analyses, and keeps it.
+    return [
+        (name, " ".join(definition.split()).replace(", ai_analysis TEXT)", ")"))
+        for name, definition in connection.execute(sql)
+    ]
 
 
 # Of the triggers that `migrate` makes. Another would run with every write, in our name.

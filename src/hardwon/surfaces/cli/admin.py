@@ -19,6 +19,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import (
     ConflictError,
+    FileOnlyError,
     InvalidInputError,
     MissingExtraError,
     PlaceError,
@@ -48,6 +49,7 @@ from hardwon.surfaces.cli.main import (
     command,
     complain,
     epilog_of,
+    look,
     memory_options,
     require_consent,
     require_packages,
@@ -58,8 +60,6 @@ from hardwon.surfaces.cli.views import QUIET, STRONG, Line, Span, counted, size_
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.trust.access import Caller, Scope
 from hardwon.trust.redact import redact
-
-DEMO_FOLDER: Final = "hardwon-demo"
 
 
 @command(
@@ -178,48 +178,69 @@ def trust(
 @command(
     "hardwon demo",
     "hardwon --memory demo_brain demo --seed 7",
-    answers="`memory` (where it is), `records` (how many of each kind).",
-    more=f"""It goes into the memory that `--memory` names, which must be empty or new; without one, into `{DEMO_FOLDER}` here.
-    The same seed makes the same history, which ends now. `--serve` then shows it: no token is asked for, and nobody but this
-    machine reaches it.""",
+    answers="""of the story `without` and `with`, each a list of three sessions, lists of attempts (`command`, `printed`,
+    `worked`, `warning`: what the memory said before); of a memory that was filled `memory` (where it is), `records` (how
+    many of each kind).""",
+    more="""The story is of an agent that fails, is warned and succeeds, and of a team-mate with its memory; its commands
+    are really run, in a folder that is gone afterwards. `--serve` shows two months of a made-up team in the dashboard: no
+    token is asked for, nobody but this machine reaches it, and it is gone when you end it. With `--memory`, which must be
+    empty or new, they are kept there.""",
 )
 def demo(
     ctx: typer.Context,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same history.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="The same seed makes the same two months, which end now.")
+    ] = 0,
     serve: Annotated[
-        bool, typer.Option("--serve", help="Serve it then, at an address of this machine alone.")
+        bool,
+        typer.Option("--serve", help="Look at two months of a made-up team in the dashboard."),
     ] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Where to; 0 takes one that is free.")
     ] = limits.SERVE_PORT,
     as_json: bool = False,
 ) -> Output:
-    """Make a memory to look at: two months of records of every kind, by several authors."""
+    """See what a memory is good for: a story in a minute; with --serve, a whole memory to look at;
+    with --memory, fill that one.
+    """
+    given: Target = ctx.obj
+    if not given.memory and not serve:
+        from hardwon.surfaces.cli.story import tell_story
+
+        sessions, lines = tell_story(look())
+        shown = (Span("Two months of a made-up team to look at: hardwon demo --serve", QUIET),)
+        return Output(sessions, [*lines, (), shown])
+    if serve:
+        require_serving()
+    with nullcontext() if given.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
+        location = given.memory or str(passing)
+        answer = _fill(location, given.project, seed)
+        if not serve:
+            return answer
+        answer.print(as_json)
+        ctx.find_root().obj = Target(location, given.project)
+        serve_(ctx, port=port, no_auth=True)
+    raise typer.Exit
+
+
+def _fill(location: str, project: str | None, seed: int) -> Output:
     from hardwon.tree.datasets.generate import fill_demo
 
-    given: Target = ctx.obj
-    location = given.memory or DEMO_FOLDER
     shown = without_password(location)
-    look = f"hardwon --memory {shown} serve --no-auth"
-    with Memory(location, given.project, checkout=False) as memory:
+    look_at = f"hardwon --memory {shown} serve --no-auth"
+    with Memory(location, project, checkout=False) as memory:
         if memory.stats().total:
             raise ConflictError(
                 f"{shown} has records already: name a new folder with --memory, or look at it: "
-                f"{look}"
+                f"{look_at}"
             )
         records = fill_demo(memory, seed)
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
-    answer = Output(
-        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look}"
+    return Output(
+        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look_at}"
     )
-    if not serve:
-        return answer
-    answer.print(as_json)
-    ctx.find_root().obj = Target(location, given.project)
-    serve_(ctx, port=port, no_auth=True)
-    raise typer.Exit
 
 
 @command(
@@ -676,9 +697,7 @@ def serve_(
     as_json: Json = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first."""
-    require_packages(
-        "serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "plotly", "mcp"
-    )
+    require_serving()
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import app as rest
     from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
@@ -709,6 +728,8 @@ def serve_(
             btb,
             tools == "all",
         )
+        if btb:
+            _plant(memory)
         gate = Gate(
             memory.care.in_project,
             memory.tokens,
@@ -729,6 +750,12 @@ def serve_(
                 write(json.dumps({"url": settings.url}) + "\n")
 
         rest.run(rest.server_of(rest.build_app(gate, settings), certificate, ready), listening)
+
+
+def require_serving() -> None:
+    require_packages(
+        "serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "plotly", "mcp"
+    )
 
 
 def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:
@@ -813,7 +840,15 @@ def serve_mcp(
     if check:
         return
     with chosen(ctx).open(to_read=scope == "read") as memory:
+        if btb and scope != "read":
+            _plant(memory)
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
+
+
+def _plant(memory: Memory) -> None:
+    """The names of BTB promise files; in a database, and beside another project's, there are none."""
+    with suppress(FileOnlyError, InvalidInputError):
+        memory.tree.make()
 
 
 add_group(

@@ -34,7 +34,6 @@ from hardwon.surfaces.cli.main import (
     command,
     complain,
     memory_options,
-    progress,
     settings_of,
     write,
 )
@@ -187,14 +186,15 @@ def import_(
     if path is None and form not in HOMES:
         raise typer.BadParameter("say where the traces are", param_hint="PATH")
     at = Path(HOMES[form] if path is None else path).expanduser()
-    with progress("importing") as bar:
-        done = chosen(ctx).fill(
-            lambda memory, trying: take_in(
-                memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
-            ),
-            lambda tried: tried.added,
-            dry_run=dry_run,
-        )
+    done = chosen(ctx).fill(
+        lambda memory, trying, bar: take_in(
+            memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
+        ),
+        lambda tried: tried.added,
+        "importing",
+        "what was imported so far stays; import it again to go on",
+        dry_run=dry_run,
+    )
     would = "would be " if dry_run else ""
     lines = [
         f"{done.sessions} sessions in {done.files} files: {done.elsewhere} of other repositories, "

@@ -8,6 +8,7 @@ read, which work on the folder AIMemory, through the same door as its Python cla
 
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -33,11 +34,13 @@ from hardwon.surfaces.cli.main import (
     Limit,
     Options,
     Output,
+    Progress,
     Yes,
     add_group,
     chosen,
     command,
     complain,
+    completer,
     fail,
     gathered,
     json_text,
@@ -58,9 +61,7 @@ from hardwon.surfaces.operations import Filtered
 
 if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
-    from hardwon.learn.fixes import Pattern, Strategy
-
-Progress = Callable[[int, int], None] | None
+    from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
 
 
 # --- records ---
@@ -77,7 +78,12 @@ Progress = Callable[[int, int], None] | None
 def forget(
     ctx: typer.Context,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")
+        list[str] | None,
+        typer.Argument(
+            metavar="ID",
+            help="Ids of records; or use filters.",
+            autocompletion=completer("record_id"),
+        ),
     ] = None,
     *,
     filters: Options,
@@ -126,7 +132,10 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
 )
 def credit(
     ctx: typer.Context,
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="Ids of records.", autocompletion=completer("record_id")),
+    ],
     helped: Annotated[
         bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")
     ],
@@ -154,7 +163,12 @@ def credit(
 )
 def audit(
     ctx: typer.Context,
-    record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
+    record_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The id of a record.", autocompletion=completer("record_id")
+        ),
+    ],
 ) -> Output:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
@@ -244,7 +258,12 @@ def stale(
 def rules(
     ctx: typer.Context,
     task_id: Annotated[
-        str | None, typer.Argument(metavar="TASK", help="Of this task, and of the whole project.")
+        str | None,
+        typer.Argument(
+            metavar="TASK",
+            help="Of this task, and of the whole project.",
+            autocompletion=completer("task_id"),
+        ),
     ] = None,
     state: Annotated[
         RuleState | None,
@@ -499,6 +518,17 @@ Days = Annotated[
     int,
     typer.Argument(metavar="DAYS", min=1, max=limits.DAYS_MAX, help="Of the last so many days."),
 ]
+Listed = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        "-k",
+        min=1,
+        max=limits.SHOWN_MAX,
+        help="List at most so many.",
+        show_default=f"{limits.FIXES_LISTED} on a terminal, else all",
+    ),
+]
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
 
 
@@ -508,13 +538,9 @@ All = Annotated[bool, typer.Option("--all", help="Also issues that came up only 
     words="fixes recent",
     answers="a list of records of kind `fix`, with `id`, `kind`, `metadata` and what their kind "
     "has.",
-    more="""The newest first, each with its outcome.""",
+    more="""The newest first, each with its outcome; then how many there were in all these days.""",
 )
-def recent(
-    ctx: typer.Context,
-    days: Days = RECENT_DAYS,
-    limit: Limit = limits.FIXES_LISTED,
-) -> Output:
+def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
     """List the fixes that were tried in the last days."""
     with chosen(ctx).open(to_read=True) as memory:
         return _recent(memory, days, limit)
@@ -526,35 +552,37 @@ def recent(
     words="fixes patterns",
     operation="patterns",
     more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
-    best fix.""",
+    best fix; then the hours and weekdays at which an issue type comes up more often than chance explains.""",
 )
 def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False) -> Output:
     """List the issues that keep coming up, and what fixes them."""
     with chosen(ctx).open(to_read=True) as memory:
-        return _patterns(memory, limit, every=every)
+        return _patterns(memory, limit, every=every)[0]
 
 
-def _recent(memory: Memory, days: int, limit: int) -> Output:
+def _recent(memory: Memory, days: int, limit: int | None) -> Output:
     # no record is older than 1970
     since = max(memory.care.now() - timedelta(days=days), datetime(1970, 1, 1, tzinfo=UTC))
-    found = list(memory.browse(limit + 1, kind="fix", since=since))
-    fixes = cast("list[Fix]", found[:limit])
+    fixes = cast("list[Fix]", list(memory.browse(kind="fix", since=since)))
+    listed = fixes[: limit or (limits.FIXES_LISTED if sys.stdout.isatty() else None)]
     when = "last day" if days == 1 else f"last {days} days"
     total = f"{len(fixes)} in the {when}: {views.outcome_counts(fixes)}"
-    if len(found) > limit:
-        total = f"The newest {limit} of the {when}: {views.outcome_counts(fixes)}; there are more"
+    if len(listed) < len(fixes):
+        total += f"; the newest {len(listed)} are listed"
     elif not fixes:
         total = f"No fix was attempted in the {when}."
-    return Output(fixes, [*views.fix_lines(fixes, look()), (Span(total, QUIET),)])
+    return Output(fixes[:limit], [*views.fix_lines(listed, look()), (Span(total, QUIET),)])
 
 
-def _patterns(memory: Memory, limit: int, *, every: bool) -> Output:
+def _patterns(memory: Memory, limit: int, *, every: bool) -> "tuple[Output, list[TemporalPattern]]":
     found = [
         each
         for each in memory.patterns(limit)
         if every or each.success_count + each.failure_count > 1
     ]
-    return Output(found, views.pattern_lines(found, look()))
+    times = memory.fixes.temporal_patterns()
+    lines = views.pattern_lines(found, look()) + views.temporal_lines(times, look())
+    return Output(found, lines), times
 
 
 # --- for scripts written for memory.sh ---
@@ -701,9 +729,7 @@ def export(
     `execution_time_seconds`, `notes`.""",
     more="As `hardwon fixes recent`.",
 )
-def recent_fixes(
-    ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED
-) -> Output:
+def recent_fixes(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
         found = _recent(history.memory, days, limit)
@@ -739,7 +765,8 @@ def successful(
     "hardwon fix-history patterns --json",
     words="fix-history patterns",
     answers="""a list of `name`, `kind`, `issue_type`, `model` (null for any), `signature`, `success_count`, `failure_count`,
-    `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null).""",
+    `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null). Then the hours
+    and weekdays (`kind`): `name`, `kind`, `issue_type`, `when`, `count`, `total`, `expected_share`, `p_value`, `test`.""",
     more="As `hardwon fixes patterns`.",
 )
 def patterns_of_issues(
@@ -747,8 +774,8 @@ def patterns_of_issues(
 ) -> Output:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
-        found = _patterns(history.memory, limit, every=every)
-    return found._replace(value=list(map(_pattern_json, found.value)))
+        found, times = _patterns(history.memory, limit, every=every)
+    return found._replace(value=[*map(_pattern_json, found.value), *map(asdict, times)])
 
 
 @command(
@@ -764,6 +791,19 @@ def clean_up_history(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) 
         done = history.auto_cleanup(days)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
     return Output(done, cleaned_text(done, days) + hints)
+
+
+@command(
+    "hardwon fix-history help",
+    words="fix-history help",
+    answers="every command, with what it does.",
+    more="As `hardwon fix-history --help`.",
+)
+def help_of_history(ctx: typer.Context) -> Output:
+    """Print the commands and what they do."""
+    group: Any = ctx.parent
+    names = group.command.commands
+    return Output({name: names[name].get_short_help_str() for name in names}, group.get_help())
 
 
 # --- the JSON of these commands, as scripts know it ---

@@ -5,21 +5,20 @@ tree (`sync`).
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
-from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged
 from hardwon.outside.locations import is_url
+from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
     DryRun,
@@ -178,37 +177,42 @@ def validate(
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
     answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `present` (loaded before), `ids`, `rejected` and
     `warnings` (as the errors of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`,
-    `conflicting` (ids kept here with other content), `forgotten`, `dry_run`.""",
+    `conflicting` (ids kept here with other content), `forgotten`, `dry_run`, `lowered` (how many came with which status
+    that is not taken over).""",
     more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
     have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
 
-    Records are one a line, each with its `kind` and `id`, as `export` writes them; one that is invalid, or has no id, is an
-    error that names its line, and nothing is kept then. They keep their authors.""",
+    Records are one a line or one JSON value, as `export` writes them, with a `kind` and an `id`, or as the
+    [metadata schema](migration/metadata-schema.md) does, without: the fields tell the kind, and the id follows from what a
+    record says. One that is invalid is an error that names its line, and nothing is kept then. They keep their authors.""",
 )
 def load(
     ctx: typer.Context,
-    file: Annotated[
-        str, typer.Argument(help="A data set as for validate, or records that a memory exported.")
-    ],
+    file: Annotated[str, typer.Argument(help="A data set as for validate, or records.")],
     dry_run: DryRun = False,
     author: Author = "agent",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Of records, demand all that the metadata schema does.")
+    ] = False,
 ) -> Output:
-    """Take in a data set, or what another memory exported. Exit code 1 when something was
-    refused.
+    """Take in a data set, or records: what another memory exported, or the metadata schema's JSON.
+    Exit code 1 when something was refused.
     """
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
-    with progress("loading", "what was loaded so far stays; load it again to go on") as bar:
-        records = chosen(ctx).fill(
-            lambda memory, trying: memory.load(file, trying, progress=bar),
-            lambda tried: tried.added,
-            dry_run=dry_run,
-        )
+    records = chosen(ctx).fill(
+        lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
+        lambda tried: tried.added,
+        "loading",
+        "what was loaded so far stays; load it again to go on",
+        dry_run=dry_run,
+    )
     done = "would be added" if records.dry_run else "added"
     lines = [
         f"{records.added} of {records.read} records {done}, {records.present} were here already, "
         f"{records.forgotten} stay forgotten",
+        *([records.lowered_text] if records.lowered else []),
         *map(_conflict, records.conflicting),
     ]
     return Output(
@@ -223,25 +227,22 @@ def _conflict(record_id: str) -> str:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> Any:
     from hardwon.tree.datasets import load_dataset
 
-    with progress("loading", "what was loaded so far stays") as bar:
-        load = partial(load_dataset, author=author, progress=bar)
-        return chosen(ctx).fill(
-            lambda memory, trying: load(memory, source, dry_run=trying),
-            lambda tried: tried.stored,
-            dry_run=dry_run,
-        )
+    return chosen(ctx).fill(
+        lambda memory, trying, bar: load_dataset(
+            memory, source, author=author, progress=bar, dry_run=trying
+        ),
+        lambda tried: tried.stored,
+        "loading",
+        "what was loaded so far stays; load it again to go on",
+        dry_run=dry_run,
+    )
 
 
 def _holds_records(path: Path) -> bool:
-    """Whether the file has records, as `export` writes them, and is no data set."""
-    from hardwon.records.kinds import is_record
-
+    """Whether the file has records, and is no data set."""
     if not path.is_file():  # told before a memory is made for it
         fail(f"cannot read {path}: there is no such file")
-    with path.open("rb") as file, suppress(ValueError, RecursionError):
-        lines = iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"")
-        return is_record(json.loads(next((line for line in lines if line.strip()), b"")))
-    return False
+    return is_record(adoption.first_item(adoption.read_text_file(path)))
 
 
 # --- other memories, and older stores ---
@@ -300,19 +301,21 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with progress("merging", "what arrived stays; another merge goes on") as bar:
-        project, done = chosen(ctx).fill(
-            lambda memory, _: (
-                memory.project,
-                memory.merge(
-                    other,
-                    bar,
-                    trust="all" in (trust or ()) or trust or False,
-                    dry_run=dry_run,
-                ),
+    project, done = chosen(ctx).fill(
+        lambda memory, trying, bar: (
+            memory.project,
+            memory.merge(
+                other,
+                bar,
+                trust="all" in (trust or ()) or trust or False,
+                dry_run=trying,
             ),
-            lambda tried: _brings(tried[1]),
-        )
+        ),
+        lambda tried: _brings(tried[1]),
+        "merging",
+        "what arrived stays; another merge goes on",
+        dry_run=dry_run,
+    )
     wrong = _not_well(chosen(ctx), Target(other, project)) if check else None
 
     text = (
@@ -377,13 +380,13 @@ def _brings(done: Merged) -> bool:
     | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
     | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
     | `knowledge-base` | a `knowledge_base.json` |
+    | `metadata-schema` | facts, trajectories, patterns as JSON after that schema ([how](migration/metadata-schema.md)) |
     | `data-set` | whatever `hardwon tree validate` takes ([tree.md](tree.md#data-sets)) |
 
     Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
     nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
-    `hardwon care rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
-    kept twice. Exit code 1 when something was rejected. A Hardwon memory is merged, and what one exported is loaded: the
-    error says so.""",
+    `hardwon care rollback` can undo. Adopting it again adds what is new since. Exit code 1 when something was rejected. A
+    Hardwon memory is merged, and what one exported is loaded: the error says so.""",
 )
 def adopt(
     ctx: typer.Context,
@@ -402,13 +405,15 @@ def adopt(
 ) -> Output:
     """Take in an older store of any kind. It is only read."""
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with progress("adopting") as bar:
-        take_in = partial(adoption.adopt, path, kind=what, author=author, progress=bar)
-        done = chosen(ctx).fill(
-            lambda memory, trying: take_in(memory, dry_run=trying),
-            lambda tried: tried.added,
-            dry_run=dry_run,
-        )
+    done = chosen(ctx).fill(
+        lambda memory, trying, bar: adoption.adopt(
+            path, memory, kind=what, author=author, progress=bar, dry_run=trying
+        ),
+        lambda tried: tried.added,
+        "adopting",
+        "what was adopted so far stays; adopt it again to go on",
+        dry_run=dry_run,
+    )
     return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
 
 

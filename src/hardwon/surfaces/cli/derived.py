@@ -11,7 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import datetime
 from functools import partial
 from inspect import Parameter, signature
@@ -33,13 +33,14 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.memory.places import memory_exists
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
+from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
+    COMPLETED,
     MODULE_OF,
     Options,
     Output,
@@ -48,6 +49,8 @@ from hardwon.surfaces.cli.main import (
     builders,
     chosen,
     command,
+    complain,
+    completer,
     gathered,
     look,
     parameter,
@@ -69,20 +72,13 @@ from hardwon.trust.access import Caller
 
 if TYPE_CHECKING:
     from hardwon.memory.context import Context
+    from hardwon.memory.results import Loaded
 
 STDIN: Final = "-"
 _NAMED: Final = "_named"
 _IDS: Final = ("record_id", "old_id", "new_id", "decision_id")
 # Of an experience, what `remember` asks for otherwise.
 _REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
-# What a shell offers for an option, from what the memory has.
-_COMPLETED: Final[Mapping[str, Callable[[Memory, str], list[str]]]] = {
-    **dict.fromkeys(_IDS, lambda memory, start: memory.care.ids(start)),
-    "task_id": lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
-    "tool": lambda memory, _: list(memory.stats().by_tool),
-    "author": lambda memory, _: list(memory.stats().by_author),
-    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
-}
 # Of an issue, what a command has an option of its own for.
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 
@@ -203,8 +199,9 @@ def _option(
     if info.is_required() and not optional and base is not dict:
         default = Parameter.empty
     usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
-    if allowed or name in _COMPLETED:
-        how["autocompletion"] = _completer(name, allowed)
+    source = "record_id" if name in _IDS else name
+    if allowed or source in COMPLETED:
+        how["autocompletion"] = completer(source, allowed)
     option = (
         typer.Argument(**how)
         if is_positional
@@ -213,21 +210,6 @@ def _option(
     kind: Any = base if base in (bool, int, float) else str
     kind = list[kind] if many else kind
     return parameter(name, Annotated[kind | None if default is None else kind, option], default)
-
-
-def _completer(name: str, allowed: Sequence[str]) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell offers: the values that are allowed, else those that the memory has."""
-
-    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found = list(allowed)
-        target = chosen(ctx)
-        with suppress(HardwonError, OSError):
-            if not allowed and memory_exists(target.memory):
-                with Memory(target.memory, target.project, upgrade=False) as memory:
-                    found = _COMPLETED[name](memory, incomplete)
-        return [each for each in found if each.startswith(incomplete)]
-
-    return complete
 
 
 def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,7 +258,9 @@ _ENVELOPE: Final = [
         "tags": Annotated[
             list[str] | None, typer.Option("--tag", help="A tag; as often as you like.")
         ],
-        "author": Annotated[str | None, typer.Option(help="Who says so.")],
+        "author": Annotated[
+            str | None, typer.Option(help="Who says so.", autocompletion=completer("author"))
+        ],
         "related_files": Annotated[
             list[str] | None,
             typer.Option("--file", help="A file it is about; as often as you like."),
@@ -286,6 +270,7 @@ _ENVELOPE: Final = [
             typer.Option(
                 metavar="ID",
                 help="What was recalled before it was tried; as often as you like.",
+                autocompletion=completer("record_id"),
             ),
         ],
     }.items()
@@ -344,7 +329,9 @@ add_group(
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
     `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
-    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
+    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.
+    Objects with a `metadata` are whole ones too, after the [metadata schema](migration/metadata-schema.md): they keep what
+    they say, and come in as hypotheses.""",
 )
 
 
@@ -415,11 +402,18 @@ def _build_recorded(kind: Kind) -> Any:
         str | None,
         typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input."),
     ]
+    strict = Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Of JSON with metadata, demand all that the metadata schema does."
+        ),
+    ]
     parameters = [
         parameter("ctx", typer.Context),
         *options_of(takes, (row.first,), spelled, optional=True),
         *_ENVELOPE,
         parameter("from_json", from_json, None),
+        parameter("strict", strict, False),
     ]
     run = with_parameters(partial(_record, kind, takes, row.first), parameters)
     run.__name__, run.__doc__ = kind, row.help
@@ -434,6 +428,7 @@ def _record(
     *,
     ctx: typer.Context,
     from_json: str | None,
+    strict: bool,
     **given: Any,
 ) -> Output:
     """The text before the options is `-` where JSON is read, as with `--from-json -`."""
@@ -446,17 +441,39 @@ def _record(
     envelope = {each.name: given.pop(each.name) for each in _ENVELOPE}
     options = given_fields(takes, given)
     options |= signed(ctx, {name: value for name, value in envelope.items() if value})
-    objects = [options | each for each in (objects_of(from_json) if from_json else [{}])]
+    objects = objects_of(from_json) if from_json else [{}]
+    lowered: list[str] = []
     with chosen(ctx).open() as memory:
-        kept = memory.care.record_many(kind, objects)
+        if any("metadata" in each for each in objects):
+            kept, done = _take_in(memory, kind, objects, strict=strict)
+            lowered += [done.lowered_text] if done.lowered else []
+        else:
+            kept = memory.care.record_many(kind, [options | each for each in objects])
     ids = [each.id for each in kept]
-    notes = (
+    notes = [
         f"{each.id} does not stand alone: {finding}"
         for each in kept
         if isinstance(each, Fact)
         for finding in each.findings or ()
-    )
-    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=notes)
+    ]
+    return Output({"ids": ids, "records": kept}, "\n".join(ids), complaints=[*lowered, *notes])
+
+
+def _take_in(
+    memory: Memory, kind: Kind, objects: Sequence[Options], *, strict: bool
+) -> "tuple[list[AnyRecord], Loaded]":
+    """Objects that have an envelope are whole records, after the metadata schema."""
+    records: list[AnyRecord] = []
+    for number, each in enumerate(objects, 1):
+        try:
+            record = read_record(each, strict=strict)
+            if record.kind != kind:
+                raise InvalidInputError.one("kind", record.kind, kind)
+            records.append(record)
+        except InvalidInputError as error:
+            raise InvalidInputError(error.problems, f"record {number}") from None
+    done = memory.care.take_in(records, at_once=True)
+    return [memory.get(each.id) or each for each in records], done
 
 
 Show = Callable[..., str | Iterable[Line]]
@@ -521,6 +538,8 @@ def _context(found: "Context", _: Look) -> list[Line]:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(found)
     write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
+    if not text:
+        complain(found.empty_reason)
     if found.lines or found.unsaid:
         print(*explained(found), sep="\n", file=sys.stderr)
     return []
@@ -554,7 +573,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         _context,
         ("query",),
         more="It prints the text and nothing else, without a line end of its own where that is no "
-        "terminal. What --explain has to say goes to the standard error.",
+        "terminal. Why it is empty, and what --explain has to say, goes to the standard error.",
     ),
     "advise": CommandRow(
         (

@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +34,7 @@ import hardwon
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
-from hardwon.memory.places import VARIABLES, Settings, find_place, memory_exists
+from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.views import Line, Look, render, visible
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
 
 T = TypeVar("T")
+Progress = Callable[[int, int], None]  # how far it is, of how much; 0: nobody knows yet
 
 FAILED: Final = 1
 _SHELLS: Final = ("bash", "zsh", "fish")
@@ -78,7 +79,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("mcp", "serve", "tokens", "postgres", "trust"), "admin"),
         "skills": "",
     },
-    "For scripts written for memory.sh": {"fix-history": "care"},
+    "For scripts written for older designs": {"drop-in": "drop_in", "fix-history": "care"},
 }
 
 # The commands that have a word before them; `add_group` says what each of these words is for.
@@ -117,8 +118,9 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "skills": {"list": "derived", "export": "admin"},
     "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
+    "drop-in": dict.fromkeys(("install", "remove", "check"), "drop_in"),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"), "care"
     ),
 }
 
@@ -459,25 +461,32 @@ class Target:
                 "hardwon tree sync --make-tree takes in a folder of memory files"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
-        path = find_place(self.memory).path
-        if path and in_index(path.resolve()):
-            complain(f"warning: {IN_INDEX.format(path)}")
+        place = find_place(self.memory)
+        if place.path and in_index(place.path.resolve()):
+            complain(f"warning: {IN_INDEX.format(place.path)}")
+        if self.memory is None and is_new_here(place):
+            complain(
+                f"no memory is here or above: this is your own, {place.location}, project "
+                f"{memory.project}; hardwon init makes one here"
+            )
         return memory
 
     def fill(
         self,
-        work: Callable[[Memory, bool], T],
+        work: Callable[[Memory, bool, Progress], T],
         brings: Callable[[T], object],
+        title: str,
+        kept: str,
         *,
         dry_run: bool = False,
     ) -> T:
-        """What `work` (its second argument: a dry run) brings in from elsewhere. Where there is no
-        memory yet it is tried in a passing one first: what fails, or brings nothing, leaves no
-        empty memory behind.
+        """What `work` (told whether to change nothing, and whom to tell how far it is) brings in
+        from elsewhere. Where there is no memory yet it is tried in a passing one first: what fails,
+        or brings nothing, leaves no empty memory behind. `title` and `kept` as of `progress`.
         """
         if dry_run:
-            with self.open(to_read=True) as memory:
-                return work(memory, True)
+            with self.open(to_read=True) as memory, progress(title) as bar:
+                return work(memory, True, bar)
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
 
@@ -485,11 +494,12 @@ class Target:
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,
+                progress("checking") as bar,
             ):
-                if not brings(work(passing, True)):
-                    return work(passing, False)
-        with self.open() as memory:
-            return work(memory, False)
+                if not brings(work(passing, True, bar)):
+                    return work(passing, False, bar)
+        with self.open() as memory, progress(title, kept) as bar:
+            return work(memory, False, bar)
 
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
@@ -547,6 +557,38 @@ def settings_of(ctx: typer.Context) -> Settings:
     return Settings.read(vars(given))
 
 
+# --- what a shell offers ---
+
+# For an option of that name, from what the memory has and begins so.
+COMPLETED: Final[Mapping[str, Callable[[Memory, str], Iterable[str]]]] = {
+    "record_id": lambda memory, start: memory.care.ids(start),
+    **dict.fromkeys(
+        ("task_id", "task"),
+        lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
+    ),
+    "tool": lambda memory, _: memory.stats().by_tool,
+    "author": lambda memory, _: memory.stats().by_author,
+    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
+    "model": lambda memory, _: sorted({each.model for each in memory.fixes.matrix()}),
+    "project": lambda memory, _: memory.care.projects(),
+}
+
+
+def completer(name: str, allowed: Sequence[str] = ()) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, else those of `COMPLETED`."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: Iterable[str] = allowed
+        target = chosen(ctx)
+        with suppress(HardwonError, OSError):
+            if not allowed and memory_exists(target.memory):
+                with Memory(target.memory, target.project, upgrade=False) as memory:
+                    found = COMPLETED[name](memory, incomplete)
+        return [each for each in found if each.startswith(incomplete)]
+
+    return complete
+
+
 # --- the command itself ---
 
 
@@ -576,6 +618,7 @@ def global_options(
             metavar="NAME",
             help=f"The project within the memory; also {VARIABLES['project']}.",
             show_default="as hardwon config says",
+            autocompletion=completer("project"),
         ),
     ] = None,
     version: Annotated[  # noqa: ARG001  # its callback answers
@@ -716,23 +759,34 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
         fail("nothing was changed")
 
 
+_NOTHING_CHANGED: Final = "nothing was changed"
+
+
 @contextmanager
-def progress(
-    title: str, kept: str = "nothing was changed"
-) -> Iterator[Callable[[int, int], None] | None]:
+def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
     """A bar on standard error while something long goes on; nothing where that is not a terminal.
-    `kept`: what is said where somebody interrupts it.
+    `kept`: what is said where somebody interrupts it. Before the total is known, things are only
+    looked at.
     """
+    far = {"done": 0, "total": 0}
     try:
         with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
-            yield bar
+
+            def tell(done: int, total: int) -> None:
+                far.update(done=done, total=total)
+                if bar:
+                    bar(done, total)
+
+            yield tell
     except KeyboardInterrupt:
-        complain(f"interrupted while {title}: {kept}")
+        reached = f" at {far['done']:,} of {far['total']:,}" if far["total"] else ""
+        only_looked = far["done"] and not far["total"]
+        complain(f"interrupted while {title}{reached}: {_NOTHING_CHANGED if only_looked else kept}")
         raise
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
+def _bar(title: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -751,7 +805,7 @@ def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
         transient=True,
     ) as bars:
         task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+        yield lambda done, total: bars.update(task, completed=done, total=total or None)
 
 
 if __name__ == "__main__":

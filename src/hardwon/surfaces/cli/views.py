@@ -24,7 +24,7 @@ from hardwon.search.rank import Hit
 from hardwon.text.words import counted as counted
 
 if TYPE_CHECKING:
-    from hardwon.learn.fixes import ModelInsights, Pattern, Strategy
+    from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
     from hardwon.learn.topology import Hotspot, Reflection
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
@@ -508,7 +508,7 @@ def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
             Span(f"{fix.metadata.context.timestamp:%Y-%m-%d %H:%M}", QUIET),
             Span(outcome_of(fix), _STYLE_OF_FIX[outcome_of(fix)]),
             *(
-                Span(look.cut(look.visible(name), 24))
+                Span(look.cut(look.visible(name), max(24, look.width // 5)))
                 for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)
             ),
             Span(one_line(fix.issue.description, look), QUIET),
@@ -579,6 +579,14 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
             (Span("  best fix: ", QUIET), Span(look.cut(best, look.width - 12))),
         ]
     return lines or [(Span("No issue came up more than once yet.", QUIET),)]
+
+
+def temporal_lines(patterns: Sequence[TemporalPattern], look: Look) -> list[Line]:
+    lines: list[Line] = []
+    for each in patterns:
+        often = f"  {each.count} of {each.total}  expected {each.expected_share * each.total:.1f}  p {each.p_value:.2g}"
+        lines += [(Span(look.cut(look.visible(each.name)), STRONG),), (Span(often, QUIET),)]
+    return lines
 
 
 def model_lines(insights: ModelInsights, look: Look) -> list[Line]:

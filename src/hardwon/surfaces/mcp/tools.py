@@ -556,6 +556,7 @@ class BtbHotspots(Arguments):
         limits.HOTSPOT_SHARE
     )
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
+    tool: Annotated[Name | None, Field(description="Of this tool alone.")] = None
 
 
 class BtbDerive(Arguments):
@@ -590,13 +591,14 @@ def _remember(ask: Ask, given: BtbRemember) -> Any:
         name: value for name, value in given.metadata.items() if name not in known
     }
     kept = ask("remember", **{name: jsonable(value) for name, value in named.items()})
-    return {"id": kept.id, "path": kept.path or _path_of(kept)}
+    return {"id": kept.id, "path": _path_of(kept)}
 
 
 def _path_of(record: Experience) -> str:
+    """Where its file is, from the root of the tree."""
     at, keys = record.metadata.context.timestamp, record.extra
     folder = _ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
-    return f"{folder}/{file_name(at, record.summary or '', record.id[-12:])}"
+    return f"{folder}/{file_name(at, record.summary, record.id[-12:], record.content)}"
 
 
 def _experiences(ask: Ask, filters: Mapping[str, Any]) -> Iterator[Experience]:
@@ -721,7 +723,9 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "read",
         BtbHotspots,
         lambda ask, given: {
-            "hotspots": ask("tree.hotspots", share=given.threshold, limit=given.limit)
+            "hotspots": ask(
+                "tree.hotspots", share=given.threshold, limit=given.limit, tool=given.tool
+            )
         },
         lambda given: words_of("tree.hotspots", given["hotspots"]),
     ),
@@ -731,7 +735,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "level.",
         "read",
         BtbDerive,
-        lambda _, given: {"schema": Coherence.derive(given.paths)},
+        lambda _, given: {"schema": dict(Coherence.derive(given.paths))},
         lambda given: cut_lines(json.dumps(given["schema"], indent=1)),
     ),
     "btb_schema": _btb_tool(

@@ -1,0 +1,137 @@
+"""Records from JSON: as Hardwon writes them, and as the metadata schema does, whose facts,
+trajectories and patterns name neither a kind nor an id. The kind is told by the fields; the id
+follows from what the record says, so that the same record is kept once whichever way it comes. No
+I/O.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from hardwon.errors import InvalidInputError, Problem
+from hardwon.records.fields import ABSENT
+from hardwon.records.kinds import MODEL_OF_KIND, AnyRecord, SolutionPattern, with_own_id
+
+_PATTERN: Final = "solution_pattern"
+# What tells the kind of a record that does not name it.
+_TOLD_BY: Final[Mapping[str, frozenset[str]]] = {
+    "experience": frozenset({"content", "outcome"}),
+    "fact": frozenset({"content", "fact_type"}),
+    "trajectory": frozenset({"steps", "final_reward"}),
+    "episode": frozenset({"task_id", "score"}),
+    "fix": frozenset({"issue", "fix_success"}),
+    _PATTERN: frozenset({"diagnosis_id", "strategy"}),
+}
+# Those that nothing else looks like; the others are told from older stores by their envelope.
+_UNMISTAKABLE: Final = ("fact", "trajectory", _PATTERN)
+# what is left of a fix is nothing to hand on
+_KINDS: Final = tuple(name for name in MODEL_OF_KIND if name != "cleaned")
+_SHA1: Final = re.compile(r"[0-9a-f]{40}", re.IGNORECASE)
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+
+# What the metadata schema demands: everything that it does not mark as optional. A name behind that
+# of a list is one of each of its items.
+_DEMANDED: Final[Mapping[str, str]] = {
+    "fact": "content fact_type confidence entities.files entities.functions entities.libraries",
+    "trajectory": "steps.action steps.observation steps.reward final_reward",
+    _PATTERN: "diagnosis_id strategy success_rate usage_count",
+}
+_DEMANDED_OF_ALL: Final = (
+    "source.type source.id source.author context.timestamp context.git_commit context.git_branch "
+    "context.related_files.path context.related_files.hash validation.status tags project_id"
+)
+
+
+def kind_told_by(data: object) -> str | None:
+    """The kind that JSON names, or that its fields tell; None where it is no record."""
+    if not isinstance(data, Mapping):
+        return None
+    if "kind" in data:
+        return str(data["kind"])
+    envelope = data.get("metadata")
+    enveloped = isinstance(envelope, Mapping) and bool(
+        envelope.keys() & {"source", "context", "validation"}
+    )
+    told = (kind for kind, fields in _TOLD_BY.items() if fields <= data.keys())
+    kind = next(told, None)
+    return kind if enveloped or kind in _UNMISTAKABLE else None
+
+
+def is_record(data: object) -> bool:
+    """Whether JSON is meant to be a record, which memories of a data set and of older stores are
+    not.
+    """
+    return kind_told_by(data) is not None
+
+
+def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
+    """A record from one JSON object, as `read_record` does."""
+    try:
+        data = from_json(json_text, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
+    return read_record(data, strict=strict)
+
+
+def read_record(data: object, *, strict: bool = False) -> AnyRecord:
+    """A record from JSON that names its kind, or is the metadata schema's own. One without an id
+    gets the one that follows from what it says. `strict`: all that the schema demands has to be
+    there.
+    """
+    kind = kind_told_by(data)
+    if not isinstance(data, Mapping) or kind not in (*_KINDS, _PATTERN):
+        given = data.get("kind", ABSENT) if isinstance(data, Mapping) else data
+        allowed = (
+            f"an object whose kind is one of {', '.join(_KINDS)}, or that the metadata schema has "
+            "(content and fact_type; steps and final_reward; diagnosis_id and strategy)"
+        )
+        raise InvalidInputError.one("kind", given, allowed)
+    if strict and (missing := _missing(kind, data)):
+        demands = "a value: the metadata schema demands it"
+        raise InvalidInputError([Problem(field, ABSENT, demands) for field in missing])
+    plain = {name: value for name, value in data.items() if name != "kind"}
+    made = (
+        SolutionPattern.model_validate(plain).adopted()
+        if kind == _PATTERN
+        else MODEL_OF_KIND[kind].model_validate(data)
+    )
+    if "kind" not in data or strict:
+        _check_hashes(made, strict=strict)
+    return made if "id" in made.model_fields_set or kind == _PATTERN else with_own_id(made)
+
+
+def _missing(kind: str, data: Mapping[str, Any]) -> list[str]:
+    """What the metadata schema demands and is not there, each once."""
+    paths = [*_DEMANDED.get(kind, "").split(), *map("metadata.{}".format, _DEMANDED_OF_ALL.split())]
+    return list(dict.fromkeys(name for path in paths for name in _absent(data, path.split("."))))
+
+
+def _absent(found: object, path: list[str], where: str = "") -> Iterator[str]:
+    if isinstance(found, list):
+        for number, item in enumerate(found):
+            yield from _absent(item, path, f"{where}{number}.")
+    elif path and isinstance(found, Mapping):
+        if found.get(path[0]) is None:
+            yield where + path[0]
+        else:
+            yield from _absent(found[path[0]], path[1:], f"{where}{path[0]}.")
+
+
+def _check_hashes(record: AnyRecord, *, strict: bool) -> None:
+    """What is no hash of a file would take every file for a changed one."""
+    moment, field = record.metadata.context, "metadata.context"
+    problems = [
+        Problem(f"{field}.related_files.{number}.hash", file.hash, _SHA1_ALLOWED)
+        for number, file in enumerate(moment.related_files)
+        if (file.hash or strict) and not _SHA1.fullmatch(file.hash)
+    ]
+    if strict and not _COMMIT.fullmatch(moment.git_commit):
+        allowed = "the hash of a commit: 7 to 64 hexadecimal digits"
+        problems.append(Problem(f"{field}.git_commit", moment.git_commit, allowed))
+    if problems:
+        raise InvalidInputError(problems)
+
+
+_SHA1_ALLOWED: Final = "the SHA-1 of the file's content: 40 hexadecimal digits"

@@ -1,0 +1,239 @@
+"""`hardwon drop-in`: modules of Hardwon's in place of those that a project's scripts import or run.
+
+A script finds what lies in its own folder before anything on PYTHONPATH, so that a project which
+holds the older module goes on using it, and nobody notices. The module that takes its place leads
+to `hardwon.doors`; the older one is kept beside it under another name, and can be put back.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from importlib import invalidate_caches
+from importlib.machinery import PathFinder
+from pathlib import Path
+from pkgutil import get_data
+from typing import Annotated, Final, Literal, NamedTuple
+
+import typer
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.outside import files
+from hardwon.surfaces.cli.main import Output, add_group, command, fail
+
+ASIDE: Final = ".before-hardwon"
+_MARK: Final = "hardwon drop-in remove"
+_PYTHON: Final = f'"""By Hardwon. `{_MARK}` puts back what was here before."""\n\n'
+_FIXES: Final = "from hardwon.doors import ai_memory\n\nai_memory.stand_in(__name__, __file__)\n"
+_SCRIPT: Final = "Scripts/memory_cli.sh"
+_BODIES: Final = {
+    "training/memory.py": "import sys\n\nfrom hardwon.doors import training_memory\n\n"
+    "sys.modules[__name__] = training_memory\n",
+    "Scripts/ai_memory.py": _FIXES,
+    "ai_memory.py": _FIXES,
+    "memory.py": "from hardwon.tree.engine import IntakeWarning as IntakeWarning\n"
+    "from hardwon.tree.engine import MemoryEngine as MemoryEngine\n"
+    "from hardwon.tree.routing import Coherence as Coherence\n",
+    "memory.sh": "",
+    _SCRIPT: "",
+}
+# What tells an older one from whatever else has such a name.
+_KNOWN_BY: Final = {
+    "training/memory.py": r"def (load_agent_memory|record_episode)\b",
+    "memory.py": r"class MemoryEngine\b",
+    **dict.fromkeys(("Scripts/ai_memory.py", "ai_memory.py"), r"class AIMemory\b"),
+    **dict.fromkeys(("memory.sh", _SCRIPT), r"ai_memory|memory_cli|AIMemory"),
+}
+Whose = Literal["hardwon", "older", "another", "nobody"]
+
+
+class Place(NamedTuple):
+    """One of these modules: where it is, or would be, and whose it is that is there."""
+
+    module: str
+    path: Path
+    whose: Whose
+
+    @property
+    def aside(self) -> Path:
+        return self.path.with_name(self.path.name + ASIDE)
+
+
+def _text_for(module: str) -> bytes:
+    if module.endswith(".sh"):
+        return get_data("hardwon.doors", "memory.sh") or b""
+    return (_PYTHON + _BODIES[module]).encode()
+
+
+def _whose(module: str, path: Path) -> Whose:
+    if not files.exists(path):
+        return "nobody"
+    text = files.read_regular(path, limits.SCRIPT_BYTES_READ).decode(errors="replace")
+    if _MARK in text or re.search(r"^from hardwon\b", text, re.MULTILINE):
+        return "hardwon"
+    return "older" if re.search(_KNOWN_BY[module], text) else "another"
+
+
+def _places(folder: Path) -> list[Place]:
+    if not folder.is_dir():
+        raise PlaceError(f"{folder} is not a folder: name the folder of the project")
+    return [Place(name, folder / name, _whose(name, folder / name)) for name in _BODIES]
+
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The project's folder.", show_default="here")
+]
+
+add_group(
+    "drop-in",
+    "Put Hardwon in place of the modules that a project's scripts import, or put those back.",
+    """For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import AIMemory` (or
+    `from ai_memory`), `from memory import MemoryEngine`, or run `memory.sh`. A script finds what lies in its own folder before
+    anything on `PYTHONPATH`: there the module itself has to be replaced.""",
+)
+
+
+@command(
+    "hardwon drop-in install . --module training.memory",
+    "hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json",
+    words="drop-in install",
+    answers="`installed`, `already` and `left`: lists of files in the folder.",
+    more=f"""Replaces `training/memory.py`, `Scripts/ai_memory.py`, `ai_memory.py`, `memory.py`, `memory.sh` and
+    `{_SCRIPT}` as far as they are there and are the older ones; each is kept beside it as `NAME{ASIDE}`. Files of
+    those names that are something else are left alone. `--module` puts one where none is.""",
+)
+def install(
+    folder: Folder = Path(),
+    module: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Also put this one there: " + ", ".join(_BODIES) + "."),
+    ] = None,
+) -> Output:
+    """Put Hardwon's modules in place of the older ones, which are kept aside."""
+    wanted = {_named(name) for name in module or ()}
+    places = _places(folder)
+    taken = [each for each in places if each.whose == "older" or _is_free(each, wanted)]
+    already = [each for each in places if each.whose == "hardwon"]
+    left = [each for each in places if each.whose == "another"]
+    if not taken and not already:
+        fail(
+            f"there is nothing to replace in {folder}: no {', '.join(_BODIES)} of an older design; "
+            "--module NAME puts one there"
+        )
+    for each in taken:
+        if each.whose == "older":
+            _keep_aside(each)
+        like = each.path if each.whose == "older" else None
+        mode = 0o755 if each.module.endswith(".sh") else 0o644
+        with files.writing_atomically(each.path, mode, like=like) as file:
+            file.write(_text_for(each.module))
+    lines = [*_listed("Hardwon's now", taken), *_listed("Hardwon's already", already)]
+    lines += _listed("left, for it is something else", left)
+    lines.append(f"to go back: {_MARK} {folder}")
+    names = {"installed": taken, "already": already, "left": left}
+    return Output(
+        {name: [each.module for each in found] for name, found in names.items()}, "\n".join(lines)
+    )
+
+
+def _named(name: str) -> str:
+    """A module's name, or a file's."""
+    path = name if name in _BODIES else name.replace(".", "/") + ".py"
+    if path not in _BODIES:
+        raise InvalidInputError.one("module", name, ", ".join(_BODIES))
+    return path
+
+
+def _is_free(place: Place, wanted: Iterable[str]) -> bool:
+    return place.module in wanted and place.whose == "nobody"
+
+
+def _keep_aside(place: Place) -> None:
+    if place.path.is_symlink():
+        raise PlaceError(f"{place.path} is a link: install where it leads, {place.path.resolve()}")
+    try:
+        os.link(place.path, place.aside)
+    except FileExistsError:
+        if place.aside.read_bytes() != place.path.read_bytes():  # of an interrupted run
+            raise PlaceError(
+                f"{place.aside} is there already and says something else: move it away, then try "
+                f"again"
+            ) from None
+
+
+def _listed(what: str, places: Iterable[Place]) -> Iterator[str]:
+    return (f"{each.path}: {what}" for each in places)
+
+
+@command(
+    "hardwon drop-in remove",
+    "hardwon drop-in remove . --json",
+    words="drop-in remove",
+    answers="`restored` and `removed`: lists of files in the folder.",
+    more="The database stays what it is: [going back](migration/fix-history.md#going-back) tells how "
+    "the older one comes back.",
+)
+def remove(folder: Folder = Path()) -> Output:
+    """Take Hardwon's modules out, and put those back that were there before."""
+    ours = [each for each in _places(folder) if each.whose == "hardwon"]
+    restored = [each for each in ours if each.aside.is_file()]
+    removed = [each for each in ours if each not in restored]
+    for each in restored:
+        each.aside.replace(each.path)
+    files.remove(*(each.path for each in removed))
+    lines = [*_listed("as it was before", restored), *_listed("taken away", removed)]
+    return Output(
+        {
+            "restored": [each.module for each in restored],
+            "removed": [each.module for each in removed],
+        },
+        "\n".join(lines or [f"none of Hardwon's modules is in {folder}"]),
+    )
+
+
+@command(
+    "hardwon drop-in check .",
+    "hardwon drop-in check . --json",
+    words="drop-in check",
+    answers="a list of `module`, `path` and `whose`: `hardwon`, `older`, or `another`.",
+    more="""For a script in the project's folder: what lies there, or else what `PYTHONPATH` leads to. Exit code 1 where
+    one is an older one.""",
+)
+def check(folder: Folder = Path()) -> Output:
+    """Say which modules a project's scripts use: Hardwon's, or older ones."""
+    invalidate_caches()
+    found = [
+        each
+        for each in (_on_the_path(place, folder) for place in _places(folder))
+        if each.whose != "nobody"
+    ]
+    said = {"hardwon": "Hardwon's", "older": "an older one", "another": "something else"}
+    lines = [f"{each.path}: {said[each.whose]}" for each in found]
+    older = any(each.whose == "older" for each in found)
+    if older:
+        lines.append(f"hardwon drop-in install {folder} takes their place")
+    return Output(
+        [{"module": each.module, "path": str(each.path), "whose": each.whose} for each in found],
+        "\n".join(lines or [f"none of them is in {folder}, or on PYTHONPATH"]),
+        failed=older,
+    )
+
+
+def _on_the_path(place: Place, folder: Path) -> Place:
+    """As Python finds it. A package that lies on the path comes before a folder without
+    __init__.py.
+    """
+    if place.module.endswith(".sh"):
+        return place
+    search = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    name, spec = "", None
+    for part in place.module.removesuffix(".py").split("/"):
+        name = f"{name}.{part}".lstrip(".")
+        spec = PathFinder.find_spec(name, search)
+        if spec is None:
+            return place._replace(whose="nobody")
+        search = list(spec.submodule_search_locations or ())
+    path = Path(spec.origin) if spec and spec.origin else place.path
+    if path == place.path.absolute():
+        return place
+    return place._replace(path=path, whose=_whose(place.module, path))

@@ -1,0 +1,221 @@
+"""The metadata schema's own JSON, as it stands: by every door, with the ids, statuses, times and
+hashes that it has.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from command_line import answered, at_once, keys_of, keys_told_of, refused
+from hardwon import Memory, SolutionPattern
+from hardwon.errors import InvalidInputError
+from hardwon.records.reading import read_record
+from hardwon.surfaces.adopt import adopt, kind_of
+from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.server import make_server
+from hardwon.trust.access import Caller
+from mcp_calls import run, text_of
+from serving import served
+
+METADATA: dict[str, Any] = {
+    "source": {"type": "agent_execution", "id": "trace-81", "author": "claude-code"},
+    "context": {
+        "timestamp": 1741943700123,
+        "git_commit": "9f2c1e7",
+        "git_branch": "main",
+        "related_files": [{"path": "auth.ts", "hash": "da39a3ee5e6b4b0d3255bfef95601890afd80709"}],
+    },
+    "validation": {
+        "status": "published",
+        "verified_by": "test_runner",
+        "verification_id": "run-512",
+        "failure_hash": "c0ffee",
+    },
+    "tags": ["auth"],
+    "project_id": "default",
+}
+FACT: dict[str, Any] = {
+    "content": "The Agent fixed the 'null pointer exception' in 'auth.ts' by adding a check.",
+    "fact_type": "solution",
+    "confidence": 0.9,
+    "entities": {"files": ["auth.ts"], "functions": ["login"], "libraries": []},
+    "metadata": METADATA,
+}
+TRAJECTORY: dict[str, Any] = {
+    "steps": [{"action": "npm test", "observation": "TypeError: user is null", "reward": 0.0}],
+    "final_reward": 0.0,
+    "metadata": {**METADATA, "validation": {"status": "hypothesis"}},
+}
+PATTERN: dict[str, Any] = {
+    "diagnosis_id": "null-user",
+    "strategy": "check the user before its role",
+    "success_rate": 0.75,
+    "usage_count": 4,
+    "metadata": {**METADATA, "validation": {"status": "verified"}},
+}
+ALL = (FACT, TRAJECTORY, PATTERN)
+
+
+def with_context(given: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    context = {**given["metadata"]["context"], **changes}
+    return {**given, "metadata": {**given["metadata"], "context": context}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [json.dumps(ALL), "\n".join(map(json.dumps, ALL)), json.dumps(ALL, indent=2)],
+    ids=["list", "lines", "pretty"],
+)
+@pytest.mark.usefixtures("own_folder")
+def test_a_file_of_it_is_loaded_as_it_stands(text: str) -> None:
+    Path("old.json").write_text(text)
+    Memory("brain").close()
+    would = at_once("load", "old.json", "--dry-run").stdout.splitlines()
+    assert would[0].startswith("3 of 3 records would be added")
+    assert would[1].startswith("came as 1 published, 1 verified: hypotheses here until")
+    done = answered("load", "old.json")
+    assert keys_of(done) <= keys_told_of("load")
+    assert (done["added"], done["lowered"]) == (3, {"published": 1, "verified": 1})
+    again = answered("load", "old.json")
+    assert (again["added"], again["present"], again["lowered"]) == (0, 3, {})
+    with Memory("brain") as memory:
+        (fact,) = memory.browse(kind="fact")
+        validation = fact.metadata.validation
+        assert (validation.status, validation.verified_by) == ("hypothesis", None)
+        assert (validation.verification_id, validation.failure_hash) == (None, "c0ffee")
+        arrival = memory.audit(fact.id)[-1].event
+        assert arrival is not None
+        assert (arrival.kind, arrival.verified_by) == ("imported", "test_runner")
+        assert arrival.verification_id == "run-512"
+        memory.verify(fact.id, "human_approval")
+        assert memory.doctor().ok
+        assert memory.rebuild() == 0
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_every_door_takes_it_and_the_same_fact_is_one() -> None:
+    Path("facts.json").write_text(json.dumps([FACT, FACT]))
+    done = at_once("record", "fact", "--from-json", "facts.json")
+    assert done.stderr.startswith("hardwon: came as 1 published: hypotheses here")
+    ids = done.stdout.split()
+    assert answered("load", "facts.json")["present"] == 2
+    assert "kind: 'fact' is not allowed" in refused(
+        "record", "trajectory", "--from-json", "facts.json"
+    )
+    assert kind_of("facts.json") == "metadata-schema"
+    with Memory("brain") as memory:
+        adopted = adopt("facts.json", memory)
+        assert (adopted.kind, adopted.read, adopted.present) == ("metadata-schema", 2, 2)
+        (fact,) = memory.browse()
+        assert [fact.id, fact.id] == ids
+        assert fact.metadata.source.author == "claude-code"
+        later = with_context(FACT, timestamp=1741943799000)
+        other = with_context(TRAJECTORY, timestamp=1741943799000)
+        new = memory.care.take_in(map(read_record, (later, TRAJECTORY, other)))
+        assert (new.added, new.present) == (2, 1), "a fact is as true later; an attempt is another"
+
+
+def test_programs_and_agents_send_it_as_it_stands(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        client = server.client("write", **{"Idempotency-Key": "once"})
+        sent = [client.post(server.at("/records"), json={"record": FACT}).json() for _ in range(2)]
+        assert sent[0] == sent[1]
+        many = server.client("write").post(server.at("/records/batch"), json={"records": ALL})
+        assert many.json()[0] == sent[0]
+        given = "".join(json.dumps(each) + "\n" for each in ALL)
+        loaded = server.client().post(
+            server.at("/import"),
+            content=given,
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        assert loaded.json()["lowered"] == {"published": 1, "verified": 1}, "of another author"
+        without = json.dumps({**FACT, "metadata": {"tags": []}})
+        strict = server.client().post(
+            server.at("/import?strict=true"),
+            content=without,
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        assert strict.status_code == 422
+        assert "metadata.source" in strict.text
+
+    async def send() -> str:
+        gate = Gate(lambda project: Memory(tmp_path / "brain", project), None)
+        ask = Ask(gate, Caller("tester", "write"), "default")
+        async with Client(make_server(lambda _: ask, every=True)) as client:
+            told = text_of(await client.call_tool("add", {"record": FACT}))
+        gate.close()
+        return told
+
+    assert sent[0] in run(send)
+    with Memory(tmp_path / "brain") as memory:
+        assert len(list(memory.browse(kind="fact", author="tester"))) == 1
+
+
+def test_what_it_wrote_goes_back_in(memory: Memory) -> None:
+    memory.care.take_in(map(read_record, ALL))
+    patterns = memory.care.adopted("metadata schema")
+    kept = [*memory.browse(), *patterns]
+    assert len(kept) == 3
+    back = [read_record(json.loads(json.dumps(each.to_agentdb()))) for each in kept]
+    assert [each.id for each in back] == [each.id for each in kept]
+    assert patterns[0].to_agentdb() == {
+        **PATTERN,
+        "metadata": {**METADATA, "validation": {"status": "hypothesis"}},
+    }
+    pattern = SolutionPattern.model_validate(PATTERN).adopted()
+    assert memory.care.take_in([pattern]).present == 1
+    fix = memory.record_fix({"issue_type": "TIMEOUT"}, True, True)
+    episode = memory.record_episode("parse", 0.5)
+    learned = memory.remember("Use UTC", "learning", insight_type="fact")
+    for record in (fix, episode, learned):
+        assert type(read_record(record.to_agentdb())) is type(record)
+
+
+@pytest.mark.parametrize("given", ALL, ids=["fact", "trajectory", "pattern"])
+def test_strict_demands_all_that_the_schema_demands(given: dict[str, Any]) -> None:
+    read_record(given, strict=True)
+    for part, name in [
+        *((None, name) for name in given if name != "metadata"),
+        *(("source", name) for name in METADATA["source"]),
+        *(("context", name) for name in METADATA["context"]),
+        ("validation", "status"),
+        (None, "metadata"),
+        ("", "tags"),
+        ("", "project_id"),
+    ]:
+        less = json.loads(json.dumps(given))
+        envelope = less["metadata"]
+        holder = less if part is None else envelope[part] if part else envelope
+        del holder[name]
+        if name in ("fact_type", "content", "steps", "final_reward", "diagnosis_id", "strategy"):
+            less["kind"] = {"content": "fact", "steps": "trajectory"}.get(
+                next(iter(given)), "solution_pattern"
+            )
+        with pytest.raises(InvalidInputError) as caught:
+            read_record(less, strict=True)
+        assert any(name in problem.field for problem in caught.value.problems), name
+        assert "the metadata schema demands it" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given", [1741943700, 1741943700.0, 1741943700000, 1741943700000.0, 1741943700000.4]
+)
+def test_seconds_and_float_milliseconds_are_recognised(given: float) -> None:
+    when = read_record(with_context(FACT, timestamp=given)).metadata.context.timestamp
+    assert when.isoformat(timespec="milliseconds") == "2025-03-14T09:15:00.000+00:00"
+
+
+def test_hashes_are_checked() -> None:
+    odd = with_context(FACT, related_files=[{"path": "auth.ts", "hash": "deadbeef"}])
+    with pytest.raises(InvalidInputError, match="the SHA-1 of the file's content") as caught:
+        read_record(odd)
+    assert caught.value.field == "metadata.context.related_files.0.hash"
+    unknown = with_context(FACT, git_commit="unknown")
+    assert read_record(unknown).metadata.context.git_commit == "unknown"
+    with pytest.raises(InvalidInputError, match="7 to 64 hexadecimal digits"):
+        read_record(unknown, strict=True)
