@@ -47,7 +47,14 @@ SHOTS: Final = (
 )
 
 
-class _Stopped(datetime):
+class _AnyTime(type):
+    """Whatever is a time is one of these, too."""
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, datetime)
+
+
+class _Stopped(datetime, metaclass=_AnyTime):
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> _Stopped:
         return cls(*NOW.timetuple()[:6], tzinfo=tz)
@@ -56,7 +63,7 @@ class _Stopped(datetime):
 def main() -> None:
     ago = look.ago
     with ExitStack() as open_:
-        open_.enter_context(patch("hardwon.memory.project.now", lambda: NOW))
+        open_.enter_context(patch("hardwon.memory.project.datetime", _Stopped))
         open_.enter_context(patch("hardwon.surfaces.web.pages.datetime", _Stopped))
         open_.enter_context(patch.object(look, "ago", lambda at, now=NOW: ago(at, now)))
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory()))

@@ -1475,6 +1475,9 @@ FAILURES_READ_MAX: Final = 2_000
 # all before it.
 FAILURES_WORDED_MAX: Final = 60
 
+# What helped against errors, the likeliest first, that failures without a hash are compared with.
+SOLUTIONS_COMPARED: Final = 20
+
 # What came up for the first time in so many days is a new failure: a week, as people count.
 NEW_FAILURE_DAYS: Final = 7
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
+from hardwon.learn.fixes import Solution
 from hardwon.learn.tallies import generate_issue_signature
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
@@ -21,7 +22,7 @@ from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
 from hardwon.store.types import Failed
 from hardwon.text.clean import clean_action
 from hardwon.text.failures import error_words, failure_hashes
-from hardwon.text.likeness import group_alike
+from hardwon.text.likeness import group_alike, likeness
 from hardwon.text.terms import ENGLISH, stop_words
 
 _COLUMNS: Final = {"author": "author", "task": "task_id"}
@@ -130,7 +131,12 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     new_from = from_us(now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US)
     told = [_failure(each, first_us.get(each.key), new_from) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    return [_with_fix(known, each) for each in told[:limit]]
+    fixed = [_with_fix(known, each) for each in told[:limit]]
+    # what only words tell of is looked for among what helped against errors worded like it
+    known_fixes = (
+        known.solutions(limits.SOLUTIONS_COMPARED) if any(not each.key for each in fixed) else []
+    )
+    return [each if each.key else _like_fix(known_fixes, each) for each in fixed]
 
 
 def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
@@ -204,3 +210,11 @@ def _with_fix(known: Knowledge, failure: Failure) -> Failure:
             if tried.share.verified and (found := known.solution(tried, which)):
                 done = (found.action, found.helped, found.tried, found.evidence)
     return replace(failure, fix=Remedy(*done)) if done else failure
+
+
+def _like_fix(known_fixes: Iterable[Solution], failure: Failure) -> Failure:
+    for each in known_fixes:
+        if each.helped and likeness(each.diagnosis, failure.text):
+            fix = Remedy(each.action, each.helped, each.tried, each.evidence)
+            return replace(failure, fix=fix)
+    return failure
