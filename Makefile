@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest chromium lint audit release docs site images bench torture lock clean
+.PHONY: help demo test pytest chromium lint audit release docs site images extras bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -61,6 +61,10 @@ images: $(VENV)/.installed-dev chromium  ## Take the pictures of the demo and of
 	$(BIN)/python docs/make_demo_picture.py
 	$(BIN)/python docs/make_screenshots.py
 
+# Not a part of the tests: it downloads every extra's packages.
+extras: $(VENV)/.made  ## Install each extra into an empty environment and try what it is for
+	$(BIN)/python tools/extras.py
+
 # BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.
 BENCH_DATA ?=
 bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and write docs/benchmarks.md (about an hour)
@@ -75,6 +79,7 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/power_loss.py --states 50000 --seed $(SEED)
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	$(BIN)/python torture/poison.py --campaigns 10000 --seed $(SEED)
+	$(BIN)/python torture/month.py --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py \

@@ -48,6 +48,16 @@ def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
     assert reading.p_success > 0.8
 
 
+def test_what_helped_and_solved_the_task_stands_first(memory: Memory) -> None:
+    failed = {"action": "make deploy", "observation": TRACEBACK, "ok": False}
+    for cure, times in (("set ID=1", 3), ("make clean", 2), ("make init", 1)):
+        for _ in range(times):
+            step = {"action": cure, "observation": "done", "ok": True}
+            memory.record_trajectory("deploy the shop", [failed, step], 1.0)
+    advice = memory.advise("make deploy", task="deploy the shop")
+    assert advice.worked_instead == ("set ID=1", "make clean", "make init")
+
+
 def test_an_action_that_failed_as_a_fix_is_not_likely(memory: Memory) -> None:
     for _ in range(3):
         memory.record_fix(ISSUE, False, False, "", ["systemctl restart model"])

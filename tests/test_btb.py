@@ -360,8 +360,8 @@ def test_reflect_has_the_keys_that_scripts_read(engine: MemoryEngine) -> None:
         "conversation": 0,
         "unknown": 0,
     }
-    assert found["failure_hotspots"] == [("code_interpreter/runtime", 6)]
-    assert found["success_patterns"] == [("code_interpreter/debug", 1)]
+    assert found["failure_hotspots"] == [("tool=code_interpreter/error_type=runtime", 6)]
+    assert found["success_patterns"] == [("tool=code_interpreter/task_type=debug", 1)]
     assert summaries(found["recent"]) == [
         "explicit_errors",
         "payment_race_fix",
@@ -388,7 +388,7 @@ def test_reflect_on_a_part(engine: MemoryEngine) -> None:
     assert found["by_outcome"]["failure"] == found["by_tool"]["code_interpreter"] == 0
     assert [memory["metadata"]["domain"] for memory in found["recent"]] == ["technical"] * 2
     assert engine.reflect(tool="code_interpreter")["failure_hotspots"] == [
-        ("code_interpreter/runtime", 1)
+        ("tool=code_interpreter/error_type=runtime", 1)
     ]
 
 

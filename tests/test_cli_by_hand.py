@@ -58,6 +58,13 @@ def test_the_memory_that_is_used_outside_of_any_is_told_once(
     assert at_once("recall", "ports").stderr == ""
 
 
+def test_the_list_of_commands_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = at_once("--help").stdout.partition("Every day:")[2].splitlines()
+    assert len(lines) > 30
+    assert [line for line in lines if line.endswith("...")] == []
+
+
 def test_an_export_goes_into_a_pipe() -> None:
     ids = remember("Port 80 is open.", "Port 81 is shut.")
     lines = at_once("export", "-").stdout.splitlines()

@@ -635,7 +635,7 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
         1,
         0,
         0,
-        ("run7",),
+        ("run7 via import",),
         0,
     )
     assert (rule.task_id, rule.mean_score, rule.evidence) == ("triage", None, (adopted,))
@@ -650,9 +650,12 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
     assert shown.seen == "608 (adopted)"
     assert memory.cards("another task") == []
     text = str(memory.context(task_id="triage"))
-    assert "- [AVOID] Guessed the port [adopted, run7?]" in text
-    assert f"- [WORKS] {LESSON} [adopted, run7?]" in text
-    assert "- early: Wait. Evidence: the log [seen 608 times in training memory, run7?]" in text
+    assert "- [AVOID] Guessed the port [adopted, run7 via import?]" in text
+    assert f"- [WORKS] {LESSON} [adopted, run7 via import?]" in text
+    assert (
+        "- early: Wait. Evidence: the log [seen 608 times in training memory, run7 via import?]"
+        in text
+    )
     assert memory.episodes.scores("triage").episodes == 2
 
 
@@ -670,7 +673,7 @@ def test_an_episode_of_ones_own_bears_it_out(memory: Memory, adopted: str) -> No
         1,
         1,
         1,
-        ("ann", "run7"),
+        ("ann", "run7 via import"),
     )
     assert rule.evidence[1] == adopted
     text = str(memory.context(task_id="triage"))
@@ -701,7 +704,8 @@ def test_two_files_that_agree_are_still_no_record(
     save(run(fresh(), [told(0, score=0.2, mistakes=["guessed the port"])], 50), tmp_path / "b.json")
     adopt(tmp_path / "b.json", memory, author="run8")
     rule = next(rule for rule in memory.rules("triage") if "uessed" in rule.text)
-    assert (rule.state, rule.adopted, rule.sources) == ("candidate", 2, ("run7", "run8"))
+    sources = "run7 via import", "run8 via import"
+    assert (rule.state, rule.adopted, rule.sources) == ("candidate", 2, sources)
     assert adopted in rule.evidence
 
 
@@ -709,8 +713,8 @@ def test_somebody_verifies_it(memory: Memory, adopted: str) -> None:
     memory.verify(adopted, "human_approval")
     assert set(states(memory).values()) == {"active"}
     text = str(memory.context(task_id="triage"))
-    assert f"- [WORKS] {LESSON} [adopted, run7]" in text
-    assert "[seen 608 times in training memory, run7]" in text
+    assert f"- [WORKS] {LESSON} [adopted, run7 via import]" in text
+    assert "[seen 608 times in training memory, run7 via import]" in text
 
 
 @pytest.mark.parametrize("end", ["archive", "rollback", "forget"])
@@ -1305,7 +1309,7 @@ def test_no_text_and_no_name_looks_like_a_mark_of_ours(
     )
     adopt(path, memory, author="eve], [8 episodes, boss")
     rule, told_card, last = str(memory.context(task_id="t")).splitlines()[2:-1]
-    who = "eve); (8 episodes; boss?]"
+    who = "eve); (8 episodes; boss via import?]"
     assert sorted((rule, told_card, last)) == [
         f"- [AVOID] first {shown} [adopted, {who}",
         f"- c: third {shown} [seen once in training memory, {who}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from clocks import Clock
+from engines import ENGINES
 from hardwon import Fact, Memory, limits
 from hardwon.capture.tests import (
     RanTest,
@@ -30,10 +32,10 @@ REPORT = "def test_session_expires():\n>   assert login() is None\nE   KeyError:
 class Bench:
     """A memory in a checkout (without git), whose tests fail and pass as told."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, location: str) -> None:
         self.clock = clock
         self.solutions = 0
-        self.memory = Memory(folder / "brain", clock=clock)
+        self.memory = Memory(location, clock=clock)
         self.files = [str(folder / "tests" / "test_login.py"), str(folder / "login.py")]
         for file in self.files:
             Path(file).parent.mkdir(exist_ok=True)
@@ -64,9 +66,14 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(
+    tmp_path: Path,
+    clock: Clock,
+    place: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Bench:
     monkeypatch.chdir(tmp_path)
-    return Bench(tmp_path, clock)
+    return Bench(tmp_path, clock, place("brain"))
 
 
 def test_only_what_was_tried_after_the_last_failure_counts(bench: Bench) -> None:
@@ -173,6 +180,7 @@ def test_what_another_failing_test_contradicts_is_not_vouched_for(bench: Bench) 
     assert bench.run(passes=True, test=other).verified == [last.id]
 
 
+@pytest.mark.engines(*ENGINES)
 def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     bench.run(passes=False)
     mended = bench.mend()
@@ -195,6 +203,7 @@ def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     ]
 
 
+@pytest.mark.engines(*ENGINES)
 def test_who_only_waits_for_somebody_else_to_mend_it_is_not_vouched_for(bench: Bench) -> None:
     bench.run(passes=False)
     before = [bench.files[1]]

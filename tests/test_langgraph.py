@@ -576,9 +576,15 @@ def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
     assert store.list_namespaces() == [("prices",)]
     other.delete(("prices",), "tea")
     assert store.get(("prices",), "tea") == found
+    # nor what a file says that the application put elsewhere
+    posted |= {"metadata": json.loads(entry.to_json())["metadata"]}
+    memory.care.take_in([Experience.model_validate(posted)])
+    assert store.get(("prices",), "tea") == found
+    assert [item.value for item in store.search((), query="tea cents")] == [{"cents": 300}]
     store.put(("prices",), "tea", {"cents": 310})
     store.delete(("prices",), "tea")
     assert store.get(("prices",), "tea") is None
+    assert memory.get(posted["id"]), "it is nobody's here to erase"
     assert [item.value for item in other.search(())] == [{"cents": 2}]
 
 

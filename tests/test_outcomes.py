@@ -79,6 +79,8 @@ def test_tools_and_types_take_free_words(tmp_path: Path) -> None:
         assert memory.odds(tool="apt-get").attempts == 2
         names = {each.name: each.count for each in memory.topology().branches[0].branches}
         assert names == {"tool=apt-get": 1}
+        memory.remember("apt failed again", "failure", "apt-get", error_type="no mirror")
+        assert memory.topology().count == 3, "what was counted before is counted anew"
         assert memory.doctor().ok
         assert memory.rebuild() == 0
 

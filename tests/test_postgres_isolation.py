@@ -113,6 +113,8 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
         memory.forget(doomed.id)
         with memory.care.once(word.encode(), b"said"):
             asked = memory.record_fact(f"asked for {word}", "error")
+        came = Fact(content=f"{word} came from elsewhere", fact_type="error")
+        memory.care.take_in([came])
         with memory._project.store.write(project) as writer:
             writer.set_embedder(project, word, 2)
             writer.keep_vectors(project, [(fact.id, bytes(8))])
@@ -127,6 +129,7 @@ def fill(url: str, project: str, word: str) -> dict[str, str]:
         "fix": fix.id,
         "episode": episode.id,
         "asked": asked.id,
+        "came": came.id,
         "event": verified.id,
     }
 
@@ -255,7 +258,8 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
         ("credited", fact, WRITER),
         ("repeated", fact, WRITER),
         ("imported", fact, NOBODY),  # it is verified
-        ("imported", asked, WRITER),
+        ("imported", asked, NOBODY),  # it was recorded here
+        ("imported", place.of_a["came"], WRITER),
     ):
         body = Event(record_id=record_id, kind=kind, by="ann").to_json()
         yield called("add_events", event_row(kind, record_id, body)), allowed
@@ -278,6 +282,7 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
         {"helped": 1000},
         {"hindered": 1},
         {"helped": None},
+        {"author": "bob"},
     ):
         yield called("add_records", {**plain, **claim}), NOBODY
     yield f"SELECT {{a}}.credit('{fact}', 1, 0)", WRITER
@@ -517,9 +522,12 @@ READS: dict[str, StoreCase] = {
     "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000),
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
+    "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),
     "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),
     "tallies": lambda store, project, _: store.tallies(project, "episode", "", 9),
-    "tallies_of_item": lambda store, project, _: store.tallies_of_item(project, "episode", "", ""),
+    "tallies_of_items": lambda store, project, _: store.tallies_of_items(
+        project, "episode", "", [""]
+    ),
     "vouched_items": lambda store, project, _: store.vouched_items(project),
     "most_counted": lambda store, project, _: store.most_counted(project, "episode", 9),
     "totals": lambda store, project, _: store.totals(project, "episode", 9),

@@ -17,12 +17,12 @@ from hardwon.records.fields import new_id
 from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment, Validation
 from hardwon.store.query import original_of
 from hardwon.text.terms import index_text, query_terms
-from hardwon.trust.lifecycle import effective_validation
+from hardwon.trust.lifecycle import as_arrived, effective_validation
 from strategies import at, records
 
 
 def unverified(record: AnyRecord) -> AnyRecord:
-    validation = record.metadata.validation.altered(status="hypothesis")
+    validation = as_arrived(record.metadata.validation)
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 

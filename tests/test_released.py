@@ -16,6 +16,7 @@ import pytest
 import hardwon
 from engines import go_past, wrong_with
 from hardwon import Experience, Fix, Memory, failure_hash
+from hardwon.records.kinds import Event
 from hardwon.store.sqlite.file import connect, expected_schema, migrate, schema_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
@@ -58,6 +59,21 @@ def test_a_released_database_opens(released: Path, tmp_path: Path) -> None:
         assert memory.recall("flaky test_io.py")[0].record.id == experience.id
         memory.record_fact("Written by a newer version.", "observation")
         assert memory.stats().records == 6
+
+
+def test_what_an_older_version_loaded_is_told_from_what_it_recorded(tmp_path: Path) -> None:
+    copy = tmp_path / "memory.db"
+    shutil.copy(RELEASED[0].with_name("0.11.1.db"), copy)
+    copy.chmod(0o600)
+    with closing(apsw.Connection(str(copy))) as old:
+        ((record_id,),) = old.execute("SELECT id FROM record WHERE kind = 'fix'").fetchall()
+        event = Event(record_id=record_id, kind="imported", by="ann")
+        row = "released", event.id, record_id, event.kind, event.at_us, event.to_json()
+        old.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", row)
+    with Memory(copy, project="released") as memory:
+        assert {record.said_by for record in memory.browse(kind="fix")} == {"agent via import"}
+        assert wrong_with(memory) == []
+        assert memory.rebuild() == 0
 
 
 def test_failures_are_found_by_what_an_older_version_hashed(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ class TestStore:
             assert writer.page("p", Filters(tag="none"), None, 9) == []
 
     @pytest.mark.parametrize("sorted_max", [1, 1_000])
-    def test_pages_by_tag_are_the_same_whether_few_have_it_or_many(
+    def test_pages_by_tag_or_kind_are_the_same_whether_few_have_it_or_many(
         self, store: Store, monkeypatch: pytest.MonkeyPatch, sorted_max: int
     ) -> None:
         monkeypatch.setattr("hardwon.limits.TAGGED_SORTED_MAX", sorted_max)
@@ -139,6 +139,9 @@ class TestStore:
             "p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99
         )
         assert [stored.id for stored in rest] == wanted[5:]
+        facts = store.page("p", Filters(kind="fact"), Cursor(first[0].at_us, first[0].id), 2)
+        assert [stored.id for stored in facts] == [rows[16].id, rows[15].id]
+        assert store.page("p", Filters(kind="fix"), None, 9) == []
 
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
@@ -456,7 +459,7 @@ class TestKnowledge:
     def test_empty(self, store: Store) -> None:
         assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
         assert not any(
-            (store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10))
+            (store.tallies_of_items("p", "works", "t", ["x"]), store.most_counted("p", "works", 10))
         )
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
         assert not any(
@@ -490,7 +493,7 @@ class TestKnowledge:
         assert (a.last_us, a.last_id, a.author) == (second.at_us, second.id, "ann")
         assert b.author == "bob"
         assert store.tallies("p", "works", "t", 1) == [a], "the item counted most"
-        assert store.tallies_of_item("p", "works", "t", rule_key("b")) == [b]
+        assert store.tallies_of_items("p", "works", "t", [rule_key("b")]) == [b]
         assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
         assert store.most_counted("p", "works", 5) == ["t"]
         assert store.tallies("other", "works", "t", 10) == []
@@ -630,7 +633,7 @@ class TestKnowledge:
         keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))
         with store.write("p") as writer:
             writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
-        assert store.rolled_back("p") == {"ann: it's her"}
+        assert store.rolled_back("p") == {"ann: it's her", "ann: it's her via import"}
         with store.write("p") as writer:
             assert "ann: it's her" in writer.rolled_back("p")
             assert "ann" not in writer.rolled_back("p")

@@ -728,6 +728,7 @@ def test_the_drop_in_goes_on_where_the_door_refuses(tmp_path: Path) -> None:
         "SkippedWarning: left out of an episode: score: nan is not allowed; allowed: a finite "
         "number" in done.stderr
     )
+    assert done.stderr.startswith("<string>:"), "a warning points at the line of the caller"
     strict = run(
         code.replace("'score': float('nan')}", "'score': float('nan')}, lenient=False"),
         tmp_path / "outputs",

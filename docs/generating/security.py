@@ -38,25 +38,30 @@ WAYS: Final = (
     ),
     (
         "`load`",
-        "what the file says; each record has an `imported` event",
+        "who the file says, `via import`",
         "hardwon.memory.transfer:load",
     ),
     (
         "`merge`",
-        "what the other memory says; an `imported` event unless it is trusted",
+        "who the other memory says, `via import` unless it is trusted",
         "hardwon.memory.transfer:Belief",
     ),
     (
         "files of the tree",
-        "what the file says, as a file's analysis",
+        "who the file says, `via import`; `agent` where it names nobody",
         "hardwon.tree.mirror:Mirror._experience_in",
     ),
-    ("`adopt`", "`--author`, one source for all of it", "hardwon.memory.care:Care.take_in"),
+    (
+        "`adopt`",
+        "`--author`, one source for all of it, `via import`",
+        "hardwon.memory.care:Care.take_in",
+    ),
 )
 BEGINS: Final = """\
 ## Who checks an author where
 
-Every way in passes `Project.prepare`, which makes look-alikes of a name (NFKC) one. Who decides whose word it is, beside that:
+Every way in passes `Project.prepare`, which makes look-alikes of a name (NFKC) one, and refuses names that end in
+`via import`. Who decides whose word it is, beside that:
 """
 TOKENS: Final = """\
 ### What one token may do

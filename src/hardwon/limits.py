@@ -108,8 +108,8 @@ COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
 # they pass: in a smaller memory looking at all that match takes no longer.
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
 
-# Records with one tag up to which they are looked up and sorted; of more, the newest are found
-# sooner by going through all records in the order of time.
+# Records with one tag, or of one kind, up to which they are looked up and sorted; of more, the newest
+# are found sooner by going through all records in the order of time.
 TAGGED_SORTED_MAX: Final = 1_000
 
 # Terms whose frequency is remembered between searches.
@@ -938,7 +938,7 @@ KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 KNOWLEDGE_WRITES_FREE: Final = 10
 # Later on, when so many times as long has passed as the last writing took: a loop of attempts would
 # do nothing else. The end of the process writes what is left.
-KNOWLEDGE_WRITE_RESTS: Final = 20
+KNOWLEDGE_WRITE_RESTS: Final = 50
 
 # How much of a script is read to know whose it is: the originals have 20 kB.
 SCRIPT_BYTES_READ: Final = MIB

@@ -169,7 +169,7 @@ class HardwonSession:
         if not isinstance(item, dict) or record.metadata.source.id != self.session_id:
             return None
         said_by = _USER if item.get("role") == "user" else self._author
-        whose = record.metadata.source.author, record.extra.get("agent", self._author)
+        whose = record.said_by, record.extra.get("agent", self._author)
         ours = whose == (said_by, self._author)
         return cast("TResponseInputItem", item) if ours else None
 
@@ -289,4 +289,4 @@ def _line(hit: Hit) -> str:
     good = {True: "worked", False: "failed", None: record.kind}[record.turned_out_well]
     text = " ".join(part for part in own_texts(record) if part)
     stale = ", stale" if hit.stale else ""
-    return f"[{good}, {record.metadata.validation.status}{stale}, by {record.metadata.source.author}] {text} (id {record.id})"
+    return f"[{good}, {record.metadata.validation.status}{stale}, by {record.said_by}] {text} (id {record.id})"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.records.kinds import VIA_IMPORT
 from hardwon.text.clean import clean_line
 
 # The kinds of lines, in the order of what helps most.
@@ -97,5 +98,9 @@ def sources_mark(sources: Sequence[str], vouched: int) -> str:
 
 
 def shown_name(author: str) -> str:
-    """Without the brackets, and the commas, of our own marks."""
-    return clean_line(author.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
+    """Without the brackets, and the commas, of our own marks; that it came from elsewhere is never
+    cut off.
+    """
+    name = author.removesuffix(VIA_IMPORT)
+    shown = clean_line(name.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
+    return shown + author[len(name) :]

@@ -457,14 +457,14 @@ class _TestRun:
         linked.sort(key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id))
         foremost: dict[str, str] = {}
         for _, claim in linked:
-            foremost.setdefault(claim.record.metadata.source.author, claim.record.id)
+            foremost.setdefault(claim.record.said_by, claim.record.id)
         return [*foremost.values()][: limits.VERIFIED_PER_TEST_MAX]
 
     def _is_of_this_checkout(self, record: Record, before: Result, now: Mapping[str, str]) -> bool:
         """By who ran the tests, and about what they touch or what changed since the failure; or
         about what changed, as it is now.
         """
-        own = record.metadata.source.author == self._author
+        own = record.said_by == self._author
         about, checkout = record.metadata.context.related_files, self._project.checkout
         for each in about:
             here, failed_with = now.get(each.path), before.files.get(each.path)

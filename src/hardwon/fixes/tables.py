@@ -142,10 +142,10 @@ class FixTables(Listener):
                 self._hide(entries)
                 self._show(entries)
 
-    def on_status(self, kept: Kept, status: str) -> None:
+    def on_standing(self, kept: Kept, now: RecordCounts) -> None:
         before, after = (
             self._counting([(kept.seq, head, kept.record, is_packed(kept.body))])
-            for head in (kept.taught, kept.taught._replace(status=status))
+            for head in (kept.taught, now)
         )
         if not before:
             self._count(after, 1)

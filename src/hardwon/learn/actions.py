@@ -221,6 +221,9 @@ class ActionKey(NamedTuple):
     which: str
 
 
+EVERYTHING: Final = ActionKey("all", "")
+
+
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it.
@@ -244,7 +247,7 @@ class Judged(NamedTuple):
         words = action_words(action)
         task = canonical(situation.task)
         return cls(
-            ActionKey("all", ""),
+            EVERYTHING,
             ActionKey("situation", situation.name(words)),
             [ActionKey("kind", kind) for kind in action_kinds(action)],
             {word: ActionKey("word", word) for word in words},

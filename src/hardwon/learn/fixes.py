@@ -71,15 +71,15 @@ class RankedStrategy:
 
 
 def rank_strategies(
-    supports: Iterable[Evidence], usual_p: float, today: int
+    supports: Iterable[Evidence], shares: Mapping[str, Share], usual_p: float
 ) -> list[RankedStrategy]:
     """What somebody vouches for first, then the likeliest to succeed, then the newest. `usual_p` is
     what can be expected without knowing the strategy.
     """
-    ranked = []
-    for support in supports:
-        share = Share.of(support.tallies, today)
-        ranked.append(RankedStrategy(support, share, _p_success(share, usual_p)))
+    ranked = [
+        RankedStrategy(each, shares[each.item], _p_success(shares[each.item], usual_p))
+        for each in supports
+    ]
 
     def order(each: RankedStrategy) -> tuple[bool, float, int, str]:
         support = each.support
@@ -316,10 +316,13 @@ class Solution:
     vouched: int = 0
 
 
-def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[RankedStrategy]:
+def rank_solutions(
+    tallies: Iterable[Tally], today: int, most: int, *, alone: bool
+) -> list[RankedStrategy]:
     """What was done after an error: what somebody vouches for first, then the likeliest to help, then
     what was tried most, then the newest. What can be expected of any of it is what all of it came
-    to. They may be many, so only those that are wanted are put together.
+    to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
+    tried anything.
     """
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
@@ -329,7 +332,7 @@ def rank_solutions(tallies: Iterable[Tally], today: int, most: int) -> list[Rank
     for item, mine in tried.items():
         came_to = tuple([(tally[3:6], tally.levels) for tally in mine])  # day, author, vouched
         if came_to not in once:
-            once[came_to] = Share.of(mine, today, good=HELPED)
+            once[came_to] = Share.of(mine, today, good=HELPED, alone=alone)
         shares[item] = once[came_to]
     whole = Share()
     for share in shares.values():
@@ -379,20 +382,22 @@ class Choices(NamedTuple):
     failed: list[Choice]
 
 
-def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
+def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choices:
     """`tried` is what was done, by strategy: for this very issue, for its type on its model, for its
     type anywhere. `usual_p` is what can be expected without knowing the strategy. A strategy is not to be
     repeated if it never worked and was tried twice, or once for this very issue; or if it never
     worked for this very issue, tried twice, and that is neither one source's word against others
     for whom it works elsewhere, nor anybody's against what somebody vouches for. What was tried
-    once, elsewhere, without success is neither.
+    once, elsewhere, without success is neither. `alone`: nobody else ever fixed anything.
     """
     worked: list[Choice] = []
     failed: list[Choice] = []
     widest_first = [(scope, tried[scope]) for scope in reversed(_ORDER)]
     for item in dict.fromkeys(item for _, supports in widest_first for item in supports):
         found = {scope: supports[item] for scope, supports in widest_first if item in supports}
-        shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
+        shares = {
+            scope: Share.of(support.tallies, today, alone=alone) for scope, support in found.items()
+        }
         p, before = usual_p, None
         for share in shares.values():
             # one that holds no less than the one before tells nothing new

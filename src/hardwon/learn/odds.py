@@ -125,14 +125,14 @@ class Votes(NamedTuple):
     vouched: float
 
 
-def fair_parts(votes: Mapping[str, Votes]) -> dict[str, float]:
+def fair_parts(votes: Mapping[str, Votes], *, alone: bool = True) -> dict[str, float]:
     """The part of each author's word that counts, beside what is vouched for: nobody counts for
-    more than the one other who has most to say, or than one careful colleague. Who is alone is
-    believed: nobody disagrees.
+    more than the one other who has most to say, or than one careful colleague. Who has a whole
+    field `alone` is believed: there is nobody to disagree.
     """
-    if len(votes) < 2:
+    if alone and len(votes) < 2:
         return dict.fromkeys(votes, 1.0)
-    *_, second, first = sorted(each.weight for each in votes.values())
+    *_, second, first = sorted([0.0, *(each.weight for each in votes.values())])
     parts = {}
     for author, (weight, vouched) in votes.items():
         others = second if weight == first else first
@@ -167,8 +167,12 @@ class Share:
         today: int,
         item: str | None = None,
         good: int = SUCCEEDED,
+        *,
+        alone: bool = True,
     ) -> Share:
-        """All of the counts, or those of one item; from the level `good` on it went well."""
+        """All of the counts, or those of one item; from the level `good` on it went well. `alone`
+        as in `fair_parts`.
+        """
         by_author: dict[str, Share] = {}
         for counted in counts:
             if item is None or counted.item == item:
@@ -176,7 +180,7 @@ class Share:
                 if author not in by_author:
                     by_author[author] = cls()
                 by_author[author].add(counted, today, good)
-        return cls.fair(by_author)
+        return cls.fair(by_author, alone=alone)
 
     @classmethod
     def plain(cls, attempts: int, verified: int) -> Share:
@@ -184,12 +188,12 @@ class Share:
         return cls(attempts, verified, verified, float(attempts), float(verified))
 
     @classmethod
-    def fair(cls, by_author: Mapping[str, Share]) -> Share:
+    def fair(cls, by_author: Mapping[str, Share], *, alone: bool = True) -> Share:
         """What several say, each with a fair part."""
-        if len(by_author) == 1:
+        if alone and len(by_author) == 1:
             return next(iter(by_author.values()))
         votes = {author: Votes(each.weight, each.vouched) for author, each in by_author.items()}
-        parts, share = fair_parts(votes), cls()
+        parts, share = fair_parts(votes, alone=alone), cls()
         for author, each in by_author.items():
             part = parts[author]
             each.weight, each.weight_verified = each.weight * part, each.weight_verified * part

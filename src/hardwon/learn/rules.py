@@ -331,7 +331,7 @@ def written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Rule:
         task_id=decision.task_id,
         state="active" if trusted else "candidate",
         episodes=len(decision.evidence),
-        sources=(decision.metadata.source.author,),
+        sources=(decision.said_by,),
         tasks=(decision.task_id,) if decision.task_id else (),
         helpful=0,
         harmful=0,

@@ -456,7 +456,7 @@ def _marked(rule: str) -> tuple[str, str]:
 def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
     return Claim(
         record.id,
-        record.metadata.source.author,
+        record.said_by,
         min(record.at_us, now_us),
         record.metadata.validation.status in VOUCHED_STATUSES,
         place,

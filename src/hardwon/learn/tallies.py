@@ -59,6 +59,7 @@ from hardwon.records.kinds import (
     Record,
     Status,
     Trajectory,
+    sources_named,
 )
 from hardwon.text.failures import failure_hashes
 from hardwon.text.sentences import fact_key
@@ -387,11 +388,17 @@ def keys_of_experience(record: Experience) -> Iterator[str]:
     yield from (given_key(name, value) for name, value in given.items() if value is not None)
 
 
+def keys_of_decision(decision: Decision) -> list[str]:
+    if decision.action == "rollback":
+        return [f"rollback:{source}" for source in sources_named(decision.target)]
+    return [decision_key(decision)]
+
+
 _OWN_KEYS: Final[Mapping[str, Callable[..., Iterable[str]]]] = {
     "fix": keys_of_fix,
     "fact": lambda fact: [fact_key(fact)],
     "trajectory": keys_of_trajectory,
-    "decision": lambda decision: [decision_key(decision)],
+    "decision": keys_of_decision,
     "adopted": lambda adopted: [exact_key("adopted", adopted.origin)],
     "cleaned": keys_of_cleaned,
     "experience": keys_of_experience,

@@ -138,7 +138,7 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         outcome = _value_of(parts, "outcome")
         outcomes[outcome] += row.count
         tools[_value_of(parts, "tool")] += row.count
-        area = _area(part for part in parts if not part.startswith("outcome=")) or UNSORTED
+        area = area_of(row.path)
         areas[outcome][area] += row.count
     hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
     return Reflection(
@@ -207,6 +207,12 @@ def _value_of(parts: list[str], key: str) -> str:
     """Empty where no folder is named after the key."""
     pairs = (part.partition("=") for part in parts)
     return _printable(next((value for name, _, value in pairs if name == key and value), ""))
+
+
+def area_of(path: str) -> str:
+    """What a folder is about, but for the outcome."""
+    parts = (part for part in _parts(path) if not part.startswith("outcome="))
+    return _area(parts) or UNSORTED
 
 
 def _area(parts: Iterable[str]) -> str:

@@ -422,7 +422,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
         for number, step in enumerate(record.steps, 1):
             if _same(step.action, action):
                 found = _attempted(
-                    step, record.at_us, record.id, source_of(record), same_task=same_task
+                    step, record.at_us, record.id, unvouched_source(record), same_task=same_task
                 )
                 # What shows no error that we know of may have failed all the same: whoever recorded
                 # it says so.
@@ -467,7 +467,7 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
         good,
         "" if good else failure,
         shown,
-        source_of(record),
+        unvouched_source(record),
         counted=False,
         same_task=True,
     )
@@ -478,10 +478,10 @@ def _only_source(strategy: Strategy) -> str | None:
     return strategy.sources[0] if len(strategy.sources) == 1 and not strategy.vouched else None
 
 
-def source_of(record: AnyRecord) -> str | None:
+def unvouched_source(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
     vouched = record.metadata.validation.status in VOUCHED_STATUSES
-    return None if vouched else record.metadata.source.author
+    return None if vouched else record.said_by
 
 
 def _names(sentence: str, action: str) -> bool:

@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.project import NO_LLM, ROUTER, Group, Project
+from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -48,6 +48,7 @@ from hardwon.records.kinds import (
     Status,
     Step,
     parse_issue,
+    sources_named,
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
@@ -58,7 +59,7 @@ from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hashes, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
-from hardwon.trust.lifecycle import credits_of, effective_validation
+from hardwon.trust.lifecycle import effective_validation
 
 if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
@@ -89,13 +90,14 @@ class PastView:
             then = self._then(found.stored)
         except DamagedError:
             return None
-        if then is None or (author is None and found.author in self._rolled_back):
+        if then is None or (author is None and then[0].author in self._rolled_back):
             return None
         stored, stood = then
         if stood != status if status else stood == "archived":
             return None
         found.status, found.validation = stood, stored.validation
         found.helped, found.hindered = stored.helped, stored.hindered
+        found.author = stored.author or found.author
         return found
 
     def record(self, stored: Stored) -> Stored | None:
@@ -112,23 +114,21 @@ class PastView:
         came = [event for event in events if event.kind == "imported"]
         if stored.at_us > self.at_us or any(event.at_us > self.at_us for event in came):
             return None
-        metadata = original_of(stored).metadata
-        validation = effective_validation(metadata.validation, before)
-        helped, hindered = credits_of(before, metadata.source.author)
-        changed = None if validation == metadata.validation else validation.to_json()
-        then = stored._replace(validation=changed, helped=helped, hindered=hindered)
-        return then, validation.status
+        record = original_of(stored)
+        validation, credited, author = standing_of(record, before)
+        changed = None if validation == record.metadata.validation else validation.to_json()
+        return Stored(*stored[:5], changed, *credited, author), validation.status
 
     @lazy
     def _rolled_back(self) -> set[str]:
-        found = set()
+        found = set[str]()
         for undone in (False, True):
             for stored in self._store.decisions(
                 self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
             ):
                 decision, then = original_of(stored), self._then(stored)
                 if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
-                    found.add(decision.target)
+                    found.update(sources_named(decision.target))
         return found
 
 

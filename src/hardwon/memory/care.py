@@ -159,8 +159,9 @@ class Keeping(Group):
         as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
         the metadata schema does.
         """
-        read = partial(transfer.read_file, check_path("path", path), strict=strict)
-        return transfer.load(self._project, read, by, dry_run, progress)
+        file = check_path("path", path)
+        read, reason = partial(transfer.read_file, file, strict=strict), f"from {file.name}"
+        return transfer.load(self._project, read, by, dry_run, progress, reason=reason)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,

@@ -25,7 +25,7 @@ from hardwon.learn.tallies import (
     strategy_key,
     tallies_of,
 )
-from hardwon.memory.project import Change, Project, standing_of
+from hardwon.memory.project import Change, Project, Standing, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import (
@@ -36,7 +36,6 @@ from hardwon.records.kinds import (
     Metadata,
     Moment,
     Source,
-    Validation,
 )
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
@@ -45,7 +44,7 @@ from hardwon.store.types import Cursor, Progress, Row, Stored
 # A fix, and what is kept of it.
 Kept = tuple[Stored, Fix]
 
-MakeRow = Callable[[Stored, Fix, Validation, tuple[int, int]], Row]
+MakeRow = Callable[[Stored, Fix, Standing], Row]
 
 
 def clean_up(
@@ -73,9 +72,8 @@ def clean_up(
         else:
             left += 1
 
-    def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
-        cleaned = cleaned_of(fix, decision.id, pack(sound_body(stored)))
-        return row_of(cleaned, effective, credited)
+    def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
+        return row_of(cleaned_of(fix, decision.id, pack(sound_body(stored))), *standing)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -104,8 +102,8 @@ def compress(
         else:
             left += saving > 0
 
-    def make_row(stored: Stored, fix: Fix, effective: Validation, credited: tuple[int, int]) -> Row:
-        return packed_row(kept_row(stored, fix, effective, credited), fix, decision.id)
+    def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
+        return packed_row(kept_row(stored, fix, *standing), fix, decision.id)
 
     packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     return Compressed(
@@ -133,7 +131,7 @@ def _pack_away(
         for stored, fix in picked:
             if writer.get(project.name, fix.id) == stored:
                 standing = standing_of(fix, writer.events_of(project.name, fix.id))
-                writer.replace(make_row(stored, fix, *standing))
+                writer.replace(make_row(stored, fix, standing))
                 done.append((stored, fix))
             if progress and len(done) % limits.PAGE_ROWS == 0:
                 progress(len(done), len(picked))
@@ -174,7 +172,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     @cache
     def is_proven(issue_type: str, strategy: str) -> bool:
-        found = store.tallies_of_item(name, "strategy.type", issue_type, strategy)
+        found = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
         return sum(tally.levels[SUCCEEDED] for tally in found) >= limits.PROVEN_FROM_SUCCESSES
 
     def has_value(stored: Stored, fix: Fix) -> bool:
@@ -234,8 +232,8 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
             for stored in found:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
-                    effective = standing_of(record, change.writer.events_of(name, record.id))
-                    change.writer.replace(row_of(record.altered(packed=None), *effective))
+                    standing = standing_of(record, change.writer.events_of(name, record.id))
+                    change.writer.replace(row_of(record.altered(packed=None), *standing))
                     done += 1
             after = found[-1].id
             if progress:

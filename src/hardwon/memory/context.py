@@ -50,7 +50,7 @@ from hardwon.learn.actions import error_in, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
-from hardwon.memory.advise import attempts_in, source_of
+from hardwon.memory.advise import attempts_in, unvouched_source
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
@@ -544,7 +544,7 @@ def _of_card(card: Card) -> Line:
 def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
-    author, vouched = episode.metadata.source.author, int(source_of(episode) is None)
+    author, vouched = episode.said_by, int(unvouched_source(episode) is None)
     about = frozenset({folded(_told(episode))})
     return Line(
         line, RULE, (author,), vouched, (episode.id,), about, "the last episode of the task"
@@ -569,8 +569,8 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "?" if source_of(record) else ""
-    return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
+    sure = "?" if unvouched_source(record) else ""
+    return f"[{shown_name(record.said_by)}{sure}{', stale' if stale else ''}]"
 
 
 def _actions_of(record: AnyRecord) -> set[str]:
@@ -633,8 +633,8 @@ def _case(weighed: _Weighed) -> Case:
         weighed.alike,
         weighed.same,
         record.at_us,
-        record.metadata.source.author,
-        source_of(record) is None,
+        record.said_by,
+        unvouched_source(record) is None,
         weighed.hit.stale,
         strategy,
     )
@@ -713,7 +713,7 @@ def _sentences(weighed: Sequence[_Weighed], tokens_max: int, room: Budget) -> It
 def _of_sentence(what: str, content: str, each: _Weighed, tokens_max: int, room: Budget) -> Line:
     """As much of it as one record may take."""
     record = each.hit.record
-    source, mark = source_of(record), mark_of(record, each.hit.stale)
+    source, mark = unvouched_source(record), mark_of(record, each.hit.stale)
 
     def shorter(allowed: int) -> str:
         rest = allowed - room.cost(f"{what}: {CUT} {mark}")

@@ -130,7 +130,6 @@ _CONSIDERED: Final = 4
 # times as many adopted records as are read: so that no source hides the others
 _ADOPTED_CONSIDERED: Final = 10
 
-_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
@@ -174,6 +173,10 @@ class Knowledge:
     def shares(self, scope: str, key: str) -> Shares:
         """The same, added up."""
         return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
+
+    @_read_once
+    def _has_one_source(self, scope: str) -> bool:
+        return self._store.has_one_source(self.project, scope)
 
     def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by."""
@@ -274,54 +277,56 @@ class Knowledge:
         """
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        sums = self._store.shares(
-            self.project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX
-        )
-        for item, share in sums:
+        for item, share in self._shares_of_strategies(scope, key):
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
                 items.setdefault(strategy, []).append(item)
-        tried: dict[str, Evidence] = {}
         wanted = {
             strategy: share
             for strategy, share in shares.items()
             if share.verified or not successful
         }
         for strategies in equally_likely(wanted, usual_p):
-            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
-                tried = self._tried(scope, key, issue_type)
-            supports = [
-                tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each])
-                for each in strategies
-            ]
-            yield from rank_strategies(supports, usual_p, self.today)
+            named = {item: each for each in strategies for item in items[each]}
+            supports = self._supports_of(f"strategy.{scope}", key, named)
+            yield from rank_strategies(supports, shares, usual_p)
 
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """Which failed more often than they succeeded is known from their counts; only those that
         are told are looked up.
         """
-        scope = "strategy.type"
-        sums = self._store.shares(
-            self.project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX
-        )
         failed = [
-            (strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified
+            (strategy, share)
+            for strategy, share in self._shares_of_strategies("type", issue_type)
+            if share.attempts > 2 * share.verified
         ]
         failed.sort(
             key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0])
         )
-        supports = (
-            self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed
+        shares = dict(failed)
+        ranked = (
+            each
+            for strategy in shares
+            for each in rank_strategies(
+                self._supports_of("strategy.type", issue_type, {strategy: strategy}),
+                shares,
+                usual_p,
+            )
         )
-        ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
-    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
-        support = Evidence(strategy)
-        for item in items:
-            support.add(*self._store.tallies_of_item(self.project, scope, key, item))
-        return support
+    def _shares_of_strategies(self, scope: str, key: str) -> list[tuple[str, Share]]:
+        alone, most = self._has_one_source("fix"), limits.ITEMS_CONSIDERED_MAX
+        named = f"strategy.{scope}"
+        return self._store.shares(self.project, named, key, self.today, most, alone=alone)
+
+    def _supports_of(
+        self, scope: str, key: str, strategies: Mapping[str, str]
+    ) -> Iterable[Evidence]:
+        """Of the strategies that items stand for."""
+        found = self._store.tallies_of_items(self.project, scope, key, list(strategies))
+        return gather(found, strategies).values()
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
@@ -351,11 +356,10 @@ class Knowledge:
             "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
             "type": self._tried("type", issue.issue_type),
         }
-        return (
-            choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today)
-            if any(tried.values())
-            else Choices([], [])
-        )
+        if not any(tried.values()):
+            return Choices([], [])
+        usual_p = self.fix_odds(issue, None, None, fixer).p_success
+        return choices(tried, usual_p, self.today, alone=self._has_one_source("fix"))
 
     def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
         """How fixes of a model went so far; None where there were none. An issue type that a single
@@ -569,19 +573,21 @@ class Knowledge:
         newest of each source, which take turns.
         """
         keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        everything = self._store.by_key(
+            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
+        )
+        some = len(everything) == _ADOPTED_CONSIDERED * most
         vouched = [
             each
             for status in VOUCHED_STATUSES
-            for each in self._store.by_key(
-                self.project, keys, Filters(kind="adopted", status=status), most
+            for each in (
+                self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
+                if some
+                else everything
             )
+            if each.status == status
         ]
-        others = by_turns(
-            self._store.by_key(
-                self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
-            ),
-            lambda each: each.author,
-        )
+        others = by_turns(everything, lambda each: each.author)
         chosen = {each.id: each.stored for each in (*vouched, *others)}
         records = _only(Adopted, islice(chosen.values(), most))
         self._records.update((record.id, record) for record in records)
@@ -663,7 +669,7 @@ class Knowledge:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
             known = [record for record in map(self.record, decision.evidence) if record]
-            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            tainted = [record for record in known if record.said_by in untrusted]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
                 # What the words rest on, and the words themselves, may both be doubted.
@@ -756,7 +762,7 @@ class Knowledge:
     def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
         """What several tasks say about one lesson."""
         supports = (
-            (task, gather(self._store.tallies_of_item(self.project, kind, task, item)).values())
+            (task, gather(self._store.tallies_of_items(self.project, kind, task, [item])).values())
             for task in tasks
         )
         return [
@@ -846,7 +852,8 @@ class Knowledge:
 
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
-        return rank_solutions(self._all(scope, key), self.today, most)
+        alone = self._has_one_source("act.all")
+        return rank_solutions(self._all(scope, key), self.today, most, alone=alone)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

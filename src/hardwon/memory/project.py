@@ -39,6 +39,8 @@ from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    NO_ORIGIN,
+    VIA_IMPORT,
     VOUCHED_STATUSES,
     Action,
     AnyRecord,
@@ -52,6 +54,7 @@ from hardwon.records.kinds import (
     Record,
     Source,
     Validation,
+    sources_named,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
@@ -73,6 +76,7 @@ from hardwon.trust.lifecycle import (
     credits_of,
     effective_validation,
     proved_itself,
+    source_of,
     was_confirmed,
 )
 from hardwon.trust.redact import clean_event, redact, without_secrets
@@ -285,6 +289,8 @@ class Project:
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
             changes["source"] = metadata.source.altered(author=author)
+        if author.endswith(VIA_IMPORT):
+            raise InvalidInputError.one("metadata.source.author", author, NO_ORIGIN)
         if head and head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)
         if changes:
@@ -543,7 +549,8 @@ class Change:
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             credited = credits_by_source(events, writer.votes(name, record_id))
-            credited.pop(author, None)
+            for name in sources_named(author):
+                credited.pop(name, None)
             if proved_itself(status, credited, self.project.publish_after):
                 helped = sum(good for good, _ in credited.values())
                 reason = f"credited {helped} times by {len(credited)} sources"
@@ -733,11 +740,16 @@ ARRIVED_WITH: Final = "arrived with "
 
 def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> None:
     """Archives what arrived with a decision that is undone, but for what somebody here vouches
-    for since.
+    for, or trusts who said it, since.
     """
     for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
         stored = writer.get(project, record_id)
-        if stored and record_of(stored).metadata.validation.status not in VOUCHED_STATUSES:
+        record = record_of(stored) if stored else None
+        if (
+            record
+            and record.said_by.endswith(VIA_IMPORT)
+            and record.metadata.validation.status not in VOUCHED_STATUSES
+        ):
             back = Event(
                 record_id=record_id,
                 kind="status",
@@ -794,9 +806,9 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     stored = writer.get(project, record_id)
     if stored:
         record = original_of(stored)
-        effective, credited = standing_of(record, writer.events_of(project, record_id))
+        effective, credited, source = standing_of(record, writer.events_of(project, record_id))
         changed = None if effective == record.metadata.validation else effective.to_json()
-        writer.set_standing(project, record_id, effective.status, changed, credited)
+        writer.set_standing(project, record_id, effective.status, changed, credited, source)
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
@@ -806,12 +818,15 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     return derived._replace(taught=None, record=None)
 
 
-def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
-    """What a record's events add up to: how far it may be believed, and how often it helped and did
-    not.
-    """
+# How far a record may be believed, how often it helped and did not, and who says so.
+Standing = tuple[Validation, tuple[int, int], str]
+
+
+def standing_of(record: Record, events: Sequence[Event]) -> Standing:
+    """What a record's events add up to."""
     credited = credits_of(events, record.metadata.source.author)
-    return effective_validation(record.metadata.validation, events), credited
+    source = source_of(record.metadata.source.author, events)
+    return effective_validation(record.metadata.validation, events), credited, source
 
 
 def same_content(one: Record, other: Record) -> bool:

@@ -315,7 +315,7 @@ class Entries(Group):
             for name, record in ready.items():
                 stood: list[Stored] = []
                 for author in authors or (None,):
-                    whose = Filters(tag=name, author=author)
+                    whose = Filters(tag=name, author=author, recorded_here=True)
                     found = partial(change.writer.page, project.name, whose, None)
                     while record is None and (page := found(limits.BATCH_ROWS)):
                         change.erase([stored.id for stored in page], by)
@@ -385,12 +385,14 @@ class Entries(Group):
             check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
         self._project.before_read()
         whose = Filters(
-            tag=check_text("name", name), author=authors[0] if len(authors) == 1 else None
+            tag=check_text("name", name),
+            author=authors[0] if len(authors) == 1 else None,
+            recorded_here=True,
         )
         found = (
             record
             for record in map(record_of, self._project.pages(whose, limit, trusted=True))
-            if not authors or record.metadata.source.author in authors
+            if not authors or record.said_by in authors
         )
         return found if limit is None else islice(found, limit)
 

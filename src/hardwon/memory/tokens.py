@@ -16,7 +16,7 @@ from unicodedata import normalize
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
 from hardwon.records.fields import check_items, check_text, from_us, to_us
-from hardwon.records.kinds import VERIFIERS, Metadata, Source
+from hardwon.records.kinds import NO_ORIGIN, VERIFIERS, VIA_IMPORT, Metadata, Source
 from hardwon.store.types import TokenKeep, TokenRow
 from hardwon.trust.access import SCOPES, Caller, Scope
 from hardwon.trust.redact import redact
@@ -142,10 +142,9 @@ def author_name(field: str, name: str) -> str:
     name.
     """
     name = Source(author=normalize("NFKC", Source(author=name).author)).author.strip()
-    if not name or name in _RESERVED or redact(name)[1]:
-        raise InvalidInputError.one(
-            field, redact(name)[0], f"a name that is no secret and none of {', '.join(_RESERVED)}"
-        )
+    if not name or name in _RESERVED or name.endswith(VIA_IMPORT) or redact(name)[1]:
+        allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
+        raise InvalidInputError.one(field, redact(name)[0], allowed)
     return name
 
 

@@ -28,6 +28,7 @@ from hardwon.outside import files
 from hardwon.records.fields import ABSENT, check_items, check_text, read_json
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
+    VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
     Cleaned,
@@ -39,7 +40,7 @@ from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shortened
-from hardwon.trust.lifecycle import as_arrived
+from hardwon.trust.lifecycle import as_arrived, not_undone
 from hardwon.trust.redact import clean_event, without_secrets
 
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
@@ -55,10 +56,11 @@ def load(
     dry_run: bool,
     progress: Progress | None,
     at_once: bool = False,
+    reason: str | None = None,
 ) -> Loaded:
     """All records are checked before the first is written, so they are read twice; new ones land as
     hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
-    is kept.
+    is kept. `reason`: what is told of where they came from.
     """
     if dry_run:
         return _foresee(project, _told(map(project.prepare, read()), progress))
@@ -73,12 +75,12 @@ def load(
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.id, allowed)
                 arrived = project.date(batch)
-                rows = [row_of(each, as_arrived(each.metadata.validation)) for each in arrived]
+                rows = list(map(_strange_row, arrived))
                 new = set(incoming.append(change, arrived, rows))
                 added = list({each.id: each for each in arrived if each.id in new}.values())
                 incoming.lower(added)
                 change.writer.add_events(
-                    project.name, [_arrival(change, each, by) for each in added]
+                    project.name, [_arrival(change, each, by, reason) for each in added]
                 )
                 change.concern(each.id for each in arrived)
                 if progress and at_once:
@@ -228,7 +230,8 @@ def merge(
         strange = {each.id for each in records if not believed(each.metadata.source.author)}
         with project.write() as change:
             dated = project.date(records)
-            added = incoming.append(change, dated, [_row(each, strange) for each in dated])
+            rows = [(_strange_row if each.id in strange else row_of)(each) for each in dated]
+            added = incoming.append(change, dated, rows)
             new = [each for each in dated if each.id in strange.intersection(added)]
             if new and not arrived:
                 change.append([arrival])
@@ -238,8 +241,11 @@ def merge(
             reason = ARRIVED_WITH + arrival.id
             came = [_arrival(change, each, by, reason) for each in new]
             change.writer.add_events(name, came)
-            # an earlier merge may have brought events of the others
-            for each in change.writer.having_events(name, added):
+            # an earlier merge may have brought events of the others, or these before they were
+            # trusted
+            for each in change.writer.having_events(name, [each.id for each in records]):
+                if each not in strange:
+                    change.writer.add_events(name, _trusted_since(change, each, by))
                 refresh_status(change.writer, name, each)
         if progress:
             progress(incoming.done, max(total, incoming.done))
@@ -339,10 +345,20 @@ def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> b
     return True
 
 
-def _row(record: AnyRecord, strange: Set[str]) -> Row:
-    if record.id not in strange:
-        return row_of(record)
-    return row_of(record, as_arrived(record.metadata.validation))
+def _trusted_since(change: Change, record_id: str, by: str) -> list[Event]:
+    """What takes back that a record came from a memory that nobody trusted."""
+    happened = not_undone(change.writer.events_of(change.project.name, record_id))
+    return [
+        change.event(record_id, "undone", by, undoes=event.id)
+        for event in happened
+        if event.kind == "imported" and (event.reason or "").startswith(ARRIVED_WITH)
+    ]
+
+
+def _strange_row(record: AnyRecord) -> Row:
+    """Of what somebody said elsewhere."""
+    believed = as_arrived(record.metadata.validation)
+    return row_of(record, believed, source=record.metadata.source.author + VIA_IMPORT)
 
 
 def _merge_events(

@@ -180,6 +180,18 @@ class Source(Model):
     ] = "agent"
 
 
+# Behind the name of an author who said something elsewhere: nobody here has such a name.
+VIA_IMPORT: Final = " via import"
+NO_ORIGIN: Final = (
+    f"a name that does not end in {VIA_IMPORT!r}, which tells of who said it elsewhere"
+)
+
+
+def sources_named(author: str) -> tuple[str, ...]:
+    """Whom a name means: who recorded here under it, and who did elsewhere."""
+    return (author,) if author.endswith(VIA_IMPORT) else (author, author + VIA_IMPORT)
+
+
 class RelatedFile(Model):
     """A file the record is about, with the SHA-1 of its content at that time (empty: there was no
     such file).
@@ -295,6 +307,15 @@ class Record(Model, Tabular):
         return self.metadata.project_id
 
     @property
+    def said_by(self) -> str:
+        """The author, and that it came from elsewhere where it did: `ann via import` is not who
+        records here as `ann`.
+        """
+        # no field: where a record came from is told by an event, never by itself
+        told: str | None = self.__dict__.get("source_told")
+        return told or self.metadata.source.author
+
+    @property
     def turned_out_well(self) -> bool | None:
         """Whether what was tried worked; None where that is no question."""
         return None
@@ -307,7 +328,7 @@ class Record(Model, Tabular):
             "kind": self.kind,
             "outcome": outcome_of(self),
             "when": self.metadata.context.timestamp,
-            "author": self.metadata.source.author,
+            "author": self.said_by,
             "status": self.metadata.validation.status,
             "text": headline(record),
         }

@@ -375,7 +375,7 @@ class Hit(Tabular):
 
     @property
     def author(self) -> str:
-        return self.record.metadata.source.author
+        return self.record.said_by
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""

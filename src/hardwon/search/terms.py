@@ -120,11 +120,12 @@ class Narrowing(Model):
 class Filters(Narrowing):
     """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the
     related files in which `*` also crosses folders; `key` is a key of experiences with its value,
-    as `error_type=runtime`. `any_standing` is our own: also what is archived now, and sources that
-    do not count now.
+    as `error_type=runtime`. Two are our own. `any_standing`: also what is archived now, and sources
+    that do not count now. `recorded_here`: not what the author recorded elsewhere.
     """
 
     any_standing: bool = False
+    recorded_here: bool = False
 
     @classmethod
     def of(cls, project: str, given: dict[str, Any]) -> Filters:

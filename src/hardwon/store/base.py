@@ -41,6 +41,7 @@ from hardwon.learn.tallies import (
 )
 from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
+    VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
     Cleaned,
@@ -64,6 +65,7 @@ from hardwon.store.query import (
     Reader,
     event_of,
     is_packed,
+    is_undone,
     original_of,
     packed_body,
     sound_body,
@@ -90,10 +92,13 @@ from hardwon.trust.lifecycle import credits_of
 
 
 def row_of(
-    record: Record, effective: Validation | None = None, credited: tuple[int, int] = (0, 0)
+    record: Record,
+    effective: Validation | None = None,
+    credited: tuple[int, int] = (0, 0),
+    source: str | None = None,
 ) -> Row:
-    """The row of a record whose events add up to `effective` (None: it has no events) and to these
-    credits.
+    """The row of a record whose events add up to `effective` (None: it has no events), to these
+    credits and to this `source` (None: its author).
     """
     try:
         body = record.to_json_bytes()
@@ -122,7 +127,7 @@ def row_of(
     metadata = record.metadata
     envelope = metadata.validation
     at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
-    project, author = metadata.project_id, metadata.source.author
+    project, author = metadata.project_id, source or metadata.source.author
     return Row(
         project,
         record.id,
@@ -160,12 +165,16 @@ def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
 
 
 def kept_row(
-    stored: Stored | Row, record: AnyRecord, effective: Validation | None, credited: tuple[int, int]
+    stored: Stored | Row,
+    record: AnyRecord,
+    effective: Validation | None = None,
+    credited: tuple[int, int] = (0, 0),
+    source: str | None = None,
 ) -> Row:
     """The row that a record is kept in. Another version may write the same record as other JSON:
     what was written stays, and what was packed stays packed.
     """
-    row = row_of(record, effective, credited)._replace(
+    row = row_of(record, effective, credited, source)._replace(
         body=sound_body(stored), digest=stored.digest
     )
     if is_packed(stored.body) and isinstance(record, Fix):
@@ -177,7 +186,7 @@ def kept_row(
 def terms_of(stored: Stored) -> str:
     """What a stored record is searched by; nothing where it cannot be read, which doctor finds."""
     try:
-        return kept_row(stored, original_of(stored), None, (0, 0)).terms
+        return kept_row(stored, original_of(stored)).terms
     except DamagedError:
         return ""
 
@@ -225,9 +234,12 @@ def add_tallies(
         dialect.insert_many(session, table, _COLUMNS, rows, adding)
 
 
-def change_status(session: Session, dialect: Dialect, taught: RecordCounts, status: str) -> None:
-    """Counts a record as its new status says; its row has it already."""
-    if taught.status in TEACHING_STATUSES and status in TEACHING_STATUSES:
+def change_counts(
+    session: Session, dialect: Dialect, taught: RecordCounts, now: RecordCounts
+) -> None:
+    """Counts a record as its new status and source say; its row has them already."""
+    status = now.status
+    if now.author == taught.author and {taught.status, status} <= set(TEACHING_STATUSES):
         more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
         for place, (_, _, _, _, _, *levels) in sum_counts([taught]).items() if more else ():
             # A record may teach one thing at two levels: of its actions some worked and some
@@ -239,7 +251,7 @@ def change_status(session: Session, dialect: Dialect, taught: RecordCounts, stat
                 bound,
             )
     else:
-        add_tallies(session, dialect, [taught._replace(status=status)])
+        add_tallies(session, dialect, [now])
         take_back(session, [taught])
 
 
@@ -373,6 +385,15 @@ def _credit_afresh(session: Session, project: str) -> None:
         )
 
 
+def tell_origins(session: Session, dialect: Dialect) -> None:
+    """For a store of a version that did not tell who records here from who did elsewhere."""
+    session.run(
+        f"UPDATE record SET author = author || '{VIA_IMPORT}' WHERE EXISTS (SELECT 1 FROM event e "
+        "WHERE e.project_id = record.project_id AND e.record_id = record.id "
+        f"AND e.kind = 'imported' AND NOT {is_undone(dialect, 'e')})"
+    )
+
+
 # --- the writer ---
 
 
@@ -404,8 +425,8 @@ class Listener:
     def on_replace(self, seq: int, row: Row) -> None:
         """A row was replaced by another that teaches the same."""
 
-    def on_status(self, kept: Kept, status: str) -> None:
-        """A record has another status than it had."""
+    def on_standing(self, kept: Kept, now: RecordCounts) -> None:
+        """A record has another status, or another source, than it had."""
 
     def on_erase(self, gone: Sequence[Kept]) -> None:
         """Records are gone, as far as they could be read."""
@@ -544,26 +565,31 @@ class Writer(Reader):
         status: str,
         validation: str | None,
         credited: tuple[int, int],
+        source: str | None = None,
     ) -> None:
-        """Keeps the status, and how often it helped and did not, that the record's events add up
-        to. What the record teaches counts accordingly: archived, not at all; verified or published,
-        as vouched for.
+        """Keeps the status, how often it helped and did not, and the source (None: as it is) that
+        the record's events add up to. What the record teaches counts accordingly: archived, not at
+        all; verified or published, as vouched for.
         """
         place = project, record_id
         before = self.session.first(
-            "SELECT status FROM record WHERE project_id = ?1 AND id = ?2", place
+            "SELECT status, author FROM record WHERE project_id = ?1 AND id = ?2", place
         )
-        changed = self._kept(*place) if before and before[0] != status else None
+        if before is None:
+            return
+        standing = status, source or before[1]
+        changed = self._kept(*place) if before != standing else None
         self.session.run(
-            "UPDATE record SET status = ?3, validation = ?4, helped = ?5, hindered = ?6 WHERE "
-            "project_id = ?1 AND id = ?2",
-            (*place, status, validation, *credited),
+            "UPDATE record SET status = ?3, author = ?4, validation = ?5, helped = ?6, "
+            "hindered = ?7 WHERE project_id = ?1 AND id = ?2",
+            (*place, *standing, validation, *credited),
         )
         if changed:
-            if changed.taught.increments:
-                change_status(self.session, self.dialect, changed.taught, status)
+            now = changed.taught._replace(status=status, author=standing[1])
+            if now.increments:
+                change_counts(self.session, self.dialect, changed.taught, now)
             for listener in self._listeners([changed.record.kind]):
-                listener.on_status(changed, status)
+                listener.on_standing(changed, now)
 
     def rewrite(self, row: Row) -> None:
         """Replaces everything derived of a row that is kept."""

@@ -9,7 +9,7 @@ from operator import add
 from typing import Any, Final, get_args
 
 from hardwon import limits
-from hardwon.learn.actions import ActionKey, Outcomes
+from hardwon.learn.actions import EVERYTHING, ActionKey, Outcomes
 from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
     LEVELS,
@@ -73,11 +73,25 @@ class TallyReader(Query):
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
         return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
 
+    def has_one_source(self, project: str, scope: str) -> bool:
+        """Whether at most one counts, of those who ever taught anything in a scope whose key is
+        empty.
+        """
+        sql = f"SELECT DISTINCT author FROM tally WHERE {_TRUSTED_UNDER_KEY} LIMIT 2"
+        return len(self._select(sql, (project, scope, ""))) < 2
+
     def shares(
-        self, project: str, scope: str, key: str, today: int, items_max: int | None = None
+        self,
+        project: str,
+        scope: str,
+        key: str,
+        today: int,
+        items_max: int | None = None,
+        *,
+        alone: bool = True,
     ) -> list[tuple[str, Share]]:
         """The same counts added up over the days, as they are and as they weigh today:
-        of every item, or of those that were counted most.
+        of every item, or of those that were counted most. `alone` as in `learn.odds.fair_parts`.
         """
         weight = self._weight("?4", "?5")
         tried = "(level0 + level1 + level2)"
@@ -99,7 +113,10 @@ class TallyReader(Query):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = (round(figure, 9) for figure in figures[3:])
             by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
-        found = [(item, Share.fair(dict(sorted(said.items())))) for item, said in by_item.items()]
+        found = [
+            (item, Share.fair(dict(sorted(said.items())), alone=alone))
+            for item, said in by_item.items()
+        ]
         return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
 
     def outcomes(
@@ -123,10 +140,10 @@ class TallyReader(Query):
         for scope, which, author, *figures in self._select(sql, bound):
             key = ActionKey(scope.removeprefix("act."), which)
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
-        found = {}
+        found, alone = {}, len(said.get(EVERYTHING, ())) < 2
         for key, by_author in said.items():
             votes = {author: Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
-            parts = fair_parts(votes)
+            parts = fair_parts(votes, alone=alone)
             sums = (
                 sum(parts[author] * by_author[author][place] for author in parts)
                 for place in range(3)
@@ -156,9 +173,12 @@ class TallyReader(Query):
             return found
         return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
 
-    def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
-        """The tallies of one item under a key."""
-        return self._tallies(project, scope, key, "item = ?4", item)
+    def tallies_of_items(
+        self, project: str, scope: str, key: str, items: Sequence[str]
+    ) -> list[Tally]:
+        """The tallies of these items under a key."""
+        within = self.dialect.within("item", "?4")
+        return self._tallies(project, scope, key, within, self.dialect.listed(items))
 
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""

@@ -33,6 +33,7 @@ from hardwon.records.kinds import (
     Event,
     Record,
     Validation,
+    sources_named,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.types import (
@@ -198,6 +199,8 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
 def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
     record = original_of(stored)
+    if stored.author and stored.author != record.metadata.source.author:
+        record = record.altered(source_told=stored.author)
     if stored.validation is None:
         return record
     try:
@@ -256,7 +259,9 @@ def _damaged(stored: Stored | Found | Row) -> DamagedError:
 
 # Whether the record `r` turned out well; NULL where that is no question.
 _TURNED_OUT: Final = "CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END"
-STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
+STORED: Final = (
+    "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered, r.author"
+)
 
 # What was tried or found: all that a reader gets who names no kind.
 ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
@@ -273,7 +278,6 @@ _EQUAL_COLUMNS: Final = (
     "model",
     "issue_type",
     "status",
-    "author",
 )
 
 
@@ -410,6 +414,9 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     asked.append((f"(r.kind = 'fact' AND {dialect.names_entity})", filters.entity))
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
+    if filters.author is not None:
+        whose = [filters.author] if filters.recorded_here else sources_named(filters.author)
+        conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
@@ -575,6 +582,10 @@ class Reader(ABC):
             if few:  # from its rows to their records, not through all records in the order of time
                 source = f"record_tag g {self.dialect.join} record r ON r.seq = g.seq"
                 where += f" AND g.project_id = ?1 AND g.tag = {bound.add(tag)}"
+            elif filters.kind:
+                alike = "SELECT 1 FROM record WHERE project_id = ?1 AND kind = ?2 LIMIT ?3"
+                if len(session.select(alike, (project, filters.kind, most + 1))) <= most:
+                    source += self.dialect.hint("record_counted")  # likewise
             if trusted:
                 where += f" AND {TRUSTED_RECORD}"
             if before:
@@ -715,26 +726,26 @@ class Query(Reader):
         within = f"key IN ({', '.join(map(bound.add, keys))})"
         # who reads the records does not rank them by votes and sessions
         columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
+        having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
+        newest = order = "ORDER BY r.at_us DESC, r.id DESC"
+        half, most = max(1, limit // 2), bound.add(limit + 1)
+        # there are seldom so many that some have to be chosen
+        if in_turns and len(self._select(f"{having} LIMIT {most}", bound)) > limit:
+            vouched = f"r.status IN {_IN_EFFECT}"
+            of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
+            of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
+            turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END"
+            order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
         # From the few rows of the keys to their records, not through all records in the order of
-        # time.
+        # time; and only those that are wanted are read whole.
         sql = (
-            f"SELECT {columns} FROM (SELECT DISTINCT seq FROM record_key "
-            f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON r.seq = k.seq "
-            f"{self.dialect.join} record_text ON record_text.seq = k.seq WHERE {where} ORDER BY "
+            f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {self.dialect.join} record r "
+            f"ON r.seq = k.seq WHERE {where} {order} LIMIT {most}) c {self.dialect.join} record r "
+            f"ON r.seq = c.seq {self.dialect.join} record_text ON record_text.seq = r.seq {newest}"
         )
-        newest, most = "r.at_us DESC, r.id DESC", f" LIMIT {bound.add(limit + in_turns)}"
-        found = [found_of(row) for row in self._select(sql + newest + most, bound)]
-        if not in_turns:
-            return found
-        half = max(1, limit // 2)
-        if len(found) <= limit:  # there are seldom so many that some have to be chosen
-            return _in_turns(found, half)
-        vouched = f"r.status IN {_IN_EFFECT}"
-        of_all = f"row_number() OVER (PARTITION BY {vouched} ORDER BY {newest})"
-        of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author ORDER BY {newest})"
-        turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END, "
         bound[-1] = limit
-        return [found_of(row) for row in self._select(sql + turn + newest + most, bound)]
+        found = [found_of(row) for row in self._select(sql, bound)]
+        return _in_turns(found, half) if in_turns else found
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters

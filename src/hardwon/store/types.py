@@ -145,7 +145,8 @@ Progress = Callable[[int, int], None]
 
 class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it
-    (and, for `status` and `validation`, from the record's events), as are the columns before it.
+    (and, for `status`, `validation` and `author`, from the record's events), as are the columns
+    before it. `author` is the source: `ann via import` where a record came from elsewhere.
     What it `taught` is counted, not kept, and `record` is what the row was made of, where a design
     keeps something of its kind: a row that was read has neither.
     """
@@ -185,6 +186,7 @@ class Stored(NamedTuple):
     validation: str | None
     helped: int = 0
     hindered: int = 0
+    author: str | None = None
 
 
 @dataclass(slots=True)
@@ -204,7 +206,8 @@ class Found(Candidate):
 
     @property
     def stored(self) -> Stored:
-        return Stored(self.id, self.kind, self.at_us, self.body, self.digest, self.validation)
+        kept = self.id, self.kind, self.at_us, self.body, self.digest, self.validation
+        return Stored(*kept, author=self.author)
 
 
 class Daily(NamedTuple):

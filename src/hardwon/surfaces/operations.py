@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -86,27 +86,38 @@ from hardwon.trust.redact import redact_json
 REF: Final = "#/components/schemas/{model}"
 
 
-def jsonable(value: Any) -> Any:
-    """A value as JSON has it."""
+def jsonable(value: Any, *, origins: bool = False) -> Any:
+    """A value as JSON has it. `origins`: authors of records with where they came from, for a model
+    that reads it; whoever makes records of it again has them as they were kept.
+    """
+    inside = partial(jsonable, origins=origins)
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json", exclude_none=True)
+        shown = _with_origin(value) if origins and isinstance(value, Record) else value
+        return shown.model_dump(mode="json", exclude_none=True)
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()
     if is_dataclass(value):
-        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: inside(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: jsonable(inner) for name, inner in value._asdict().items()}
+        return {name: inside(inner) for name, inner in value._asdict().items()}
     if isinstance(value, Mapping):
-        return {str(name): jsonable(inner) for name, inner in value.items()}
+        return {str(name): inside(inner) for name, inner in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, bytes):
-        return [jsonable(inner) for inner in value]
+        return [inside(inner) for inner in value]
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} is nothing that goes over a wire")
+
+
+def _with_origin(record: Record) -> Record:
+    # a longer name would not be one: what is behind it counts
+    author = record.said_by[-limits.NAME_CHARS_MAX :]
+    source = record.metadata.source.altered(author=author)
+    return record.altered(metadata=record.metadata.altered(source=source))
 
 
 def json_bytes(value: Any) -> bytes:

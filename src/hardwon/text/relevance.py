@@ -49,14 +49,14 @@ class Question:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
         if not self._whole:
             return 0.0
-        return sum(map(self.worth.__getitem__, self.worth.keys() & set(terms))) / self._whole
+        return math.fsum(map(self.worth.__getitem__, self.worth.keys() & set(terms))) / self._whole
 
     def covered(self, terms: Collection[str]) -> float:
         """How much a text is like the question for having its words, whatever else it says."""
         common = self.worth.keys() & set(terms)
         if not common:
             return 0.0
-        worth = sum(map(self.worth.__getitem__, common))
+        worth = math.fsum(map(self.worth.__getitem__, common))
         return COVERED * max(worth / self._whole, EVENLY * len(common) / len(self.worth))
 
     def alike_to(self, text: str) -> float:
@@ -70,7 +70,7 @@ class Question:
         if not common:
             return 0.0
         usual = self._whole / len(self.worth)
-        worth = sum(map(self.worth.__getitem__, common))
+        worth = math.fsum(map(self.worth.__getitem__, common))
         others = usual * (len(words) - len(common))
         weighed = worth / math.sqrt(self._whole * (worth + others))
         evenly = len(common) / math.sqrt(len(self.worth) * len(words))

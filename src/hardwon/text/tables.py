@@ -93,12 +93,15 @@ class Forms:
         return [Form(row, self._patterns) for row in self._rows]
 
     @lazy
-    def _places(self) -> Mapping[tuple[bool, str], set[int]]:
-        places: defaultdict[tuple[bool, str], set[int]] = defaultdict(set)
+    def _places(self) -> tuple[Mapping[str, set[int]], Mapping[str, set[int]]]:
+        """Where a trigger leads to: of those that are looked for as they are, and of those in small
+        letters.
+        """
+        as_written, folded = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
         for place, form in enumerate(self.all):
             for trigger in form.row["triggers"]:
-                places[trigger.islower(), trigger].add(place)
-        return places
+                (folded if trigger.islower() else as_written)[trigger].add(place)
+        return as_written, folded
 
     def compile_all(self) -> None:
         for form in self.all:
@@ -106,8 +109,8 @@ class Forms:
 
     def possible(self, text: str) -> list[Form]:
         """Those that a text may hold, in the order of the table."""
-        texts = text, text.lower()
-        hits = [
-            places for (folded, trigger), places in self._places.items() if trigger in texts[folded]
-        ]
+        as_written, folded = self._places
+        lower = text.lower()
+        hits = [places for trigger, places in as_written.items() if trigger in text]
+        hits += [places for trigger, places in folded.items() if trigger in lower]
         return [self.all[place] for place in sorted(set[int]().union(*hits))]

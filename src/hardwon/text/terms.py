@@ -22,6 +22,7 @@ import Stemmer
 
 from hardwon import limits
 from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajectory
+from hardwon.text.tables import Patterns
 from hardwon.text.terms_tables import WORDS
 
 K = TypeVar("K")
@@ -38,12 +39,16 @@ _CJK: Final = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_CJK_RUN: Final = re.compile(f"([{_CJK}]+)")
 _CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
 _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ANY_PARTS: Final = re.compile(r"[^\W_]+")
-_CJK_OR_PART: Final = re.compile(
-    f"(?P<cjk>[{_CJK}]+)|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\\W_A-Za-z0-9{_CJK}]+"
+# Compiled when they are first used: they are large, and most texts need none of them.
+RE: Final = Patterns(
+    {
+        "cjk_run": f"([{_CJK}]+)",
+        "cjk_or_part": f"(?P<cjk>[{_CJK}]+)|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
+        f"|[^\\W_A-Za-z0-9{_CJK}]+",
+    }
 )
 _AROUND_WORDS: Final = "()[]{},;:.!?\"'"
 _SHORTENED: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
@@ -220,7 +225,7 @@ def _plain(text: str) -> str:
 def _terms(word: str, language: str) -> Terms:
     terms: list[str] = []
     forms: list[str] = []
-    for place, run in enumerate(_CJK_RUN.split(word) if not word.isascii() else (word,)):
+    for place, run in enumerate(RE.cjk_run.split(word) if not word.isascii() else (word,)):
         if place % 2:  # between two matches of the split stands what it matched
             terms += [run[start : start + 2] for start in range(len(run) - 1)]
             forms += [FORM + character for character in run]
@@ -301,7 +306,7 @@ def _places(word: str) -> Iterator[tuple[int, int]]:
     """Where the terms of a word stand, each whole one before its parts."""
     for chunk in _CHUNK.finditer(word):
         yield chunk.span()
-        for part in _CJK_OR_PART.finditer(word, *chunk.span()):
+        for part in RE.cjk_or_part.finditer(word, *chunk.span()):
             start, end = part.span()
             if part.lastgroup:  # each two characters, and each alone
                 yield from ((place, place + 2) for place in range(start, end - 1))
@@ -330,7 +335,7 @@ def query_terms(query: str) -> list[str]:
     terms = dict.fromkeys(" ".join([each.terms for each in found]).split())
     in_pairs: set[str] = set()
     if not query.isascii():
-        in_pairs = set(chain.from_iterable(term for term in terms if _CJK_RUN.match(term)))
+        in_pairs = set(chain.from_iterable(term for term in terms if RE.cjk_run.match(term)))
     written = dict.fromkeys(found[0].forms.split())
     forms: Iterable[str] = [
         form for form in written if form[1:] not in stops and form[1:] not in in_pairs

@@ -54,7 +54,15 @@ from hardwon.records.fields import (
     parse_time,
     to_us,
 )
-from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
+from hardwon.records.kinds import (
+    Adopted,
+    AnyRecord,
+    Episode,
+    Metadata,
+    Moment,
+    Source,
+    sources_named,
+)
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -90,7 +98,7 @@ MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
 # whose frames a warning does not point at
-_OURS: Final = (__name__, "training.memory")
+_OURS: Final = (__name__, "hardwon.doors.training_memory")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
@@ -825,15 +833,15 @@ def _adopted_in(memory: Memory) -> Iterator[Adopted]:
 
 def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
     rolled_back = {
-        each.target
+        source
         for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
         if each.in_effect
+        for source in sources_named(each.target)
     }
     return (
         record
         for record in records
-        if record.metadata.validation.status != "archived"
-        and record.metadata.source.author not in rolled_back
+        if record.metadata.validation.status != "archived" and record.said_by not in rolled_back
     )
 
 

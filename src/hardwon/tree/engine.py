@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.topology import FolderCount, reflect_on
+from hardwon.learn.topology import FolderCount, area_of, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
@@ -148,6 +148,17 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 for record in found.recent
                 if isinstance(record, Experience)
             ]
+        # with their keys, which scripts look for
+        keyed = {
+            area_of(path): "/".join(
+                part for part in path.split("/") if not part.startswith("outcome=")
+            )
+            for path in self._tree.folder_paths()
+        }
+        hotspots, strengths = (
+            [(keyed.get(area) or area, count) for area, count in areas]
+            for areas in (found.hotspots, found.strengths)
+        )
         zero = dict.fromkeys(() if self._tree.routes else OUTCOMES, 0)
         tools = (tool for _, tool in ROUTES if tool and not self._tree.routes)
         return {
@@ -155,8 +166,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             "by_outcome": zero | found.by_outcome,
             "by_tool": dict.fromkeys(tools, 0) | found.by_tool,
             "intake": found.intake,
-            "failure_hotspots": found.hotspots,
-            "success_patterns": found.strengths,
+            "failure_hotspots": hotspots,
+            "success_patterns": strengths,
             "recent": [payload | {"when": payload["timestamp"]} for payload in recent],
             "insights": found.insights,
         }

@@ -633,10 +633,15 @@ class Mirror(ProjectListener):
             ids = (self._id_of(file.path, file.digest, number) for number in count())
             record_id = next(each for each in ids if not index.has_file(each))
             at_us = counted_from(read.at_us, to_us(self._clock()))
-            if writer.append([row_of(dated(read.altered(id=record_id), at_us))]).forgotten:
+            done = writer.append([row_of(dated(read.altered(id=record_id), at_us))])
+            if done.forgotten:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, file.seen, reason)
                 return False
+            if done.added and read.metadata.source.author != Source().author:
+                # anybody may write a name into a file
+                came = Event(record_id=record_id, kind="imported", at=self._clock(), by=BY_TREE)
+                happen(writer, self._project, came)
         if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, file.seen, "was archived: its memory stays so")
             return False
@@ -768,6 +773,11 @@ class Mirror(ProjectListener):
             if not says(payload, looked_at | unsure.get(match.folder, {}))
         }
         return [match for match in found if match.key not in wrong], folders
+
+    def folder_paths(self) -> list[str]:
+        """Those of the tree, from its root."""
+        with self._reading() as index:
+            return list(index.folders().values())
 
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was

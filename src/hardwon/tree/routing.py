@@ -761,7 +761,8 @@ def _merged(shapes: list[tuple[str, ...]]) -> list[str]:
     beginning = [
         _common({shape[place] for shape in shapes}) for place in range(shortest - len(ending))
     ]
-    while beginning and "*" in beginning[-1]:
+    # levels that all have, as BTB writes them: `reason=*`
+    while beginning and (beginning[-1] == "*" or (not alike and "*" in beginning[-1])):
         beginning.pop()
         alike = False
     return [*beginning, *ending] if alike else [*beginning, "**", *ending]

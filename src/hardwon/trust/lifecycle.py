@@ -13,6 +13,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import (
+    VIA_IMPORT,
     Event,
     Metadata,
     RelatedFile,
@@ -78,6 +79,12 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
     happened = list(events)
     taken_back = {event.undoes for event in happened if event.kind == "undone"}
     return [event for event in happened if event.id not in taken_back]
+
+
+def source_of(author: str, events: Iterable[Event]) -> str:
+    """Who says what was recorded under an author's name."""
+    came = any(event.kind == "imported" for event in not_undone(events))
+    return author + VIA_IMPORT if came else author
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:

@@ -246,12 +246,13 @@ class PostgresWriter(Writer):
         status: str,
         validation: str | None,
         credited: tuple[int, int],
+        source: str | None = None,
     ) -> None:
-        sql = "SELECT status, validation FROM record WHERE id = ?1"
-        if self.session.first(sql, (record_id,)) != (status, validation):
+        sql = "SELECT status, validation, author = coalesce(?2::text, author) FROM record WHERE id = ?1"
+        if self.session.first(sql, (record_id, source)) != (status, validation, True):
             self._must_govern()
             self._settle()
-            super().set_standing(project, record_id, status, validation, credited)
+            super().set_standing(project, record_id, status, validation, credited, source)
         else:
             self.session.run("SELECT credit(?1, ?2, ?3)", (record_id, *credited))
 

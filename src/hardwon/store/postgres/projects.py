@@ -25,7 +25,7 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.records.kinds import Metadata
-from hardwon.store.base import recount, terms_of
+from hardwon.store.base import recount, tell_origins, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
@@ -455,6 +455,7 @@ def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
             )
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
+    tell_origins(session, POSTGRES)
     _derive_anew(session)
     recount(session, POSTGRES, project)
     if extension:

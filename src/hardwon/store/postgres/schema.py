@@ -25,7 +25,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.learn.tallies import LEVELS
-from hardwon.records.kinds import VOUCHED_STATUSES
+from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
@@ -435,10 +435,13 @@ _MAY_CLAIM: Final = f"""u.status <> 'published' AND u.helped = 0 AND u.hindered 
             AND NOT (u.kind = 'decision' AND u.status IN ({_IN_EFFECT}))
             AND u.status = coalesce(coalesce(
                 u.validation::json, u.body::json #> '{{metadata,validation}}'
-            ) ->> 'status', 'hypothesis')"""
+            ) ->> 'status', 'hypothesis')
+            AND regexp_replace(u.author, '{VIA_IMPORT}$', '')
+                = u.body::json #>> '{{metadata,source,author}}'"""
 _MAY_SAY: Final = f"""u.kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)})
             AND u.body::json ->> 'kind' = u.kind AND (u.kind <> 'imported' OR EXISTS (
                 SELECT 1 FROM record r WHERE r.id = u.record_id AND r.status = 'hypothesis'
+                AND r.author LIKE '%{VIA_IMPORT}'
             ))"""
 
 

@@ -82,7 +82,7 @@ from hardwon.store.sqlite.statements import (
     mark_of_source,
     marks_of,
 )
-from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
+from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
 # --- sqlite writer ---
 
@@ -189,8 +189,9 @@ class SqliteWriter(Writer):
         status: str,
         validation: str | None,
         credited: tuple[int, int],
+        source: str | None = None,
     ) -> None:
-        super().set_standing(project, record_id, status, validation, credited)
+        super().set_standing(project, record_id, status, validation, credited, source)
         sql = "SELECT seq, author FROM record WHERE project_id = ? AND id = ?"
         for seq, author in self.session.select(sql, (project, record_id)):
             WordIndex(self.session, project).mark(seq, marks_of(author, status))
@@ -394,6 +395,7 @@ class SqliteStore(Store):
         self._writes = 0
         self._erasure_pending = False
         self._words: dict[str, _Counted] = {}
+        self._routes: dict[str, tuple[tuple[Any, ...], list[Routed]]] = {}
         self._codes: dict[str, tuple[tuple[str, int], vectors.Codes]] = {}
         if not create_if_missing(path, make_memory):
             if size_of(log_of(path)):
@@ -587,6 +589,16 @@ class SqliteStore(Store):
             having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
+
+    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+        """Every body is read for it: so what was found is kept until anything is written."""
+        with self._connected() as session:
+            asked = session.connection.execute(LAST_NUMBER).get, *keys
+        known = self._routes.get(project)
+        if known is None or known[0] != asked:
+            known = asked, super().routes(project, keys)
+            self._routes[project] = known
+        return known[1]
 
     def projects(self) -> list[str]:
         with self._connected() as session:

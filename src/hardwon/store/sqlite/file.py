@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import random
 import re
 import threading
@@ -32,7 +33,7 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import check_rows, listeners, recount, terms_of
+from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
 from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.connection import CUT_OFF, storage_errors
 from hardwon.store.sqlite.migrations import (
@@ -131,6 +132,10 @@ def connect(
         f"max_page_count = {bytes_max // _PAGE_BYTES}",
     ):
         connection.execute(f"PRAGMA {setting}").fetchall()
+    if files.is_shared(path):  # SQLite makes a log for its maker's own group
+        for log in _companions(path):
+            with suppress(OSError):
+                os.chown(log, -1, path.stat().st_gid)
     return connection
 
 
@@ -419,9 +424,10 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
 
 
 def _derive_knowledge(session: SqliteSession) -> None:
-    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies
-    of every record.
+    """For a file written by a version that learned otherwise, or not at all: the source, exact keys
+    and tallies of every record.
     """
+    tell_origins(session, SQLITE)
     session.run("DELETE FROM record_key")
     for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
         recount(session, SQLITE, str(project))

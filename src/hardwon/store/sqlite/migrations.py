@@ -4,7 +4,8 @@ is never edited: add a new one.
 record       one row per record. `body` is the record's JSON and the truth; `digest` tells whether
              it is undamaged; all other columns are derived from it so that filters need not read
              JSON. `status`, `validation`, `helped` and `hindered` are what the record's events add
-             up to (`validation` NULL: nothing changed since it was written).
+             up to (`validation` NULL: nothing changed since it was written), and so is `author`: `ann via
+             import` where the record came from elsewhere.
 record_text  the search terms of each record, under the same row number, and its marks
              (`store.sqlite.statements`).
 words_…      the index of these terms: an FTS5 table, and a view of what it indexes, for each project.
@@ -51,8 +52,8 @@ WORDS_SINCE: Final = 10
 # what helped, and what went stale, without reading every record and event. 10 gives each project a
 # search index of its own, of words in every form. 11 keeps a code of one-bit numbers with each
 # vector, by which the nearest are found (older vectors get theirs when they are first asked for),
-# hashes failures otherwise, counts actions by their kind and their task, and keeps of all that was
-# tried how it turned out, not of experiences alone.
+# hashes failures otherwise, counts actions by their kind and their task, keeps of all that was tried
+# how it turned out, and tells sources apart by where a record came from.
 MIGRATIONS: Final = tuple(
     (get_data(__name__, f"schema/{number}.sql") or b"").decode()
     for number in range(1, SCHEMA_VERSION + 1)

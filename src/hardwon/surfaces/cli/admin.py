@@ -84,9 +84,7 @@ def init(
         bool, typer.Option("--agents", help="Tell agents of it: a section in AGENTS.md.")
     ] = False,
 ) -> Output:
-    """Make a memory: .hardwon in this folder, or where --memory says. One that is there stays as it
-    is.
-    """
+    """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is."""
     named = chosen(ctx)
     with _opened(named) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
@@ -154,7 +152,7 @@ def trust(
         bool, typer.Option("--tokens", help="Keep the tokens that came with it, too.")
     ] = False,
 ) -> Output:
-    """Use a memory that was found here and not made here, from now on."""
+    """Use a memory that was found here and not made here."""
     named = chosen(ctx)
     path = find_place(named.memory).path
     if path is None or not memory_exists(named.memory):
@@ -200,8 +198,8 @@ def demo(
     ] = limits.SERVE_PORT,
     as_json: bool = False,
 ) -> Output:
-    """See what a memory is good for: a story in a minute; with --serve, a whole memory to look at;
-    with --memory, fill that one.
+    """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
+    fill that one.
     """
     given: Target = ctx.obj
     if not given.memory and not serve:
@@ -214,16 +212,16 @@ def demo(
         require_serving()
     with nullcontext() if given.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
         location = given.memory or str(passing)
-        answer = _fill(location, given.project, seed)
+        answer = _fill(location, given.project, seed, passing=not given.memory)
         if not serve:
             return answer
         answer.print(as_json)
         ctx.find_root().obj = Target(location, given.project)
-        serve_(ctx, port=port, no_auth=True)
+        serve_(ctx, port=port, no_auth=True, as_json=as_json)
     raise typer.Exit
 
 
-def _fill(location: str, project: str | None, seed: int) -> Output:
+def _fill(location: str, project: str | None, seed: int, passing: bool) -> Output:
     from hardwon.tree.datasets.generate import fill_demo
 
     shown = without_password(location)
@@ -238,9 +236,10 @@ def _fill(location: str, project: str | None, seed: int) -> Output:
         place = memory.location
     several = {"fix": "fixes", "trajectory": "trajectories"}
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
-    return Output(
-        {"memory": place, "records": records}, f"made {shown}: {made}\nto look at it: {look_at}"
-    )
+    text = f"made {shown}: {made}\nto look at it: {look_at}"
+    if passing:
+        text = f"{made}: gone when this ends"
+    return Output({"memory": place, "records": records}, text)
 
 
 @command(
@@ -438,7 +437,7 @@ def _described(token: Token) -> str:
 
 add_group(
     "postgres",
-    "A PostgreSQL database for memories: set it up, and say who reaches what.",
+    "Set up a PostgreSQL database, and say who reaches what.",
     """[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
     `--memory`, or a setting, names a database. No password is shown. These commands need `pip install 'hardwon[postgres]'`.
 
@@ -853,8 +852,7 @@ def _plant(memory: Memory) -> None:
 
 add_group(
     "mcp",
-    "Serve the memory to an MCP client over standard input and output; or tell a client to "
-    "start it.",
+    "Serve the memory to an MCP client, or tell one to start it.",
     """[coding-agents.md](coding-agents.md) says what a client gets.
     Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.

@@ -75,7 +75,7 @@ def run_(
         ),
     ] = False,
 ) -> None:
-    """Run a command, say first when it failed here before, and record how it went.
+    """Run a command, warn where it failed before, record it.
 
     Its input, output and exit code are passed through untouched.
     """
@@ -180,7 +180,7 @@ def import_(
     ] = False,
     dry_run: DryRun = False,
 ) -> Output:
-    """Take in sessions that agents left on disk: what they did, and how it turned out."""
+    """Take in sessions that coding agents left on disk."""
     from hardwon.capture.transcripts import HOMES, take_in
 
     if path is None and form not in HOMES:
@@ -242,8 +242,7 @@ Budget = Annotated[
 
 add_group(
     "hooks",
-    "Hooks of git and of coding agents: the memory is asked and told without anybody having to "
-    "remember it.",
+    "Let git and coding agents ask and tell by themselves.",
     """`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
     what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
     remove` takes it away. Each takes `git` as an argument, which is also what it means without one.

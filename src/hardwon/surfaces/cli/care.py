@@ -25,7 +25,7 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import parse_id
-from hardwon.records.kinds import Fix, RuleState
+from hardwon.records.kinds import Fix, RuleState, sources_named
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id
 from hardwon.surfaces.cli.main import (
@@ -141,7 +141,7 @@ def credit(
     ],
     by: By = "user",
 ) -> Output:
-    """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
+    """Say whether what was recalled helped. It stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
         ids = [whole_id(memory, each) for each in ids]
         credited = memory.credit(ids, helped, by)
@@ -446,11 +446,12 @@ def rollback(
 ) -> Output:
     """Undo what a source taught: nothing that it recorded counts any more."""
     with chosen(ctx).open(to_read=True) as memory:
-        records = memory.stats().by_author.get(source, 0)
+        counts = memory.stats().by_author
+        records = sum(counts.get(each, 0) for each in sources_named(source))
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
-    counts = "counts" if records == 1 else "count"
-    return Output(decision, f"{counted(records, 'record')} by {source} no longer {counts}{hint}")
+    end = "s" if records == 1 else ""
+    return Output(decision, f"{counted(records, 'record')} by {source} no longer count{end}{hint}")
 
 
 @command(

@@ -195,8 +195,8 @@ def load(
         bool, typer.Option("--strict", help="Of records, demand all that the metadata schema does.")
     ] = False,
 ) -> Output:
-    """Take in a data set, or records: what another memory exported, or the metadata schema's JSON.
-    Exit code 1 when something was refused.
+    """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code
+    1 when something was refused.
     """
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
@@ -293,8 +293,8 @@ def merge(
         bool, typer.Option("--check", help="Then run doctor on both memories.")
     ] = False,
 ) -> Output:
-    """Bring in what another memory knows: its records, and what was decided about them if you
-    trust it.
+    """Bring in what another memory knows. Its records, and what was decided about them if you trust
+    it.
     """
     if not memory_exists(other):  # told before a memory is made for it
         fail(

@@ -212,6 +212,12 @@ def _option(
     return parameter(name, Annotated[kind | None if default is None else kind, option], default)
 
 
+def _as_option(name: str) -> Parameter:
+    """What stands before the options, as one of them: sister commands take it so."""
+    option = typer.Option(f"--{name.replace('_', '-')}", hidden=True)
+    return parameter(name + _NAMED, Annotated[str | None, option], None)
+
+
 def given_fields(takes: type[Model], given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given, as the fields mean it. What is of an issue goes into it."""
     said = {
@@ -324,7 +330,7 @@ def remember(
 
 add_group(
     "record",
-    "Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
+    "Keep a fact, an episode, a fix or a trajectory.",
     """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
@@ -411,6 +417,7 @@ def _build_recorded(kind: Kind) -> Any:
     parameters = [
         parameter("ctx", typer.Context),
         *options_of(takes, (row.first,), spelled, optional=True),
+        _as_option(row.first),
         *_ENVELOPE,
         parameter("from_json", from_json, None),
         parameter("strict", strict, False),
@@ -572,6 +579,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         _context,
         ("query",),
+        help="Print what matters before the next attempt.",
         more="It prints the text and nothing else, without a line end of its own where that is no "
         "terminal. Why it is empty, and what --explain has to say, goes to the standard error.",
     ),
@@ -583,6 +591,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         lambda found, _: str(found),
         ("action",),
+        help="Say what is known of an action before it is taken.",
         more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the "
         "verdict is blocked.",
         fails=lambda advice: bool(advice.verdict == "blocked"),
@@ -807,6 +816,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
         views.status_text,
         ("record_id",),
+        help="Vouch for a record. A test, a person or a compiler showed it to be true.",
     ),
     "care publish": CommandRow((f"hardwon care publish {_ID}",), views.status_text, ("record_id",)),
     "care archive": CommandRow(
@@ -825,6 +835,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     "doctor": CommandRow(
         ("hardwon doctor", "hardwon doctor --json"),
         views.finding_lines,
+        help="Check that everything is as it was written.",
         more="The exit code is 1 where something is wrong.",
         busy="checking",
         fails=lambda found: not found.ok,
@@ -833,6 +844,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         (f"hardwon undo {_ID}",),
         views.undone_text,
         ("decision_id",),
+        help="Take back a decision. A merge, a rollback, a cleanup, or a status.",
         more="""The id is the one that the command printed which decided it; of a status, that of the event in `care audit
         --json`. A cleanup that compact made final cannot be undone.""",
     ),
@@ -863,16 +875,7 @@ def _build(words: str) -> Any:
         *options_of(operation.takes, positional, row.spelled),
         *row.drawing,
     ]
-    # what a command took as an option before, it goes on taking so
-    parameters += [
-        parameter(
-            name + _NAMED,
-            Annotated[str | None, typer.Option(f"--{name.replace('_', '-')}", hidden=True)],
-            None,
-        )
-        for name in positional
-        if name not in required
-    ]
+    parameters += [_as_option(name) for name in positional if name not in required]
     if operation.signs == "by":
         by = typer.Option("--by", help="Who says so.")
         parameters.append(parameter("signer", Annotated[str, by], "user"))

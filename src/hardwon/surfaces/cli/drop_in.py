@@ -86,7 +86,7 @@ Folder = Annotated[
 
 add_group(
     "drop-in",
-    "Put Hardwon in place of the modules that a project's scripts import, or put those back.",
+    "Replace the modules that scripts import, or put them back.",
     """For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import AIMemory` (or
     `from ai_memory`), `from memory import MemoryEngine`, or run `memory.sh`. A script finds what lies in its own folder before
     anything on `PYTHONPATH`: there the module itself has to be replaced.""",

@@ -307,8 +307,8 @@ for _noun, _about in {
     "fixes": "What was done about issues and errors, and how it went.",
     "episodes": "How attempts at tasks went.",
     "skills": "What has proved itself, as Agent Skills.",
-    "tree": "Where experiences lie: the map, the files, and data sets of them.",
-    "care": "What is believed, what waits for a decision, and keeping the memory well.",
+    "tree": "Where experiences lie: map, files and data sets.",
+    "care": "What is believed, and keeping the memory well.",
 }.items():
     add_group(_noun, _about)
 

@@ -45,7 +45,6 @@ def tell_story(look: Look) -> tuple[Mapping[str, list[list[Attempt]]], list[Line
     with TemporaryDirectory(prefix="hardwon-demo-") as name, ExitStack() as opened:
         folder = Path(name)
         (folder / "deploy").write_text(SCRIPT, encoding="utf-8")
-        (folder / "deploy").chmod(0o700)
         anna, ben = (opened.enter_context(Memory(folder / each)) for each in ("anna", "ben"))
         monday = list(_work(folder, anna, "anna"))
         tuesday = list(_work(folder, anna, "anna"))
@@ -82,7 +81,7 @@ def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Itera
         others = (each for each in IDEAS if each != idea)
         command = next(iter((*advice.worked_instead, *others))) if advice and is_warned else idea
         done = subprocess.run(  # noqa: S603  # nosec B603  # our own script
-            command.split(), cwd=folder, capture_output=True, text=True, check=False
+            ["/bin/sh", *command.split()], cwd=folder, capture_output=True, text=True, check=False
         )
         worked, printed = done.returncode == 0, (done.stdout + done.stderr).strip()
         if memory:

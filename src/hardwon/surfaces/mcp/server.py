@@ -319,7 +319,7 @@ def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
         raise InvalidInputError.one("uri", address, ", ".join(map(address_of, RESOURCES)))
     if scheme == BTB_SCHEME and name == "schema":
         return json.dumps(Coherence().schema, ensure_ascii=False)
-    clean = answers.clean_json(jsonable(found.read(ask, given)))
+    clean = answers.clean_json(jsonable(found.read(ask, given), origins=True))
     value, left_out = answers.fit(clean, limits.RESOURCE_CHARS_MAX)
     if left_out:
         value = {

@@ -187,7 +187,7 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
     return [
         f"{record.kind}, {record.metadata.validation.status}, "
         f"{record.metadata.context.timestamp:%Y-%m-%d}, "
-        f"by {record.metadata.source.author}, {record.id}: "
+        f"by {record.said_by}, {record.id}: "
         f"{one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
         for record in records
     ]
@@ -424,7 +424,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
 
 def answer_of(tool: Tool, given: Any) -> tuple[dict[str, Any], str]:
     """What a tool gave, in a size that a model can read: as JSON, and in words."""
-    found = jsonable(given)
+    found = jsonable(given, origins=True)
     whole = {_WRAPPED: found} if _is_wrapped(tool.gives) else found
     value, left_out = fit(clean_json(whole, tool.whole), limits.TOOL_RESULT_CHARS_MAX, tool.whole)
     words = tool.words(given)

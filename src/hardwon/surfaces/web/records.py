@@ -663,7 +663,7 @@ def _passes(record: AnyRecord, chosen: Mapping[str, str], since: datetime | None
     said = {
         "kind": record.kind,
         "outcome": outcome_of(record),
-        "author": record.metadata.source.author,
+        "author": record.said_by,
     }
     named = all(said[name] == value for name, value in chosen.items() if value)
     return named and (since is None or record.metadata.context.timestamp >= since)
@@ -683,7 +683,7 @@ def _why(record: AnyRecord, credited: Credited | None, status: str) -> str:
         by = record.metadata.validation.verified_by
         said = f"confirmed by {by.replace('_', ' ')}" if by else "confirmed"
     else:
-        said = _SAID_BY.get(source.type, f"only {shorten(source.author, 40)} says so")
+        said = _SAID_BY.get(source.type, f"only {shorten(record.said_by, 40)} says so")
     if not credited:
         return f"{said}; it was not of use to anybody yet"
     return f"{said}; it helped {credited.helped} and did not {credited.hindered}"
