@@ -568,12 +568,6 @@ class Reader(ABC):
         source, tag = "record r", filters.tag
         with self.read(project) as session:
             most = limits.TAGGED_SORTED_MAX
-            if filters.kind is not None and before is None:
-                # of a kind that is rare, or that is wanted whole, likewise
-                of_kind = "SELECT 1 FROM record WHERE project_id = ?1 AND kind = ?2 LIMIT ?3"
-                wanted = max(most, limit)
-                if len(session.select(of_kind, (project, filters.kind, wanted + 1))) <= wanted:
-                    source += self.dialect.hint("record_counted")
             tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
             few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
             where, bound = condition_of(
@@ -584,6 +578,7 @@ class Reader(ABC):
                 where += f" AND g.project_id = ?1 AND g.tag = {bound.add(tag)}"
             elif filters.kind:
                 alike = "SELECT 1 FROM record WHERE project_id = ?1 AND kind = ?2 LIMIT ?3"
+                most = max(most, 0 if before else limit)  # or all of them are wanted
                 if len(session.select(alike, (project, filters.kind, most + 1))) <= most:
                     source += self.dialect.hint("record_counted")  # likewise
             if trusted:
