@@ -14,6 +14,7 @@ import pytest
 
 from clocks import Clock
 from hardwon import Memory
+from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_FROM, Question
 from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import query_terms
@@ -236,6 +237,25 @@ def test_what_solved_its_task_is_offered_whatever_it_showed(memory: Memory) -> N
     memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 1.0)
     (line,) = said(memory, "count the pages with foo")
     assert line == f"this task -> {count} [worked today, agent?]"
+    advice = memory.advise(count, task="count the pages with foo")
+    assert (advice.verdict, advice.failures, advice.p_solved) == ("ok", 0, 0.5)
+    assert str(advice).startswith("It showed an error here before and solved the task all the same")
+    step["reward"] = 0.0
+    memory.record_trajectory("count the pages with foo", [step | {"ok": False}], 0.0)
+    assert memory.advise(count, task="count the pages with foo").verdict == "caution"
+    assert "FAILED since" in said(memory, "count the pages with foo")[0], "both warn, or neither"
+
+
+def test_what_failed_at_a_like_task_comes_after_what_worked_and_hides_none(memory: Memory) -> None:
+    failed = {"action": "wc -w /srv/*.txt", "observation": "", "reward": 0.67}
+    memory.record_trajectory("mean of the word count of text files in /srv", [failed], 0.67)
+    worked = {"action": "find /srv -name '*.c' | xargs wc -l", "observation": "12", "reward": 1.0}
+    memory.record_trajectory("count all lines of the C files in /srv", [worked], 1.0)
+    lines = said(memory, "mean of the word count of long text files in /srv")
+    assert [line.partition(" -> ")[2].partition(" [")[0] for line in lines] == [
+        "find /srv -name '*.c' | xargs wc -l",
+        "FAILED (0.67): wc -w /srv/*.txt",
+    ]
 
 
 def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
@@ -254,6 +274,14 @@ def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory)
     assert "mistake" not in line
     memory.record_trajectory("add the numbers below ten", [{"action": "Assistant: sorry"}], 0.0)
     assert said(memory, "add the numbers below ten") == [line], "talk without an answer"
+    talk = {"action": "Human: what is a singer?", "observation": "No SQL was found", "ok": False}
+    memory.record_trajectory("how many singers are there in all", [talk], 0.0)
+    assert "Human" in said(memory, "how many singers are there in all")[0], "no failure is silent"
+    count = {"action": "SELECT count(*) FROM singers", "observation": "[(6,)]", "reward": 1.0}
+    memory.record_trajectory("how many singers are there altogether", [count], 1.0)
+    lines = said(memory, "how many singers are there in all")
+    assert "SELECT count(*) FROM singers" in lines[0]
+    assert not any("Human" in line for line in lines), "talk says nothing beside what worked"
 
 
 def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
@@ -298,12 +326,27 @@ def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Me
     assert memory.context("make deploy").empty_reason == ""
 
 
+def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
+    assert not is_telling("No such file or directory")
+    assert is_telling("fatal: refusing to merge unrelated histories")
+    address = "git@forge.example:tools/deploy-scripts"
+    gone = {"action": address, "observation": "No such file or directory", "reward": 0.0}
+    fixed = {"action": f"git clone {address}", "observation": "", "reward": 1.0}
+    memory.record_trajectory(address, [gone, fixed], 1.0)
+    for number in range(9):  # words that many have tell nothing
+        run(memory, f"stat lost{number}", f"stat: lost{number}: No such file or directory", 1)
+    asked = "cd build\ncd: build: No such file or directory"
+    assert not any("git clone" in line for line in said(memory, asked))
+    assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
+
+
 def test_alike_is_what_has_the_words_and_little_else() -> None:
     question = Question(query_terms("the deadlock in billing"), {"bill": 40, "deadlock": 1}, 50)
     assert question.alike_to("fix the billing deadlock") > 0.8
     assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
     assert question.alike_to("make tea") == 0.0
-    assert Question([], {}, 0).alike_to("make tea") < ALIKE_FROM
+    few, many = Question([], {}, 3), Question([], {}, 3_000)
+    assert few.alike_to("make tea") < few.alike_from < many.alike_from == ALIKE_FROM
 
 
 def test_every_line_says_why_it_is_there_and_what_was_left_out(memory: Memory) -> None:

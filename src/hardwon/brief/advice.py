@@ -103,12 +103,12 @@ class Advice(Tabular):
 
 def identical_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     """The attempts that failed in the same way, in whichever way most did, since the last one that
-    worked. What somebody vouches for is undone by a success that somebody vouches for, or by one of
-    the current attempt, and by no number of others.
+    worked, or solved the task, whatever it showed. What somebody vouches for is undone by a success
+    that somebody vouches for, or by one of the current attempt, and by no number of others.
     """
     since: dict[str, list[PastAttempt]] = {}
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
-        if attempt.worked:
+        if attempt.worked or attempt.solved:
             since = {
                 failure: vouched
                 for failure, same in since.items()
@@ -141,7 +141,7 @@ def advice_on(
     elsewhere = [] if here else identical_failures(attempts)
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
-    standing = standing_failures(here)
+    standing, solved_with_error = standing_failures(here), False
     vouched = [attempt.worked for attempt in here if attempt.id and attempt.source is None]
     if not standing and any(vouched) and 2 * sum(vouched) >= len(vouched):
         p_success = max(p_success, _EVEN)
@@ -156,8 +156,18 @@ def advice_on(
             p_success = min(p_success, _EVEN)
     elif elsewhere and p_success < UNLIKELY_AGAIN_BELOW:
         verdict, failures = "caution", elsewhere
+    elif any(each.solved and not each.worked for each in here):
+        solved_with_error = True
     elif chances.known and p_success < UNLIKELY_BELOW:
         verdict = "caution"
+    if solved_with_error:
+        # counted is such a step as one that failed: here it is told from what it earned
+        p_solved = max(p_solved, sum(each.solved for each in here) / (len(here) + 1))
+        speaks = f"It showed an error here before and solved the task all the same (p_solved = {p_solved:.2f})."
+    else:
+        p_solved = min(p_solved, p_success)
+        likely = "Nothing speaks against it" if p_success >= _EVEN else "It may well fail"
+        speaks = f"{likely} (p = {p_success:.2f})."
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
         verdict=verdict,
@@ -167,8 +177,8 @@ def advice_on(
         ),
         failures=len(failures),
         worked_instead=tuple(each.action for each in worked_instead),
-        message=_message(verdict, failures, p_success, chances, worked_instead),
-        p_solved=min(p_solved, p_success),
+        message=_message(verdict, failures, p_success, speaks, chances, worked_instead),
+        p_solved=p_solved,
         basis=dict(chances.basis),
     )
 
@@ -189,9 +199,11 @@ def _message(
     verdict: Verdict,
     failures: Sequence[PastAttempt],
     p_success: float,
+    speaks: str,
     chances: Chances,
     worked_instead: Sequence[Instead],
 ) -> str:
+    """`speaks` is what is said where nothing has to be warned of."""
     parts = []
     if verdict == "blocked":
         parts.append(
@@ -211,8 +223,7 @@ def _message(
         usual = f"; of all attempts here {p_success:.0%} work" if chances.attempts else ""
         parts.append(f"Nothing is known of this{usual}.")
     else:
-        speaks = "Nothing speaks against it" if p_success >= _EVEN else "It may well fail"
-        parts.append(f"{speaks} (p = {p_success:.2f}).")
+        parts.append(speaks)
     if chances.against and verdict in ("blocked", "caution"):
         parts.append(f"What speaks against it most: {_quoted(chances.against)}.")
     if worked_instead:

@@ -32,6 +32,10 @@ from hardwon.text.words import spelled_alike
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
 LIKE_FROM: Final = 0.4
+# What earned less at another task did not come near.
+NEARLY_FROM: Final = 0.25
+# What failed at another task tells half as much as what worked at one.
+FAILED_ELSEWHERE: Final = 0.5
 # Of a task's relevance: what failed at one that is as much like the question is not offered.
 DISPUTED_FROM: Final = 0.8
 # What it adds that the action at another task names all of the question.
@@ -237,20 +241,27 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
         )
     likest = max((each.relevance for each in told), default=0.0)
-    near = [each for each in told if each.relevance >= LIKE_FROM * likest]
+    # a task at which all failed, be it the likest, hides nothing that worked
+    likest_done = max((each.relevance for each in told if each.attempts[0].holds), default=0.0)
+    near = [
+        each
+        for each in told
+        if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
+    ]
     solved = any(each.attempts[0].holds for each in near)
     silent = 0
     for each in near:
         if each.same:
-            # what was only said, and to which nothing was answered, tells nothing beside the rest
-            telling = [one for one in each.attempts if one.error or not is_talk(one.actions[-1])]
-            lines = (_line_of(attempt, each, wording) for attempt in telling or each.attempts)
+            # what was only said tells nothing beside what was done, nor beside what worked elsewhere
+            done = [one for one in each.attempts if one.holds or not is_talk(one.actions[-1])]
+            telling = done or ([] if solved else each.attempts)
+            lines = (_line_of(attempt, each, wording) for attempt in telling)
             yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
-        if best.holds or best.earned > 0:
+        if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
         elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
             silent += 1
@@ -307,7 +318,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         vouched=vouched,
         ids=tuple(case.id for case in cases),
         about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
-        relevance=told.relevance,
+        relevance=told.relevance * (FAILED_ELSEWHERE if outcome and not told.same else 1),
         why=f"{why}, worked {attempt.worked} of {attempt.tried}",
         shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
     )
@@ -369,6 +380,8 @@ def _cut(
     task is left out.
     """
     if not same:
+        if "FAILED" in head:
+            return ""  # of what failed at a task nobody knows which, nothing follows
         head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
     if len(code) > 1:

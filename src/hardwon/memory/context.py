@@ -69,7 +69,8 @@ from hardwon.search.rank import Hit
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
-from hardwon.text.relevance import ALIKE_FROM, ALIKE_REPORT_FROM, Question
+from hardwon.text.likeness import is_telling
+from hardwon.text.relevance import ALIKE_REPORT_FROM, Question
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 
@@ -311,8 +312,8 @@ class Recaller(Finder):
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
         done = list(lines_of(told, wording))
         same = done[: sum(line.relevance == 1 for line in done)]
-        like = [line for line in done[len(same) :] if line.kind == DONE]
-        nearly = [line for line in done[len(same) :] if line.kind == FAILED]
+        like = sorted(done[len(same) :], key=lambda line: -(line.relevance or 0.0))
+        like_first = [line for line in like if line.kind == DONE][:_LIKE_FIRST]
         if same and same[0].kind == FAILED:
             same[1:1] = self._after(told[0].attempts[0], request.solved_from, wording)
         known = list(
@@ -321,9 +322,9 @@ class Recaller(Finder):
         seen = seen_line(cases, question, room.cost) if question and cases else None
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
         files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
-        spoken = [*first_known, *unproven, *files, *like[:_LIKE_FIRST], *known]
+        spoken = [*first_known, *unproven, *files, *like_first, *known]
         spoken += [seen] if seen else []
-        spoken += [*like[_LIKE_FIRST:], *nearly]
+        spoken += [line for line in like if line not in like_first]
         spoken += self._rules_of_like(weighed, request.task_id, spoken)
         # Rules do not crowd out what was said last, nor what worked what did not.
         first = [
@@ -375,7 +376,7 @@ class Recaller(Finder):
             alike = 1.0 if same else min(_relevance(hit, question, report), NOT_THE_SAME)
             relevance = alike if report else max(covered[hit.record.id], alike)
             weighed.append(_Weighed(hit, relevance, alike, same))
-        floor = ALIKE_REPORT_FROM if report else ALIKE_FROM
+        floor = ALIKE_REPORT_FROM if report else question.alike_from
         if max((each.relevance for each in weighed), default=0.0) < floor:
             return question, []
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
@@ -383,7 +384,7 @@ class Recaller(Finder):
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
-        worked, or solved its task, whatever it showed. Each with how.
+        worked. Each with how.
         """
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
@@ -394,11 +395,7 @@ class Recaller(Finder):
         warned = {}
         for action, key in offered.items():
             having = [record for record in records if key in _actions_of(record)]
-            attempts = [
-                each._replace(worked=each.worked or each.solved)
-                for record in having
-                for each in attempts_in(record, action, None)
-            ]
+            attempts = [each for record in having for each in attempts_in(record, action, None)]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said
         return warned
@@ -681,7 +678,8 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
             for step in failed[:_FAILURES_COMPARED]:
                 shown = step.observation[:chars]
                 yield f"{record.task[:chars]} {step.action[:chars]} {shown}"
-                yield shown
+                if is_telling(shown):
+                    yield shown
         case Fix():
             issue = record.issue
             yield f"{issue.issue_type} {issue.description[:chars]} {(issue.error_output or '')[:chars]}"

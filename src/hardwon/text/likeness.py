@@ -92,6 +92,15 @@ def group_alike(things: Iterable[T], text_of: Callable[[T], str]) -> list[list[T
     return [group for _, group in groups]
 
 
+def is_telling(text: str) -> bool:
+    """Whether it says more than what everybody says ("no such file")."""
+    return len(_telling(_report(text[: limits.ACTION_CHARS_MAX]).words)) >= _TELLING_MIN
+
+
+def _telling(words: Set[str]) -> Set[str]:
+    return words - stop_words(ENGLISH) - _SAYS_LITTLE
+
+
 def likeness(one: str, other: str) -> float:
     """From 0, nothing to do with each other, to 1."""
     a, b = (_report(text[: limits.ACTION_CHARS_MAX]) for text in (one, other))
@@ -100,6 +109,6 @@ def likeness(one: str, other: str) -> float:
     share = _shared(a.words, b.words)
     if share < ALIKE_FROM:
         return 0.0
-    telling = (a.words & b.words) - stop_words(ENGLISH) - _SAYS_LITTLE
+    telling = _telling(a.words & b.words)
     same_program = a.program and a.program == b.program
     return share if len(telling) >= _TELLING_MIN or same_program else 0.0

@@ -15,9 +15,13 @@ from typing import Final
 
 from hardwon.text.terms import FORM, index_text
 
-# Below this a text is about something else. Of questions of another field one in thirty passes it, of
+# Below this a text is about something else. Of questions of another field one in twenty passes it, of
 # new questions of the same field nine in ten.
 ALIKE_FROM: Final = 0.22
+# Of few texts the best is less often alike by chance: from here on, the more the more there are, it
+# stays one in twenty.
+ALIKE_OF_ONE_FROM: Final = 0.14
+_PER_TEXTS: Final = 0.015
 
 # The same for a report of what was done and what came of it: the same command may fail in many ways.
 # Of kinds of failures never seen before one in twelve passes it, of kinds that are known all but one
@@ -42,6 +46,7 @@ class Question:
             if not term.startswith(FORM)
             for count in (max(1, having.get(term, 0)),)
         }
+        self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
 
