@@ -1,12 +1,13 @@
-"""What the dashboard's first page costs with 100,000 records, against a plain `stats` request of
-the same server.
+"""What the dashboard's pages cost with 100,000 records, against a plain `stats` request of the same
+server.
 
-Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days.
+Needs no data: experiences as in write.py, with fixes, commands and episodes besides, over ninety
+days.
 `hardwon serve` is a process of its own, reached over loopback; the time is that of a whole request,
-of which the server's work is all but a fraction. In each round the page is asked for with every
-time range and `stats` once, so that whatever else the machine does falls on all of them. The very
-first request, which finds every cache empty, is shown, and so are the other pages. A chart's data
-is what its page holds for it, as it is sent.
+of which the server's work is all but a fraction. In each round the first page is asked for with
+every time range, and the other pages (of all time) and `stats` once, so that whatever else the
+machine does falls on all of them. The very first request, which finds every cache empty, is shown.
+A chart's data is what its page holds for it, as it is sent.
 """
 
 from __future__ import annotations
@@ -30,21 +31,25 @@ from recall import percentile, timed
 from serve import serving
 from write import experiences
 
-PAGE_MAX_MS = 150.0
+FIRST_PAGE_MAX_MS = 100.0
+PAGE_MAX_MS = 200.0
 CHART_MAX_BYTES = 500_000
 DAYS = 90
-SHOWN_ROUNDS = 5
 ISSUES = ["TIMEOUT", "DATABASE", "MEMORY", "PARSING", "BUILD", "FLAKY_TEST", "NETWORK", "CONFIG"]
+PROGRAMS = ["make", "npm", "git", "docker", "cargo"]
 MODELS = ["gpt-large", "claude-opus", "llama-70b"]
 TASKS = [f"task_{number}" for number in range(20)]
 
 
 def fill(memory: Memory, count: int) -> None:
-    """Four of five are experiences; of the others, two of three are fixes and one is an episode."""
+    """Two of three are experiences; of the others, two of five are fixes, two are commands that were
+    run, and one is an episode.
+    """
     chance = random.Random(0)
     now = datetime.now(UTC)
     fixes, episodes = count * 2 // 15, count // 15
-    memory.add_many(spread(experiences(count - fixes - episodes, seed=0), chance, now))
+    memory.add_many(spread(experiences(count - 2 * fixes - episodes, seed=0), chance, now))
+    memory.care.record_many("trajectory", (command(chance, now) for _ in range(fixes)))
     memory.care.record_many("fix", (fix(chance, now) for _ in range(fixes)))
     memory.care.record_many("episode", (episode(chance, now) for _ in range(episodes)))
 
@@ -75,6 +80,20 @@ def fix(chance: random.Random, now: datetime) -> dict[str, object]:
         "verification_success": works,
         "fix_commands": [f"set {kind.lower()}_{chance.randrange(40)}=on", "restart"],
         "timestamp": at(chance, now),
+    }
+
+
+def command(chance: random.Random, now: datetime) -> dict[str, object]:
+    line = f"{chance.choice(PROGRAMS)} {chance.choice(['build', 'test', 'push'])}"
+    works = chance.random() < 0.7
+    error = f"Error: connect ECONNREFUSED service-{chance.choice('abcdefghijklmnop')}"
+    step = {"action": line, "observation": "done" if works else error, "reward": float(works)}
+    return {
+        "task": line,
+        "steps": [step],
+        "final_reward": float(works),
+        "timestamp": at(chance, now),
+        "author": chance.choice(["claude-code", "codex", "gemini-cli"]),
     }
 
 
@@ -120,47 +139,30 @@ def measured(url: str, token: str, rounds: int) -> bool:
         }
         works["stats"] = partial(fetched, client, "/api/v1/projects/default/stats")
         charts = {name: charts_of(works[name]()) for name in first_pages | others}
-        times = {
-            name: [timed(work) for _ in range(SHOWN_ROUNDS)]
-            for name, work in works.items()
-            if name in others
-        }
-        rest: dict[str, list[float]] = {name: [] for name in works if name not in others}
+        times: dict[str, list[float]] = {name: [] for name in works}
         for _ in range(rounds):
-            for name, values in rest.items():
+            for name, values in times.items():
                 values.append(timed(works[name]))
-    return told(
-        first,
-        rest,
-        times,
-        max((size, name) for each in charts.values() for name, size in each.items()),
-    )
+    largest = max((size, name) for each in charts.values() for name, size in each.items())
+    return told(first, times, largest)
 
 
-def told(
-    first: float,
-    judged: dict[str, list[float]],
-    shown: dict[str, list[float]],
-    largest: tuple[int, str],
-) -> bool:
+def told(first: float, judged: dict[str, list[float]], largest: tuple[int, str]) -> bool:
     base = percentile(judged.pop("stats"), 0.5)
+    most = {
+        name: FIRST_PAGE_MAX_MS if name.startswith("overview") else PAGE_MAX_MS for name in judged
+    }
     print(f"stats            p50 {base:7.2f} ms")
     print(f"first request        {first:7.2f} ms")
     for name, values in judged.items():
         p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
         print(
-            f"{name:16} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   "
+            f"{name:16} p50 {p50:7.2f} ms (at most {most[name]:.0f})   p99 {p99:7.2f} ms   "
             f"{p50 / base:6.2f} times stats"
-        )
-    for name, values in shown.items():
-        p50 = percentile(values, 0.5)
-        print(
-            f"{name:16} p50 {p50:7.2f} ms   {p50 / base:6.2f} times stats, of all time: shown, not "
-            f"judged"
         )
     print(f"largest chart    {largest[0]:,} bytes, {largest[1]} (at most {CHART_MAX_BYTES:,})")
     return largest[0] <= CHART_MAX_BYTES and all(
-        percentile(values, 0.5) <= PAGE_MAX_MS for values in judged.values()
+        percentile(values, 0.5) <= most[name] for name, values in judged.items()
     )
 
 
@@ -169,7 +171,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=20)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "brain"

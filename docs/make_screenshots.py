@@ -27,26 +27,34 @@ from serving import PROJECT, served  # noqa: E402
 
 NOW: Final = datetime(2026, 3, 20, 16, tzinfo=UTC)
 BYTES_MAX: Final = 200_000
-_SEARCH: Final = urlencode({"q": "upload timed out", "kind": "experience", "range": "all"})
+_SEARCH: Final = urlencode({"q": "upload timed out", "range": "all"})
 
 
 class Shot(NamedTuple):
     name: str
     page: str
     keys: str = ""
+    click: str = ""
     options: dict[str, Any] = {"viewport": DESKTOP}
 
 
 SHOTS: Final = (
     Shot("overview", "overview?range=90d"),
-    Shot("map", "map"),
-    Shot("search", f"search?{_SEARCH}"),
+    Shot("knowledge", "knowledge?range=90d"),
+    Shot("search", f"search?{_SEARCH}", click="ol.hits h2 a"),
     Shot("review", "review?range=all", "j"),
     Shot("phone", "overview?range=90d", options={"viewport": PHONE, "color_scheme": "dark"}),
 )
 
 
-class _Stopped(datetime):
+class _AnyTime(type):
+    """Whatever is a time is one of these, too."""
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, datetime)
+
+
+class _Stopped(datetime, metaclass=_AnyTime):
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> _Stopped:
         return cls(*NOW.timetuple()[:6], tzinfo=tz)
@@ -55,7 +63,7 @@ class _Stopped(datetime):
 def main() -> None:
     ago = look.ago
     with ExitStack() as open_:
-        open_.enter_context(patch("hardwon.memory.project.now", lambda: NOW))
+        open_.enter_context(patch("hardwon.memory.project.datetime", _Stopped))
         open_.enter_context(patch("hardwon.surfaces.web.pages.datetime", _Stopped))
         open_.enter_context(patch.object(look, "ago", lambda at, now=NOW: ago(at, now)))
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory()))
@@ -67,6 +75,9 @@ def main() -> None:
                 page = somebody.open(f"/ui/{PROJECT}/{shot.page}")
                 for key in shot.keys:
                     page.keyboard.press(key)
+                if shot.click:
+                    page.locator(shot.click).first.click()
+                    somebody.settle()
                 path = HERE / "images" / f"{shot.name}.png"
                 path.parent.mkdir(exist_ok=True)
                 page.screenshot(path=path)

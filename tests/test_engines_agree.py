@@ -255,7 +255,11 @@ def same_records(
 def same_figures(stores: tuple[Store, Store]) -> None:
     counts = both(*stores, "counts")
     if counts.first_us is not None:
-        both(*stores, "activity", counts.first_us // DAY_US, counts.last_us // DAY_US + 1)
+        span = counts.first_us // DAY_US, counts.last_us // DAY_US + 1
+        for by in ("kind", "author", "task_id"):
+            both(*stores, "activity", *span, by)
+        both(*stores, "tool_tags", counts.first_us, 100)
+        both(*stores, "failed", counts.first_us, counts.last_us + 1, 1_000)
     routes = [
         sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr)
         for store in stores

@@ -310,9 +310,10 @@ def test_what_is_in_a_memory_is_shown_as_text(running: Served) -> None:
 def test_the_overview_counts_what_there_is(running: Served) -> None:
     fill(running)
     page = signed_in(running).http.get(OVERVIEW).text
-    assert re.search(r'class="figure">7</span><span>records in this time', page)
-    # a fix and an episode of five
-    assert re.search(r'class="figure">40 %</span><span>went well', page)
+    assert re.search(r'class="figure">7</span><span>records in all', page)
+    # a fix, an episode and a trajectory of six
+    assert re.search(r'class="figure">50 %</span><span>went well</span><span [^>]*>3 of 6 ', page)
+    assert f'href="/ui/{PROJECT}/search?outcome=failure"' in page
 
 
 @pytest.mark.parametrize(
@@ -417,23 +418,6 @@ def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
     assert "@media (scripting: none) { .chart { display: none; } }" in style
 
 
-def test_the_overview_says_what_is_contradicted(running: Served) -> None:
-    for good in (True, False):
-        running.memory.record_fix(
-            issue={"model": "m", "issue_type": "T", "description": "the <queue> is stuck"},
-            fix_success=good,
-            verification_success=good,
-            analysis="a",
-            fix_commands=["restart"],
-            author=f"agent-{good}",
-        )
-    running.memory.consolidate()
-    assert running.memory.care.decisions("contradiction")
-    page = signed_in(running).http.get(OVERVIEW).text
-    listed = page[page.index("Decisions and rules") :]
-    assert re.search(r">m T: the &lt;queue&gt; is stuck</a> against <a [^>]*>another</a>", listed)
-
-
 def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
     issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
     with Memory(tmp_path / "brain", checkout=False) as memory:
@@ -444,19 +428,21 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
             )
             memory.record_fix(issue, True, works, timestamp=at)
             memory.record_episode("t", 0.5 if works else 0.49, timestamp=at)
+            memory.record_trajectory("t", [], 0.5 if works else 0.49, timestamp=at)
         gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
         memory.archive(gone.id, "not so")
         told = [
             (each.day.day, each.kind, each.records, each.good, each.bad)
             for each in memory.care.activity()
         ]
-        first = [(1, kind, 2, 1, 1) for kind in ("episode", "experience", "fix")]
-        last = [(3, "episode", 1, 1, 0), (3, "experience", 2, 1, 0), (3, "fix", 1, 1, 0)]
+        kinds = ("episode", "experience", "fix", "trajectory")
+        first = [(1, kind, 2, 1, 1) for kind in kinds]
+        last = [(3, kind, 2 if kind == "experience" else 1, 1, 0) for kind in kinds]
         assert told == [*first, *last]
         assert (
             len(memory.care.activity(until="2026-03-02T00:00:00Z"))
             == len(memory.care.activity(since="2026-03-02T00:00:00Z"))
-            == 3
+            == 4
         )
         assert memory.fixes.types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
         assert memory.fixes.types(1) == []

@@ -1,5 +1,5 @@
-"""The pages about fixes, episodes and trajectories: what they count, whom they compare, and that
-nothing in a record acts.
+"""The pages about progress, knowledge and fixes: what they count, whom they compare, and that nothing
+in a record acts.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import pytest
 
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
+from hardwon.records.kinds import Outcome
 from hardwon.surfaces.web import pages as charts
-from hardwon.surfaces.web.learning import fold, in_buckets, trend_line
+from hardwon.surfaces.web.learning import fix_buckets, trend_line
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
 )
-PAGES = ("fixes", "episodes", "trajectories")
+PAGES = ("fixes", "progress", "knowledge")
 OPEN = Caller("anonymous", "admin")
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -127,7 +128,7 @@ def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Read
 def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
-    drawn = figure(page, "matrix")
+    drawn = figure(page, "model-matrix")
     heat, layout = drawn["data"][0], drawn["layout"]
     assert layout["yaxis"]["ticktext"] == ["alpha", "beta"]
     assert layout["xaxis"]["ticktext"] == ["TIMEOUT", "MEMORY"]
@@ -157,7 +158,7 @@ def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reade
     ]
     reader.memory.care.record_many("fix", many)
     page = reader.get("fixes")
-    heat = figure(page, "matrix")["data"][0]
+    heat = figure(page, "model-matrix")["data"][0]
     assert (len(heat["z"]), len(heat["z"][0])) == (15, 12)
     assert "3 more models and 6 more issue types are in the table" in text_of(page)
     assert row_with(page, "m17", "Model and issue type")
@@ -198,21 +199,21 @@ def test_where_nothing_was_tried_in_this_time_the_rest_is_still_told(reader: Rea
 
 def test_very_many_days_are_drawn_together() -> None:
     days = [FixDay(date(2020, 1, 1) + timedelta(days=n), 2, 1, 1) for n in range(3_660)]
-    buckets = list(in_buckets(days))
+    buckets = list(fix_buckets(days))
     assert len(buckets) <= 60
     assert sum(bucket.attempts for bucket in buckets) == 7_320
-    assert list(in_buckets([])) == []
+    assert list(fix_buckets([])) == []
 
 
 def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes", issue_type="TIMEOUT")
-    assert row_with(page, "send parts", "Strategies that worked")[2:5] == ["3", "3", "3"]
+    assert row_with(page, "send parts", "Strategies that worked")[1:3] == ["3 of 3", "3"]
     failed = row_with(page, "raise the limit", "Strategies that failed")
-    assert failed[2:5] == ["2", "2", "0"]
+    assert failed[1:3] == ["2 of 2", "2"]
     other = text_of(reader.get("fixes", issue_type="MEMORY"))
     assert "What was done about MEMORY" in other
-    assert "Nothing worked at least every second time." in other
+    assert "Nothing worked yet." in other
     assert "What was done about NEVER_SEEN" in text_of(reader.get("fixes", issue_type="NEVER_SEEN"))
 
 
@@ -244,10 +245,10 @@ def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Reader) -> 
     some_fixes(reader.memory)
     page = reader.get("fixes")
     cells = row_with(page, "TIMEOUT on any model", "Patterns")
-    assert cells[1:4] == ["type", "4", "2"]
-    assert "send parts" in cells[5]
+    assert cells[1:3] == ["type", "4 of 6"]
+    assert "send parts" in cells[4]
     assert f'href="/ui/{PROJECT}/search?kind=fix&amp;issue_type=TIMEOUT"' in page
-    assert "none succeeded" in row_with(page, "MEMORY on any model", "Patterns")[5]
+    assert "none succeeded" in row_with(page, "MEMORY on any model", "Patterns")[4]
 
 
 # --- episodes ---
@@ -279,13 +280,13 @@ def some_episodes(memory: Memory) -> str:
 
 def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
     some_episodes(reader.memory)
-    page = reader.get("episodes")
+    page = reader.get("progress")
     cells = row_with(page, "dates", "Tasks")
     task = reader.memory.episodes.tasks()[0]
     assert cells[:4] == ["dates", "13", f"{task.mean:.2f}", "0.95"]
     assert cells[4] == f"{task.change:+.2f}"
     assert row_with(page, "other", "Tasks")[4] == "\u2013"
-    assert f'href="/ui/{PROJECT}/episodes?task_id=dates"' in page
+    assert f'href="/ui/{PROJECT}/progress?task_id=dates"' in page
 
 
 def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
@@ -308,7 +309,7 @@ def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
 
 def test_a_task_has_its_curve_with_points_that_lead_to_records_and_a_trend(reader: Reader) -> None:
     some_episodes(reader.memory)
-    page = reader.get("episodes", task_id="dates")
+    page = reader.get("progress", task_id="dates")
     series = {each["name"]: each for each in figure(page, "curve")["data"]}
     assert list(series) == ["with memory", "without", "trend"]
     assert series["with memory"]["y"] == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
@@ -321,10 +322,10 @@ def test_a_task_has_its_curve_with_points_that_lead_to_records_and_a_trend(reade
 
 def test_a_curve_is_of_the_time_that_was_chosen(reader: Reader) -> None:
     some_episodes(reader.memory)
-    page = reader.get("episodes", task_id="other")
+    page = reader.get("progress", task_id="other")
     assert "No episode of this task in this time." in text_of(page)
-    assert f'href="/ui/{PROJECT}/episodes?range=all&amp;task_id=other"' in page
-    assert len(figure(reader.get("episodes", task_id="other", range="all"), "curve")["data"]) == 1
+    assert f'href="/ui/{PROJECT}/progress?range=all&amp;task_id=other"' in page
+    assert len(figure(reader.get("progress", task_id="other", range="all"), "curve")["data"]) == 1
 
 
 def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
@@ -335,41 +336,41 @@ def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
 
 def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     some_episodes(reader.memory)
-    page = reader.get("episodes")
+    page = reader.get("progress")
     found = reader.memory.episodes.compare(since=NOW - timedelta(days=30))
     assert found.difference is not None
     assert f"{found.difference:+.2f} score with memory" in text_of(page)
     assert "beyond what chance explains" in text_of(page)
     assert row_with(page, "dates", "With memory and without")[1::2] == ["6", "7"]
-    curves = figure(reader.get("episodes", task_id="dates"), "sides")["data"]
+    curves = figure(reader.get("progress", task_id="dates"), "sides")["data"]
     assert [len(series["y"]) for series in curves] == [6, 7]
-    few = text_of(reader.get("episodes", task_id="other", range="all"))
+    few = text_of(reader.get("progress", task_id="other", range="all"))
     assert "Too few episodes on either side" in few
-    by_tag = text_of(reader.get("episodes", tag="memory on", by_run="1"))
+    by_tag = text_of(reader.get("progress", tag="memory on", by_run="1"))
     assert "0 episodes with it, 13 without" in by_tag
 
 
 def test_rules_have_their_support_state_and_evidence(reader: Reader) -> None:
     some_episodes(reader.memory)
-    page = reader.get("episodes", task_id="dates")
+    page = reader.get("knowledge", task_id="dates")
     cells = row_with(page, "looked first", "Rules")
     assert cells[1:3] == ["active", "6"]
     rule = next(each for each in reader.memory.rules("dates") if each.text == "looked first")
     for each in rule.evidence:
         assert f'href="/ui/{PROJECT}/record/{each}"' in page
-    assert "No such rule." in text_of(reader.get("episodes", task_id="dates", state="retired"))
-    assert "nonsense" in reader.get("episodes", 422, state="nonsense")
+    assert "No such rule." in text_of(reader.get("knowledge", task_id="dates", state="retired"))
+    assert "nonsense" in reader.get("knowledge", 422, state="nonsense")
 
 
 def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
     seen = some_episodes(reader.memory)
-    page = reader.get("episodes", task_id="dates")
+    page = reader.get("knowledge", task_id="dates")
     assert "Instead of guessed Do look Lesson Look first." in text_of(page)
     assert "dates seen 1, mean score" in text_of(page)
     assert f'href="/ui/{PROJECT}/record/{seen}"' in page
 
 
-# --- trajectories ---
+# --- knowledge ---
 
 
 LOCKED = "OperationalError: database is locked"
@@ -384,87 +385,128 @@ def a_trajectory(memory: Memory, **more: Any) -> str:
     return memory.record_trajectory("make the tests pass", steps, 1.0, **more).id
 
 
-def test_trajectories_are_listed_newest_first_page_by_page(reader: Reader) -> None:
-    for number in range(53):
-        at = NOW - timedelta(minutes=number)
-        reader.memory.record_trajectory(
-            f"task {number}", [{"action": "a", "reward": 0.5}], 0.25, timestamp=at
-        )
-    page = reader.get("trajectories")
-    assert row_with(page, "task 0")[1:5] == ["failure", "0.25", "1", "0.5"]
-    assert "task 49" in page
-    assert "task 50" not in page
-    older = re.search(r'href="(/ui/[^"]+cursor=[^"]+)"', page)
-    assert older
-    following = reader._http.get(html.unescape(older[1])).text
-    assert "task 52" in following
-    assert "task 49" not in following
-    assert ">Newest</a>" in following
-
-
-def test_one_is_a_timeline_with_rewards_and_what_helped_against_what(reader: Reader) -> None:
-    made = a_trajectory(reader.memory)
-    assert f"/ui/{PROJECT}/trajectories/{made}" in reader.get("trajectories")
-    page = reader.get(f"trajectories/{made}")
-    told = text_of(page)
-    assert "1.00 final reward success 3 steps 2 ended in an error 0.5 sum of rewards" in told
-    assert "Step 2 failure did not help against step 1 Action retry once" in told
-    assert "Step 3 helped against step 2 Action open it in WAL mode" in told
-    bars, line = figure(page, "reward")["data"]
-    assert (bars["y"], line["y"]) == ([0.0, -0.5, 1.0], [0.0, -0.5, 0.5])
-    assert bars["marker"]["color"] == [charts.BAD, charts.BAD, charts.GOOD]
-    assert 'style="width: 50.0%"' in page
-    assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in page
-    assert (
-        f'href="/ui/{PROJECT}/trajectories?error=OperationalError%3A+database+is+locked#solutions"'
-        in page
-    )
-
-
 def test_solutions_are_found_by_the_error(reader: Reader) -> None:
     made = a_trajectory(reader.memory)
-    page = reader.get("trajectories", error=LOCKED)
-    assert row_with(page, "open it in WAL mode")[2:4] == ["1", "1"]
-    assert row_with(page, "retry once")[2:4] == ["0", "1"]
-    assert f'aria-label="Evidence 1: trajectory {made}"' in page
+    page = reader.get("knowledge", error=LOCKED)
+    assert row_with(page, "open it in WAL mode")[2] == "1 of 1"
+    assert row_with(page, "retry once")[2] == "0 of 1"
+    assert f'aria-label="Evidence 1: record {made}"' in page
     assert "Nothing is known that was tried against this error." in text_of(
-        reader.get("trajectories", error="KeyError: 'x'")
+        reader.get("knowledge", error="KeyError: 'x'")
     )
 
 
-def test_a_long_trajectory_comes_in_parts_and_its_chart_is_bounded(reader: Reader) -> None:
-    steps = [
-        {"action": f"step {n}.", "observation": "x" * 9_000 if n == 2_400 else "", "reward": 1e308}
-        for n in range(2_500)
+def some_tools(memory: Memory) -> None:
+    for n in range(4):
+        outcome: Outcome = "success" if n else "failure"
+        at = NOW - timedelta(minutes=n)
+        memory.remember(f"{n}", outcome, tool="web_search", tags=["docs"], timestamp=at)
+    memory.remember("old", "failure", tool="web_search", timestamp=NOW - timedelta(days=60))
+    for line, good in (("git push", False), ("git push", True), ("git", True)):
+        step = {"action": line, "observation": "done" if good else LOCKED, "reward": float(good)}
+        memory.record_trajectory(line, [step], float(good), tags=["run"], author="codex")
+
+
+def test_the_map_has_real_shares_of_the_time_that_was_chosen(reader: Reader) -> None:
+    some_tools(reader.memory)
+    drawn = figure(reader.get("map"), "areas")  # as 0.11 called the page
+    heat, layout = drawn["data"][0], drawn["layout"]
+    tools, areas = layout["yaxis"]["ticktext"], layout["xaxis"]["ticktext"]
+    assert (tools, sorted(areas)) == (["web_search", "git"], ["all", "docs", "push"])
+    cell = [0, areas.index("docs")]
+    assert heat["z"][cell[0]][cell[1]] == 0.75
+    assert heat["text"][cell[0]][cell[1]] == "4"
+    link = heat["customdata"][cell[0]][cell[1]]
+    assert link == f"/ui/{PROJECT}/search?kind=experience&tool=web_search&tag=docs"
+    shares = {"all": 2 / 3, "docs": None, "push": 0.5}
+    assert heat["z"][1] == [shares[name] for name in areas]
+    whole = reader.get("knowledge", range="all")
+    assert row_with(whole, "web_search", "Tools and areas")[1:] == ["all", "60 % 3 of 5", "2"]
+
+
+def test_facts_that_somebody_vouches_for_or_that_helped_come_first(reader: Reader) -> None:
+    plain, helped, vouched = (
+        reader.memory.record_fact(f"The {name} port is open.", "observation").id
+        for name in ("first", "second", "third")
+    )
+    reader.memory.credit([helped], True)
+    reader.memory.verify(vouched, "human_approval")
+    page = reader.get("knowledge")
+    assert page.index(vouched) < page.index(helped) < page.index(plain)
+    assert row_with(page, "second port", "Facts")[1:4] == ["hypothesis", "1", "0"]
+
+
+# --- what goes wrong, and whether it gets better ---
+
+
+def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
+    """A project of nothing else has an overview, a chart of its own days, and what fixed what."""
+    memory = reader.memory
+    for days, good in ((3, False), (2, False), (1, True)):
+        steps = [{"action": "make deploy", "observation": "Error: no route", "reward": 0.0}]
+        if good:
+            steps += [
+                {"action": "make tunnel", "observation": "", "reward": 0.0},
+                {"action": "make deploy", "observation": "done", "reward": 1.0},
+            ]
+        at = NOW - timedelta(days=days)
+        memory.record_trajectory(
+            "make deploy", steps, float(good), timestamp=at, author="codex", tags=["run"]
+        )
+    assert memory.stats().by_outcome == {"failure": 2, "success": 1}
+    (found,) = memory.care.failures()
+    assert (found.text, found.seen, found.is_new) == ("Error: no route", 3, True)
+    assert found.fix
+    assert (found.fix.action, found.fix.helped) == ("make tunnel", 1)
+    page = reader.get("overview")
+    assert "33 % went well 1 of 3 in this time" in text_of(page)
+    cells = row_with(page, "Error: no route", "Failures")
+    assert cells[0].startswith("new ")
+    assert cells[4] == "make tunnel"
+    days_drawn = figure(page, "success")["data"][-1]["x"]
+    assert days_drawn == [f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (3, 2, 1)]
+    led = f"/ui/{PROJECT}/search?failure_hash={found.key.removeprefix('failure:')}"
+    assert f'href="{led}"' in page
+    assert text_of(reader.get("search", failure_hash=found.key[8:])).count("make deploy (re") == 3
+    by = reader.get("progress")
+    assert row_with(by, "codex", "Success by author")[1:3] == ["33 % 1 of 3", "2"]
+    commands = reader.get("progress", by="command")
+    # the same command at the same level counts once in a record
+    assert row_with(commands, "make deploy", "Success by command")[1:3] == ["25 % 1 of 4", "3"]
+    assert "make deploy" in [each["name"] for each in figure(commands, "progress")["data"]]
+    nothing = reader.get("overview", range="7d", project="")
+    assert "1970" not in nothing + by
+    assert "2000-01" not in nothing + by
+
+
+def test_where_nothing_was_judged_no_chart_is_drawn(reader: Reader) -> None:
+    reader.memory.record_fact("The port is 80.", "observation")
+    for page in ("overview", "progress", "knowledge"):
+        shown = reader.get(page)
+        assert "data-chart" not in shown
+        assert "in this time" in text_of(shown)
+
+
+def test_failures_are_told_of_every_kind(reader: Reader) -> None:
+    memory = reader.memory
+    for n in range(3):
+        memory.remember(f"the nightly import of 2 GB ran out of memory, run {n}", "failure")
+    fix(memory, True, False)
+    fix(memory, True, True, "send parts")
+    memory.record_episode("dates", 0.1)
+    old = NOW - timedelta(days=40)
+    memory.remember("the old service answers nothing at all", "failure", timestamp=old)
+    told = memory.care.failures()
+    assert [(each.text[:20], each.seen, each.is_new) for each in told] == [
+        ("the nightly import o", 3, True),
+        ("TIMEOUT: slow", 1, True),
+        ("the old service answ", 1, False),
     ]
-    made = reader.memory.record_trajectory("long", steps, 0.0).id
-    page = reader.get(f"trajectories/{made}")
-    assert "step 99." in page
-    assert "step 100." not in page
-    assert len(figure(page, "reward")["data"][0]["x"]) <= 1_000
-    assert "1.8e+308 sum of rewards" in text_of(page)
-    last = reader.get(f"trajectories/{made}", 200, **{"from": "2401"})
-    assert "step 2499." in last
-    assert "Later steps" not in last
-    assert "the record</a> has all of it" in last
-    assert "x" * 6_001 not in last
-    for wrong in ("0", "2501", "x", "-1", "\uff19"):
-        assert "the number of a step" in reader.get(f"trajectories/{made}", 422, **{"from": wrong})
-
-
-def test_a_text_is_folded_where_it_is_long_or_has_lines() -> None:
-    assert fold(" short ") == ("short", "short", False, False)
-    assert fold("a\nb").folded
-    assert fold("a" * 301).folded
-    assert fold("a" * 7_000).cut
-
-
-def test_what_is_no_trajectory_is_told(reader: Reader) -> None:
-    fact = reader.memory.record_fact("The port is 80.", "observation").id
-    assert "is no trajectory but fact" in html.unescape(reader.get(f"trajectories/{fact}", 404))
-    reader.get("trajectories/00000000-0000-7000-8000-000000000000", 404)
-    assert reader.get("trajectories/nonsense", 422)
-    assert reader.get("trajectories", 422, cursor="nonsense")
+    assert told[1].fix
+    assert (told[1].fix.action, told[1].fix.helped, told[1].fix.tried) == ("send parts", 1, 1)
+    assert len(memory.care.failures(since=NOW - timedelta(days=1))) == 2
+    with pytest.raises(ValueError, match="one of author, task, command"):
+        memory.care.progress("moon")  # type: ignore[arg-type]
 
 
 # --- all of them ---
@@ -476,7 +518,7 @@ def test_an_empty_memory_tells_how_to_begin(reader: Reader, page: str) -> None:
     assert "yet" in text_of(reader.get(page, range="7d"))
 
 
-def hostile_memory(memory: Memory) -> list[str]:
+def hostile_memory(memory: Memory) -> str:
     """Every text that these pages show, hostile."""
     name = HOSTILE.translate(dict.fromkeys(map(ord, "\x07\u2028\u202e")))
     issue = {"model": name, "issue_type": name, "description": HOSTILE, "error_output": HOSTILE}
@@ -505,17 +547,18 @@ def hostile_memory(memory: Memory) -> list[str]:
         {"action": HOSTILE, "observation": f"Error: {HOSTILE}\n{HOSTILE}"},
         {"action": HOSTILE, "reward": 1.0},
     ]
-    made = memory.record_trajectory(HOSTILE, steps, 1.0, author=name).id
-    return [name, made]
+    memory.record_trajectory(HOSTILE, steps, 1.0, author=name)
+    memory.remember(HOSTILE, "failure", tool=name, tags=[name], author=name)
+    return name
 
 
 def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
-    name, made = hostile_memory(reader.memory)
+    name = hostile_memory(reader.memory)
     shown = [
         reader.get("fixes", model=name, issue_type=name),
-        reader.get("episodes", task_id=name, tag=name),
-        reader.get("trajectories", error=f"Error: {HOSTILE}"),
-        reader.get(f"trajectories/{made}"),
+        reader.get("progress", task_id=name, tag=name),
+        reader.get("knowledge", task_id=name, error=f"Error: {HOSTILE}"),
+        reader.get("overview"),
     ]
     for page in shown:
         assert "<script>alert" not in page
@@ -525,7 +568,11 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
         assert not set("\u202e\x07\u2028") & set(page)
         for address in re.findall(r'(?:href|src|action)="([^"]*)"', page):
             assert address.startswith(("/ui/", "#")), address
-    for page, names in ((shown[0], ("matrix", "fixers", "days")), (shown[1], ("curve", "sides"))):
+    for page, names in (
+        (shown[0], ("model-matrix", "fixers", "days")),
+        (shown[1], ("curve", "sides", "progress")),
+        (shown[2], ("areas",)),
+    ):
         for each in names:
             written = json.dumps(figure(page, each)["layout"]) + json.dumps(
                 figure(page, each)["data"]
@@ -548,38 +595,36 @@ def test_names_on_an_axis_leave_room_for_the_chart_and_stay_apart() -> None:
 def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
     some_episodes(reader.memory)
     some_fixes(reader.memory)
-    page = reader.get("episodes", task_id="dates", range="90d", state="active")
-    assert f'href="/ui/{PROJECT}/episodes?range=7d&amp;task_id=dates&amp;state=active"' in page
+    page = reader.get("progress", task_id="dates", range="90d", by="task")
+    assert f'href="/ui/{PROJECT}/progress?range=7d&amp;task_id=dates&amp;by=task"' in page
     assert '<input type="hidden" name="task_id" value="dates">' in page
     assert '<input type="hidden" name="range" value="90d">' in page
     fixes = reader.get("fixes", model="alpha", range="all")
     assert '<input type="hidden" name="model" value="alpha">' in fixes
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_nothing_is_changed_there_and_a_reader_sees_it_all(tmp_path: Path, page: str) -> None:
+def test_nothing_is_changed_there_and_a_reader_sees_it_all(tmp_path: Path) -> None:
     with served(tmp_path) as running:
         some_fixes(running.memory)
         some_episodes(running.memory)
         a_trajectory(running.memory)
-        browser = Reader(running)
+        browser, stranger = Reader(running), Reader(running)
         assert browser.post("/ui/sign-in", token=running.token("read"), next="").status_code == 200
-        shown = browser.get(page)
-        csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
-        assert csrf
-        main = shown[shown.index('<main id="main"') :]
-        assert 'method="post"' not in main
-        assert browser.post(f"/ui/{PROJECT}/{page}", csrf=csrf[1]).status_code == 405
-        stranger = Reader(running)
-        assert "Sign in" in stranger.get(page)
+        for page in PAGES:
+            shown = browser.get(page)
+            csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
+            assert csrf
+            main = shown[shown.index('<main id="main"') :]
+            assert 'method="post"' not in main
+            assert browser.post(f"/ui/{PROJECT}/{page}", csrf=csrf[1]).status_code == 405
+            assert "Sign in" in stranger.get(page)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_headings_are_in_order_and_charts_have_names(reader: Reader, page: str) -> None:
+def test_headings_are_in_order_and_charts_have_names(reader: Reader) -> None:
     some_fixes(reader.memory)
     some_episodes(reader.memory)
     made = a_trajectory(reader.memory)
-    for address in (page, f"trajectories/{made}" if page == "trajectories" else page):
+    for address in (*PAGES, "overview", f"record/{made}", f"search?at={made}"):
         shown = reader.get(address)
         levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
         assert levels[0] == 1

@@ -82,7 +82,7 @@ def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) 
     assert newest.index("the second of them") < newest.index("the first of them")
     helpful = get(browser, f"{REVIEW}?order=helpful")
     assert "the first of them" in helpful
-    assert "helped 1 and did not 0" in helpful
+    assert "only agent says so; it helped 1 and did not 0" in helpful
     assert "the second of them" not in helpful, "it never helped"
 
 
@@ -118,9 +118,34 @@ def test_a_long_list_has_pages(running: Served) -> None:
     browser = signed_in(running)
     page = get(browser, REVIEW)
     assert page.count('class="review-item"') == limits.WEB_REVIEW_SHOWN
+    assert f"{limits.WEB_REVIEW_SHOWN - 1} more that say much the same" in page
     older = re.search(r'href="([^"]*cursor=[^"]*)"', page)
     assert older
     assert get(browser, html.unescape(older[1])).count('class="review-item"') == 1
+
+
+def test_like_stands_with_like_and_filters_narrow(running: Served) -> None:
+    for outcome in ("failure", "success"):
+        for n in range(2):
+            running.memory.remember(f"upload of part {n} timed out at night", outcome, author="ann")
+    running.memory.record_fact("The queue lies on a network disk.", "observation", author="ben")
+    browser = signed_in(running)
+    page = get(browser, REVIEW)
+    assert page.count("1 more that says much the same") == 2, (
+        "those that turned out otherwise are apart"
+    )
+    assert page.count('class="review-item"') == 5
+    for query, shown in (
+        ("kind=fact", 1),
+        ("outcome=failure", 2),
+        ("author=ann", 4),
+        ("q=network+disk", 1),
+        ("author=ben&outcome=failure", 0),
+    ):
+        assert get(browser, f"{REVIEW}?{query}").count('class="review-item"') == shown
+    narrowed = get(browser, f"{REVIEW}?kind=fact")
+    assert f'href="{REVIEW}"' in narrowed, "the chosen chip takes itself back"
+    assert f'action="{REVIEW}?kind=fact"' in narrowed, "a decision leads back to the same list"
 
 
 def test_stale_records_are_found_on_a_server_and_can_be_brought_back(

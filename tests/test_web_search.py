@@ -1,5 +1,5 @@
-"""The map, the search and a record's page: what they show, where they lead, and that nothing in a
-memory acts on them.
+"""The search and a record's page, alone and beside its list: what they show, where they lead, and
+that nothing in a memory acts on them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ import pytest
 from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.web.overview import map_figure, nodes_of, search_url
-from hardwon.surfaces.web.pages import PageRequest, Sessions
-from hardwon.surfaces.web.records import mark_terms, moment, snippet
+from hardwon.surfaces.web.records import fold, mark_terms, moment, snippet
 from hardwon.text.terms import index_text, matches, query_terms
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, HOSTILE_NAME, signed_in
 
-MAP, SEARCH, RECORD = (f"/ui/{PROJECT}/{page}" for page in ("map", "search", "record"))
+SEARCH, RECORD = (f"/ui/{PROJECT}/{page}" for page in ("search", "record"))
 
 
 @pytest.fixture(scope="module")
@@ -107,95 +104,13 @@ def one(memory: Memory, **filters: Any) -> AnyRecord:
     return next(memory.browse(1, **filters))
 
 
-# --- the map ---
-
-
-def figure_in(html: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="map">(.*?)</script>', html, re.DOTALL)
-    assert found
-    trace: dict[str, Any] = json.loads(found[1])["data"][0]
-    return trace
-
-
-def test_the_map_draws_branches_by_size_and_success(running: Served) -> None:
-    trace = figure_in(page(running, MAP))
-    assert trace["type"] == "treemap"
-    size = dict(zip(trace["ids"], trace["values"], strict=True))
-    assert size["/"] == 6
-    assert size["/outcome=failure/tool=code_interpreter/error_type=logic"] == 3
-    heat = dict(zip(trace["ids"], trace["marker"]["colors"], strict=True))
-    assert (heat["/"], heat["/outcome=failure"], heat["/outcome=success"]) == (
-        "$heat2",
-        "$heat1",
-        "$heat5",
-    )
-    assert heat["/outcome=learning"] == "$heat0"
-    parents = set(trace["parents"]) - {""}
-    assert parents <= set(trace["ids"])
-
-
-def test_with_the_tool_first_each_tool_has_its_success(running: Served) -> None:
-    html = page(running, f"{MAP}?shape=sunburst&first=tool")
-    trace = figure_in(html)
-    assert trace["type"] == "sunburst"
-    said = dict(zip(trace["ids"], trace["text"], strict=True))
-    assert said["/tool=code_interpreter"] == "20% success"
-    assert said["/outcome=learning"] == "nothing judged"
-    assert 'aria-current="true">Tool first' in html
-
-
-def test_branches_and_hotspots_lead_to_their_memories(running: Served) -> None:
-    html = page(running, MAP)
-    address = f"{SEARCH}?range=all&kind=experience&outcome=failure&tool=code_interpreter&key=error_type%3Dlogic"
-    # among the hotspots, and in the table
-    assert html.count(f'href="{address.replace("&", "&amp;")}"') == 2
-    trace = figure_in(html)
-    led = dict(zip(trace["ids"], trace["customdata"], strict=True))
-    assert led["/outcome=failure/tool=code_interpreter/error_type=logic"] == address
-    assert led["/outcome=failure"] is None  # a click looks closer
-    found = page(running, address)
-    assert found.count('class="card hit"') == 3
-    assert "parser loops on the empty line 2" in text_of(found)
-
-
-def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() -> None:
-    rows = [
-        FolderCount(f"outcome=failure/mine=v{number}", 1, 9)
-        for number in range(3 * limits.WEB_MAP_BRANCHES_MAX)
-    ]
-    rows += [
-        FolderCount("_intake/no_match", 4, 9),
-        FolderCount(f"outcome=failure/mine={HOSTILE_NAME}", 2, 9),
-    ]
-    places = list(nodes_of(topology_of(rows, "brain")))
-    assert len(places) == limits.WEB_MAP_BRANCHES_MAX
-    assert places[0].success == 0
-    intake = next(place for place in places if place.parts == ("_intake",))
-    assert intake.success is None
-    request = PageRequest(PROJECT, "map", "", {}, Sessions().begin(None))
-    assert search_url(request, intake.parts) == ""
-    assert search_url(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
-    assert search_url(request, ("outcome=failure", "mine=x~0123abcd")) == ""
-    assert search_url(request, ("outcome=mine", "tool=x")).endswith(
-        "?range=all&kind=experience&key=outcome%3Dmine&tool=x"
-    )
-    trace = map_figure(places, "treemap", request)["data"][0]
-    assert not any("<" in label for label in trace["labels"])
-
-
-def test_an_empty_map_tells_how_to_begin(empty: Served) -> None:
-    html = page(empty, MAP)
-    assert "hardwon remember" in html
-    assert "data-chart" not in html
-
-
 # --- the search ---
 
 
 def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None:
     html = page(running, f"{SEARCH}?q=Parser+loops&k=3")
     hits = running.memory.recall("Parser loops", 3)
-    ids = re.findall(rf'<h2><a href="{RECORD}/([0-9a-f-]+)', html)
+    ids = re.findall(r'<h2><a href="[^"]*at=([0-9a-f-]+)#beside', html)
     assert ids == [hit.record.id for hit in hits]
     assert "<mark>parser</mark> <mark>loops</mark> on the empty line" in html
     assert f"<strong>{hits[0].score:.2f}</strong>" in html
@@ -209,6 +124,8 @@ def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None
     [
         ("kind=fact", ["The parser is in src/parser.py."]),
         ("outcome=learning", ["read the manual first"]),
+        ("outcome=failure&kind=trajectory", ["make it parse (reward 0.2)"]),
+        ("outcome=success&kind=fix", ["gpt-4 TIMEOUT: too slow"]),
         ("author=maria&tool=code_interpreter", ["parser rewritten with a table"]),
         ("task_id=parse", ["parse (score 0.9)"]),
         ("model=gpt-4&issue_type=TIMEOUT", ["gpt-4 TIMEOUT: too slow"]),
@@ -235,12 +152,30 @@ def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Serve
     html = page(
         running, f"{SEARCH}?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d"
     )
-    assert "<option selected>experience</option>" in html
+    assert '<input type="hidden" name="kind" value="experience">' in html
     assert 'name="author" value="maria"' in html
     assert 'name="since" value="2020-01-01"' in html
     assert '<input type="hidden" name="range" value="90d">' in html
-    without = re.findall(r'class="chip" href="([^"]+)"', html)
+    without = re.findall(r'class="chip chosen" href="([^"]+)"', html)
     assert f"{SEARCH}?range=90d&amp;q=parser&amp;kind=experience&amp;since=2020-01-01" in without
+    assert f"{SEARCH}?range=90d&amp;q=parser&amp;author=maria&amp;since=2020-01-01" in without
+    chips = re.findall(r'class="chip" href="([^"]+)"[^>]*>failure</a>', html)
+    assert chips == [
+        f"{SEARCH}?range=90d&amp;q=parser&amp;kind=experience&amp;author=maria&amp;since=2020-01-01"
+        "&amp;outcome=failure"
+    ]
+
+
+def test_a_record_stands_beside_the_list_that_it_was_found_in(running: Served) -> None:
+    best = running.memory.recall("parser loops")[0].record
+    html = page(running, f"{SEARCH}?q=parser+loops&at={best.id}")
+    beside = html[html.index('<article id="beside"') :]
+    assert "What it says" in beside
+    assert "<mark>parser</mark> <mark>loops</mark>" in beside
+    assert f'href="{RECORD}/{best.id}"' in beside
+    assert html.count('class="card hit chosen"') == 1
+    for nothing in ("00000000-0000-4000-8000-000000000000", "nonsense", HOSTILE_ENCODED):
+        assert 'id="beside"' not in page(running, f"{SEARCH}?q=parser&at={nothing}")
 
 
 def test_the_range_holds_unless_a_time_is_given(empty: Served) -> None:
@@ -258,7 +193,7 @@ def test_browsing_goes_on_page_by_page(running: Served) -> None:
     address: str | None = f"{SEARCH}?k=4"
     while address:
         html = page(running, address)
-        seen += re.findall(rf'<h2><a href="{RECORD}/([0-9a-f-]+)', html)
+        seen += re.findall(r'<h2><a href="[^"]*at=([0-9a-f-]+)#beside', html)
         following = re.search(r'rel="next" href="([^"]+)"', html)
         address = unescape(following[1]) if following else None
     assert seen == [record.id for record in running.memory.browse()]
@@ -437,6 +372,57 @@ def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -
     assert page(empty, RECORD, 404)
 
 
+# --- steps ---
+
+LOCKED = "OperationalError: database is locked"
+
+
+def test_a_trajectory_is_a_timeline_with_rewards_and_what_helped_against_what(
+    empty: Served,
+) -> None:
+    steps = [
+        {"action": "pytest -x", "observation": LOCKED, "reward": 0.0},
+        {"action": "retry once", "observation": LOCKED, "reward": -0.5},
+        {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
+    ]
+    made = empty.memory.record_trajectory("make the tests pass", steps, 1.0).id
+    html = page(empty, f"/ui/{PROJECT}/trajectories/{made}")  # as 0.11 called it
+    told = text_of(html.replace("<", " <"))
+    assert "Step 2 failure did not help against step 1 Action retry once" in told
+    assert "Step 3 helped against step 2 Action open it in WAL mode" in told
+    assert "-0.5 so far -0.5" in told
+    assert 'style="width: 50.0%"' in html
+    assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in html
+    led = f"/ui/{PROJECT}/knowledge?error=OperationalError%3A+database+is+locked#solutions"
+    assert f'href="{led}"' in html
+
+
+def test_a_long_trajectory_comes_in_parts(empty: Served) -> None:
+    steps = [
+        {"action": f"step {n}.", "observation": "x" * 9_000 if n == 240 else "", "reward": 1e308}
+        for n in range(250)
+    ]
+    made = empty.memory.record_trajectory("long", steps, 0.0).id
+    html = page(empty, f"{RECORD}/{made}").partition("The record as JSON")[0]
+    assert "step 99." in html
+    assert "step 100." not in html
+    last = page(empty, f"{RECORD}/{made}?from=201").partition("The record as JSON")[0]
+    assert "step 249." in last
+    assert "Later steps" not in last
+    assert "This is its beginning" in last
+    assert "x" * 6_001 not in last
+    assert "so far 1.8e+308" in text_of(last)
+    for wrong in ("0", "251", "x", "-1"):
+        assert "the number of a step" in page(empty, f"{RECORD}/{made}?from={wrong}", 422)
+
+
+def test_a_text_is_folded_where_it_is_long_or_has_lines() -> None:
+    assert fold(" short ") == ("short", "short", False, False)
+    assert fold("a\nb").folded
+    assert fold("a" * 301).folded
+    assert fold("a" * 7_000).cut
+
+
 # --- what is in a memory is text ---
 
 
@@ -488,9 +474,9 @@ def test_hostile_text_is_text_everywhere(empty: Served) -> None:
         SEARCH,
         f"{SEARCH}?q=script+alert",
         f"{SEARCH}?q={HOSTILE_ENCODED}&tag={HOSTILE_ENCODED}",
-        MAP,
     ]
     addresses += [f"{RECORD}/{record.id}" for record in records]
+    addresses += [f"{SEARCH}?q=alert&at={record.id}" for record in records]
     assert len(records) == 5
     browser = signed_in(empty)
     for address in addresses:
@@ -504,10 +490,7 @@ def test_hostile_text_is_text_everywhere(empty: Served) -> None:
             "\x07",
             "\u2028",
         ):
-            assert never not in re.sub(r'id="map">.*?</script>', "", html, flags=re.DOTALL), (
-                address,
-                never,
-            )
+            assert never not in html, (address, never)
     assert (
         "&lt;/<mark>script</mark>&gt;&lt;<mark>script</mark>&gt;<mark>alert</mark>(1)"
         in browser.http.get(addresses[1]).text
@@ -519,7 +502,7 @@ HOSTILE_ENCODED = "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E%22%3E%3Cimg%20
 
 def test_pages_to_read_take_no_form(running: Served) -> None:
     browser = signed_in(running)
-    for address in (MAP, SEARCH, f"{RECORD}/{one(running.memory).id}"):
+    for address in (SEARCH, f"{RECORD}/{one(running.memory).id}"):
         assert browser.post(address, csrf=browser.csrf()).status_code == 405
 
 

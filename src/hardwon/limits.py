@@ -1449,9 +1449,8 @@ WEB_CHART_POINTS_MAX: Final = 5_000
 # Characters of a name in a chart.
 WEB_CHART_LABEL_CHARS: Final = 80
 
-# Branches that the map draws, the largest first. There are some thirty as a rule; a tree of one's
-# own may have any number.
-WEB_MAP_BRANCHES_MAX: Final = 800
+# Tools, and areas, that the map draws, those with the most attempts: what a screen has room for.
+WEB_MAP_ROWS_MAX: Final = 15
 
 # Records on one page of the search, where nobody asks for more.
 WEB_RESULTS: Final = 20
@@ -1469,15 +1468,31 @@ WEB_SNIPPET_READ_CHARS: Final = 20_000
 # Other records that a record's page names by their headlines; of more, the ids.
 WEB_LINKED_SHOWN: Final = 20
 
+# Records that are read to tell what goes wrong, the newest that failed: some 20 ms.
+FAILURES_READ_MAX: Final = 2_000
+
+# Failures among them that have no hash, and are put together by their words: each is compared with
+# all before it.
+FAILURES_WORDED_MAX: Final = 60
+
+# What helped against errors, the likeliest first, that failures without a hash are compared with.
+SOLUTIONS_COMPARED: Final = 20
+
+# What came up for the first time in so many days is a new failure: a week, as people count.
+NEW_FAILURE_DAYS: Final = 7
+
+# Pairs of a tool and an area that are read, those that were counted most.
+AREAS_READ_MAX: Final = 500
+
 # Records of which is counted exactly how often they helped, to list those that did most.
 HELPFUL_CONSIDERED_MAX: Final = 1_000
 
 # Tasks of which rules that are still candidates are listed together: some milliseconds each.
 CANDIDATE_TASKS_MAX: Final = 20
 
-# Records of one list that waits for a decision: what somebody goes through at a sitting, and each
-# with buttons of its own.
-WEB_REVIEW_SHOWN: Final = 25
+# Records of one list that waits for a decision, like with like: what somebody goes through at a
+# sitting, and what a link can take back at once.
+WEB_REVIEW_SHOWN: Final = 50
 
 # Characters of one field of the context lab, which stand in the page's address.
 WEB_LAB_CHARS_MAX: Final = 4_000

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, get_args
 from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
-from hardwon.memory.later import cleanup, results, transfer
+from hardwon.memory.later import cleanup, figures, results, transfer
 from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
@@ -53,16 +53,21 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.results import (
         Activity,
+        Area,
         Backup,
         CleanedUp,
         Compacted,
         Credited,
         Diagnosis,
+        Failure,
         Held,
         Links,
         Loaded,
         Page,
+        Rates,
     )
+
+Per = Literal["author", "task", "command"]
 _WAIT: Final = (
     "records wait for their vectors: whoever opens the memory with the embedder makes them, and so "
     "does reembed"
@@ -346,6 +351,31 @@ class Care(Group):
                 self._project.name, first, last + 1
             )
         ]
+
+    def failures(self, since: datetime | str | int | None = None, limit: int = 10) -> list[Failure]:
+        """What goes wrong, from `since` on, and what made it go away: first what came up in the last
+        days for the first time, then what came up most. Of very many failures, the newest.
+        """
+        return figures.failures(self._project, self._since(since), check_limit(limit))
+
+    def progress(
+        self, per: Per = "author", since: datetime | str | int | None = None, limit: int = 10
+    ) -> list[Rates]:
+        """Whether it gets better: how much went well and badly day by day, from `since` on, `per`
+        author, task or command; those with the most attempts.
+        """
+        if per not in get_args(Per):
+            raise InvalidInputError.one("per", per, f"one of {', '.join(get_args(Per))}")
+        return figures.progress(self._project, per, self._since(since), check_limit(limit))
+
+    def areas(self, since: datetime | str | int | None = None) -> list[Area]:
+        """How often each tool worked and failed in which area, from `since` on: an experience's
+        areas are its tags, a command's its subcommand.
+        """
+        return figures.areas(self._project, self._since(since))
+
+    def _since(self, since: datetime | str | int | None) -> datetime | None:
+        return Filters.of(self._project.name, {"since": since}).since
 
     def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:
         """The records of a status that helped most often when they were recalled, of those that

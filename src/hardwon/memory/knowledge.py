@@ -192,10 +192,10 @@ class Knowledge:
 
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
         """The first thing that can be read off some records."""
-        records = (record for record_id in ids if (record := self._record(record_id)))
+        records = (record for record_id in ids if (record := self.record(record_id)))
         return next((found for found in map(read, records) if found is not None), None)
 
-    def _record(self, record_id: str) -> AnyRecord | None:
+    def record(self, record_id: str) -> AnyRecord | None:
         """None also where it cannot be read: one damaged record must not hide what the others
         say.
         """
@@ -668,7 +668,7 @@ class Knowledge:
         for decision in decisions:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
-            known = [record for record in map(self._record, decision.evidence) if record]
+            known = [record for record in map(self.record, decision.evidence) if record]
             tainted = [record for record in known if record.said_by in untrusted]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
@@ -698,7 +698,7 @@ class Knowledge:
         """
         if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):
             return rule
-        known = [record for record in map(self._record, rule.evidence) if record]
+        known = [record for record in map(self.record, rule.evidence) if record]
         return replace(rule, trust=least(record.metadata.validation.status for record in known))
 
     def new_rules(self, task_id: str, limit: int) -> list[Rule]:
@@ -819,7 +819,7 @@ class Knowledge:
     def last_episode(self, task_id: str) -> Episode | None:
         """The newest that was recorded here; where there is none, the newest that was adopted."""
         newest = self._own_scores(task_id).newest
-        last = self._record(max(newest)[1]) if newest else None
+        last = self.record(max(newest)[1]) if newest else None
         if isinstance(last, Episode):
             return last
         return next(reversed(self.newest_episodes(task_id)), None)
@@ -914,11 +914,14 @@ class Episodes(Group):
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
 
+        store = self._project.store
+
         def scored() -> Iterator[Scored]:
             """Each with whether it had the memory. Of what was adopted nobody knows what it
             recalled.
             """
-            for stored in self._project.pages(asked.altered(kind="episode"), trusted=True):
+            most, of_kind = limits.COMPARED_EPISODES_MAX, asked.altered(kind="episode")
+            for stored in store.page(self._project.name, of_kind, None, most, trusted=True):
                 with suppress(DamagedError):
                     said = written_in(stored)
                     metadata = said.get("metadata", {})
@@ -930,8 +933,8 @@ class Episodes(Group):
                     source = metadata.get("source", {})
                     yield Scored(said["task_id"], said["score"], had, source.get("id", ""))
 
-        newest = list(islice(scored(), limits.COMPARED_EPISODES_MAX))
-        return compare(newest[::-1], by_run=by_run)
+        self._project.before_read()
+        return compare(list(scored())[::-1], by_run=by_run)
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
         """Rules that wait to be borne out, or to be verified: of the whole project, and of the

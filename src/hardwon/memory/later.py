@@ -13,6 +13,7 @@ __all__ = [
     "consolidate",
     "embedders",
     "embedding",
+    "figures",
     "knowledge",
     "llm",
     "results",
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         cleanup,
         consolidate,
         embedding,
+        figures,
         knowledge,
         results,
         staleness,
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     )
     from hardwon.outside import embedders, llm
 else:
-    cleanup, consolidate, embedding, knowledge, results, staleness, tokens, transfer = (
+    cleanup, consolidate, embedding, figures, knowledge, results, staleness, tokens, transfer = (
         Later(f"hardwon.memory.{name}")
-        for name in "cleanup consolidate embedding knowledge results staleness tokens transfer".split()
+        for name in (
+            "cleanup consolidate embedding figures knowledge results staleness tokens transfer"
+        ).split()
     )
     embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")

@@ -13,9 +13,10 @@ from hardwon.store.types import Finding
 @dataclass(frozen=True)
 class Activity:
     """What was recorded on one day (UTC): records of a kind, and how many of them turned out well
-    and badly. Good are experiences that are a success, fixes that were verified, and episodes that
-    scored at least 0.5; bad are failures, fixes that were not verified, and episodes below. Other
-    records are neither, and so is what was archived.
+    and badly. Good are experiences that are a success, fixes that were verified, and episodes and
+    trajectories (so also commands that were run) that ended with at least 0.5; bad are failures,
+    fixes that were not verified, and the others of these. Other records are neither, and so is what
+    was archived.
     """
 
     day: date
@@ -23,6 +24,77 @@ class Activity:
     records: int
     good: int
     bad: int
+
+
+@dataclass(frozen=True)
+class DayRate:
+    """How much went well and badly on one day (UTC)."""
+
+    day: date
+    good: int
+    bad: int
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How it went day by day, of one author, at one task, or with one command."""
+
+    name: str
+    days: tuple[DayRate, ...]
+
+    @property
+    def good(self) -> int:
+        return sum(each.good for each in self.days)
+
+    @property
+    def tried(self) -> int:
+        return self.good + sum(each.bad for each in self.days)
+
+
+@dataclass(frozen=True)
+class Area:
+    """How often a tool worked, and failed, in one area; the empty one is all that it was used for.
+    `is_command`: the tool is a program that was run, the area its subcommand.
+    """
+
+    tool: str
+    area: str
+    good: int
+    bad: int
+    is_command: bool = False
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What made a failure go away: what was done, how often it helped, of how often it was tried,
+    and ids of records that tell of it.
+    """
+
+    action: str
+    helped: int
+    tried: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that went wrong: what was said, and what was being done; in how many records of
+    the time that was asked for, by whom, and some of these. `first_seen` is of all time, and
+    `is_new` whether that is only days ago. `key` is what such records are found by
+    (`failure:HASH`, `signature:HASH` of an issue), empty where only their words are alike. `fix` is
+    what made it go away, where that is known.
+    """
+
+    text: str
+    action: str
+    key: str
+    seen: int
+    first_seen: datetime
+    last_seen: datetime
+    is_new: bool
+    authors: tuple[str, ...]
+    evidence: tuple[str, ...]
+    fix: Remedy | None = None
 
 
 @dataclass(frozen=True)

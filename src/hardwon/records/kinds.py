@@ -326,7 +326,7 @@ class Record(Model, Tabular):
         return {
             "id": self.id,
             "kind": self.kind,
-            "outcome": outcome_of(record),
+            "outcome": outcome_of(self),
             "when": self.metadata.context.timestamp,
             "author": self.said_by,
             "status": self.metadata.validation.status,
@@ -914,7 +914,7 @@ def headline(record: AnyRecord) -> str:
             return record.content
 
 
-def outcome_of(record: AnyRecord) -> str:
+def outcome_of(record: Record) -> str:
     """How it turned out; empty where that is no question."""
     if isinstance(record, Experience):
         return record.outcome

@@ -72,7 +72,10 @@ class Narrowing(Model):
     ] = None
     outcome: Annotated[
         OutcomeWord | None,
-        Field(description="Of experiences: success, failure, learning or interaction."),
+        Field(
+            description="success or failure, of whatever was tried; learning or interaction, of "
+            "experiences."
+        ),
     ] = None
     tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None
     fact_type: Annotated[

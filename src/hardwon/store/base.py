@@ -52,6 +52,7 @@ from hardwon.records.kinds import (
     Fix,
     Record,
     Validation,
+    outcome_of,
 )
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
@@ -110,11 +111,10 @@ def row_of(
         raise InvalidInputError.one(
             "record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes"
         )
-    outcome: str | None = None
+    outcome = outcome_of(record) or None
     tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
-        if not record.unrouted:
-            outcome, tool = record.outcome, record.tool
+        outcome, tool = (None, None) if record.unrouted else (outcome, record.tool)
         task_id = record.extra.get("task_id")
     elif isinstance(record, Episode):
         task_id = record.task_id

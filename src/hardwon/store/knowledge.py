@@ -5,22 +5,23 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from operator import add
+from typing import Any, Final, get_args
 
 from hardwon import limits
 from hardwon.learn.actions import EVERYTHING, ActionKey, Outcomes
 from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
-    APPLIED,
-    FAILED,
     LEVELS,
     SCORED_SCOPES,
     SUCCEEDED,
     Tally,
 )
-from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Total
+from hardwon.records.kinds import INTERNAL_KINDS, Kind
+from hardwon.store.query import ROLLED_BACK, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
 
+_ORDINARY_KINDS: Final = [kind for kind in get_args(Kind) if kind not in INTERNAL_KINDS]
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 
 
@@ -246,40 +247,79 @@ class TallyReader(Query):
         )
         return int(found)
 
-    def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
-        """From a day to the day before another, by day and kind; days without records are left
-        out.
+    def activity(
+        self, project: str, since_day: int, until_day: int, by: str = "kind"
+    ) -> list[Active]:
+        """From a day to the day before another, by day and kind, author or task (`task_id`); days
+        without records are left out. What was archived, or is from a source that was rolled back,
+        turned out neither well nor badly.
         """
-        # The index of counts holds all that is asked for, so no record is read.
-        recorded = (
-            f"SELECT at_us / {limits.DAY_US}, kind, count(*), "
-            "count(*) FILTER (WHERE outcome = 'success' AND status <> 'archived'), "
-            "count(*) FILTER (WHERE outcome = 'failure' AND status <> 'archived') "
-            f"FROM record{self.dialect.hint('record_counted')} "
-            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3 GROUP BY 1, 2 "
-            f"ORDER BY 1, 2"
-        )
-        # How many fixes were verified and not, how many episodes scored at least half and less.
-        half = LEVELS // 2
-        good, bad = (
-            " + ".join(f"level{level}" for level in levels)
-            for levels in (range(half, LEVELS), range(half))
+        # The index of counts holds all that is asked for, so no record is read; few have a task.
+        index = "record_by_task" if by == "task_id" else "record_counted"
+        where = f"project_id = ?1 AND kind = ?2 AND at_us >= ?3 AND at_us < ?4 AND {by} IS NOT NULL"
+        with self.snapshot(project) as session:
+            counts = "status <> 'archived'"
+            if session.select(ROLLED_BACK, (project,)):  # seldom, and it takes time
+                counts += f" AND {TRUSTED_AUTHORS}"
+            sql = (
+                f"SELECT at_us / {limits.DAY_US}, {by}, count(*), "
+                f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
+                f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
+                f"FROM record{self.dialect.hint(index)} WHERE {where} GROUP BY 1, 2"
+            )
+            span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
+            found: dict[tuple[int, str], list[int]] = {}
+            # kind by kind, as the index has them, there is half as much to sort
+            for kind in ("episode", "experience") if by == "task_id" else _ORDINARY_KINDS:
+                for day, of, *numbers in session.select(sql, (project, kind, *span)):
+                    known = found.setdefault((day, of), [0, 0, 0])
+                    known[:] = map(add, known, numbers)
+        return [Active(*place, *numbers) for place, numbers in sorted(found.items())]
+
+    def tool_tags(self, project: str, since_us: int, limit: int) -> list[ToolTag]:
+        """How often each tool succeeded and failed: all of it (""), and by the tags of its
+        experiences, those with the most of them.
+        """
+        counts = (
+            "count(*) FILTER (WHERE r.outcome = 'success'), "
+            "count(*) FILTER (WHERE r.outcome = 'failure')"
         )
         judged = (
-            f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM "
-            f"tally "
-            f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY day UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
-            f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} "
-            f"GROUP BY day"
+            "r.project_id = ?1 AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') "
+            f"AND r.at_us >= ?2 AND {TRUSTED_RECORD}"
         )
-        with self.snapshot(project) as session:
-            found = session.select(
-                recorded, (project, since_day * limits.DAY_US, until_day * limits.DAY_US)
-            )
-            figures = session.select(judged, (project, since_day, until_day))
-        of_day = {(kind, day): (int(well), int(badly)) for kind, day, well, badly in figures}
-        return [
-            Active(day, kind, count, *of_day.get((kind, day), (well, badly)))
-            for day, kind, count, well, badly in found
-        ]
+        sql = (
+            f"SELECT coalesce(r.tool, ''), '', {counts} FROM record r"
+            f"{self.dialect.hint('record_counted')} WHERE {judged} GROUP BY 1 UNION ALL "
+            f"SELECT coalesce(r.tool, ''), t.tag, {counts} FROM record_tag t {self.dialect.join} "
+            f"record r ON r.seq = t.seq WHERE t.project_id = ?1 AND {judged} GROUP BY 1, 2"
+        )
+        found = [ToolTag._make(row) for row in self._select(sql, (project, since_us))]
+        return sorted(found, key=lambda each: (-each.good - each.bad, each))[:limit]
+
+    def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:
+        """What failed between two times, of the newest records that tell of failures: each with
+        the failures in it, and a fix with the issue that it did not mend. Episodes tell of scores.
+        """
+        newest = (
+            "SELECT r.seq, r.id, r.kind, r.at_us, r.author, r.outcome FROM record r WHERE r.project_id = ?1 "
+            "AND r.at_us >= ?2 AND r.at_us < ?3 AND (r.kind = 'trajectory' OR r.kind <> 'episode' "
+            f"AND r.outcome = 'failure') AND {TRUSTED_RECORD} ORDER BY r.at_us DESC LIMIT ?4"
+        )
+        sql = (
+            f"SELECT n.id, n.kind, n.at_us, n.author, k.key FROM ({newest}) n LEFT JOIN record_key "
+            "k ON k.seq = n.seq AND (k.key >= 'failure:' AND k.key < 'failure;' OR n.kind = 'fix' "
+            "AND k.key >= 'signature:' AND k.key < 'signature;') "
+            "WHERE k.key IS NOT NULL OR n.outcome = 'failure' ORDER BY n.at_us DESC, n.id, k.key"
+        )
+        found = self._select(sql, (project, since_us, until_us, records_max))
+        return list(map(Failed._make, found))
+
+    def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
+        """The time of the record with each of these keys that was the first to be kept."""
+        first = (
+            "SELECT key, min(seq) AS seq FROM record_key WHERE project_id = ?1 "
+            f"AND {self.dialect.within('key', '?2')} GROUP BY key"
+        )
+        sql = f"SELECT k.key, r.at_us FROM ({first}) k JOIN record r ON r.seq = k.seq"
+        return dict(self._select(sql, (project, self.dialect.listed(keys))))

@@ -257,6 +257,8 @@ def _damaged(stored: Stored | Found | Row) -> DamagedError:
 # --- conditions and columns ---
 
 
+# Whether the record `r` turned out well; NULL where that is no question.
+_TURNED_OUT: Final = "CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END"
 STORED: Final = (
     "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered, r.author"
 )
@@ -334,7 +336,7 @@ def found_columns(dialect: Dialect, *, votes: bool = True, sessions: bool = True
         else "NULL"
     )
     return (
-        f"r.id, r.at_us, r.author, r.status, {dialect.solved}, record_text.terms, {helped}, "
+        f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, record_text.terms, {helped}, "
         f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {session}"
     )
 
@@ -576,6 +578,7 @@ class Reader(ABC):
                 where += f" AND g.project_id = ?1 AND g.tag = {bound.add(tag)}"
             elif filters.kind:
                 alike = "SELECT 1 FROM record WHERE project_id = ?1 AND kind = ?2 LIMIT ?3"
+                most = max(most, 0 if before else limit)  # or all of them are wanted
                 if len(session.select(alike, (project, filters.kind, most + 1))) <= most:
                     source += self.dialect.hint("record_counted")  # likewise
             if trusted:
@@ -796,7 +799,7 @@ class Query(Reader):
         with self.snapshot(project) as session:
             newest = session.value(f"{fixes} {newest_first}", (project, key))
             worked = newest and session.value(
-                f"{fixes} AND {self.dialect.solved} {newest_first}", (project, key)
+                f"{fixes} AND r.outcome = 'success' {newest_first}", (project, key)
             )
         return newest, worked
 

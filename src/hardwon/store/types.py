@@ -71,8 +71,6 @@ class Dialect(ABC):
     # A join of what stands before it with what stands after it, in that order where the engine can
     # be told so.
     join: str
-    # Whether the record `r` turned out well; NULL where that is no question.
-    solved: str
 
     # Selects those of the ids in parameter 2, `listed`, that are not to come back.
     forgotten: str
@@ -241,15 +239,34 @@ class DayTotal(NamedTuple):
 
 
 class Active(NamedTuple):
-    """What was recorded on one day (UTC, days since 1970): records of a kind, and of those that
-    teach, how many turned out well and badly.
+    """What was recorded on one day (UTC, days since 1970): records of a kind, by an author or at a
+    task, and how many of them turned out well and badly.
     """
 
     day: int
-    kind: str
+    of: str
     records: int
     good: int
     bad: int
+
+
+class ToolTag(NamedTuple):
+    """How often experiences with a tool and a tag were successes and failures."""
+
+    tool: str
+    tag: str
+    good: int
+    bad: int
+
+
+class Failed(NamedTuple):
+    """A record that tells of a failure, and the key of that; None where it has none."""
+
+    id: str
+    kind: str
+    at_us: int
+    author: str
+    key: str | None
 
 
 class Routed(NamedTuple):

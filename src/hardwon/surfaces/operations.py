@@ -41,6 +41,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
+from hardwon.memory.care import Per
 from hardwon.outside.locations import is_url
 from hardwon.records.fields import (
     Flag,
@@ -438,6 +439,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         ),
     ),
     "reason": (Text, Field(description="Why.", examples=["the service is gone"])),
+    "per": (Per, Field(description="Of each author, task or command.")),
     "record_id": (RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])),
     "share": (Unit, Field(description="At least this share of what lies above it.")),
     "since": (Time, Field(description="From this time on, with a zone.", examples=[_A_DAY])),
@@ -881,6 +883,9 @@ _ALL: Final = (
     Operation("skills.list", "read", "GET /skills"),
     Operation("stats", "read", "GET /stats", run=_stats, tool="stats"),
     Operation("care.activity", "read", "GET /care/activity"),
+    Operation("care.failures", "read", "GET /care/failures"),
+    Operation("care.progress", "read", "GET /care/progress"),
+    Operation("care.areas", "read", "GET /care/areas"),
     Operation("care.helpful", "read", "GET /care/helpful"),
     Operation("care.stale", "read", "GET /care/stale"),
     Operation("care.change_mark", "read", "GET /care/change-mark"),

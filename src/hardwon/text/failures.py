@@ -71,7 +71,7 @@ def failure_hashes(error_text: str) -> tuple[str, ...]:
     """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    words = _words_in(error_text)
+    words = error_words(error_text)
     return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
 
 
@@ -79,7 +79,7 @@ def _hash(core: str) -> str:
     return blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def _words_in(error_text: str) -> str:
+def error_words(error_text: str) -> str:
     text = _window(error_text)
     return _words_of_failure(_unwrap(text)) if text else ""
 

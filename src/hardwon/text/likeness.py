@@ -8,12 +8,14 @@ unless it is the same program that says them.
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.text.terms import ENGLISH, stop_words
+
+T = TypeVar("T")
 
 ALIKE_FROM: Final = 0.4
 """Of all words of both, the share that they have in common."""
@@ -75,6 +77,19 @@ def alike_cores(one: str, other: str) -> float:
     a, b = ({part.strip() for part in core.split(". ")} for core in (one, other))
     sentences = len(a & b) / min(len(a), len(b))
     return (sentences + _shared(set(one.split()), set(other.split()))) / 2
+
+
+def group_alike(things: Iterable[T], text_of: Callable[[T], str]) -> list[list[T]]:
+    """Those together whose texts say much the same as the first of them, in the order given."""
+    groups: list[tuple[str, list[T]]] = []
+    for thing in things:
+        text = text_of(thing)
+        same = next((group for first, group in groups if likeness(first, text)), None)
+        if same is None:
+            groups.append((text, [thing]))
+        else:
+            same.append(thing)
+    return [group for _, group in groups]
 
 
 def is_telling(text: str) -> bool:

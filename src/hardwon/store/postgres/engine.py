@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from hashlib import blake2b
 from itertools import accumulate
@@ -25,7 +25,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
-from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
+from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
@@ -435,16 +435,13 @@ def as_numbers(vector: Iterable[float]) -> str:
 
 def _given(row: Row) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it."""
-    judge = _JUDGES.get(row.kind)
-    said = json.loads(row.body) if judge else {}
     return {
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
-        "good": judge(row, said) if judge else None,
         "extra": json.dumps(
             {
                 name: as_text(value)
-                for name, value in said.items()
+                for name, value in json.loads(row.body).items()
                 if name not in IN_BODY_ALONE and value is not None
             }
         )
@@ -456,15 +453,6 @@ def _given(row: Row) -> dict[str, Any]:
         "keys": row.keys,
         "fix": _fix_values(row) if row.kind in FIX_KINDS else None,
     }
-
-
-# Whether a record of a kind turned out well, from its row and what its body says.
-_JUDGES: Final[Mapping[str, Callable[[Row, dict[str, Any]], bool | None]]] = {
-    "experience": lambda row, _: {"success": True, "failure": False}.get(row.outcome or ""),
-    "fix": lambda _, said: bool(said["fix_success"] and said["verification_success"]),
-    "episode": lambda _, said: bool(said["score"] >= SOLVED_FROM),
-    "trajectory": lambda _, said: bool(said["final_reward"] >= SOLVED_FROM),
-}
 
 
 def as_text(value: Any) -> str:

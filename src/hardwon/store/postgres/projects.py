@@ -332,6 +332,9 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 _CARRIED: Final = {
     # 0.10 did not have it.
     ("record_vector", "dimension"): "length(vector) / 4",
+    # Before 0.12 only experiences, and decisions, had one.
+    ("record", "outcome"): "coalesce(outcome, CASE good WHEN true THEN 'success' WHEN false THEN "
+    "'failure' END)",
 }
 
 

@@ -5,8 +5,7 @@ of it the user who asks reaches), `token` and `migrated`. Every project has a sc
 with tables and columns named as in SQLite (`store/sqlite/migrations.py`), and these differences:
 
 project_id      is no column: a schema holds one project.
-record          `good` (whether it turned out well) and `extra` (keys of the caller's own) are
-                columns, so that no body is parsed.
+record          `extra` (keys of the caller's own) is a column, so that no body is parsed.
 record_text     what a search reads of each text that has a term, in rows as short as can be.
 event           what queries ask of its body has columns of its own.
 term_count      how many records have a term, as of the last count; how many were counted is in
@@ -92,7 +91,6 @@ RECORD: Final = {
     "validation": "text",
     "helped": "bigint",
     "hindered": "bigint",
-    "good": "boolean",
     "extra": "jsonb",
 }
 FIX: Final = {
@@ -160,7 +158,6 @@ CREATE TABLE record (
     validation TEXT,
     helped bigint NOT NULL DEFAULT 0,
     hindered bigint NOT NULL DEFAULT 0,
-    good boolean,
     extra jsonb
 );
 CREATE UNIQUE INDEX record_by_seq ON record (seq);

@@ -28,7 +28,6 @@ class PostgresDialect(Dialect):
     least = "least"
     greatest = "greatest"
     join = "JOIN"
-    solved = "r.good"
 
     forgotten = "SELECT record_id FROM event WHERE kind = 'forgotten' AND record_id = ANY (?2)"
     glob_operator = "~"

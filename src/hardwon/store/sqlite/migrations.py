@@ -52,8 +52,8 @@ WORDS_SINCE: Final = 10
 # what helped, and what went stale, without reading every record and event. 10 gives each project a
 # search index of its own, of words in every form. 11 keeps a code of one-bit numbers with each
 # vector, by which the nearest are found (older vectors get theirs when they are first asked for),
-# hashes failures otherwise, counts actions by their kind and their task, and tells sources apart by
-# where a record came from.
+# hashes failures otherwise, counts actions by their kind and their task, keeps of all that was tried
+# how it turned out, and tells sources apart by where a record came from.
 MIGRATIONS: Final = tuple(
     (get_data(__name__, f"schema/{number}.sql") or b"").decode()
     for number in range(1, SCHEMA_VERSION + 1)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import apsw
 
-from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES
+from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.types import Dialect, Session, Values
 from hardwon.text.terms import TERM_PUNCTUATION
@@ -66,13 +66,6 @@ class SqliteDialect(Dialect):
     least = "min"
     greatest = "max"
     join = "CROSS JOIN"
-    solved = (
-        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' "
-        "THEN 0 END WHEN json_valid(r.body) THEN CASE r.kind "
-        "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
-        f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
-        f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
-    )
 
     forgotten = (
         "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "

@@ -47,7 +47,7 @@ _KNOWN_BY: Final = {
 Whose = Literal["hardwon", "older", "another", "nobody"]
 
 
-class Place(NamedTuple):
+class DropIn(NamedTuple):
     """One of these modules: where it is, or would be, and whose it is that is there."""
 
     module: str
@@ -74,10 +74,10 @@ def _whose(module: str, path: Path) -> Whose:
     return "older" if re.search(_KNOWN_BY[module], text) else "another"
 
 
-def _places(folder: Path) -> list[Place]:
+def _places(folder: Path) -> list[DropIn]:
     if not folder.is_dir():
         raise PlaceError(f"{folder} is not a folder: name the folder of the project")
-    return [Place(name, folder / name, _whose(name, folder / name)) for name in _BODIES]
+    return [DropIn(name, folder / name, _whose(name, folder / name)) for name in _BODIES]
 
 
 Folder = Annotated[
@@ -144,11 +144,11 @@ def _named(name: str) -> str:
     return path
 
 
-def _is_free(place: Place, wanted: Iterable[str]) -> bool:
+def _is_free(place: DropIn, wanted: Iterable[str]) -> bool:
     return place.module in wanted and place.whose == "nobody"
 
 
-def _keep_aside(place: Place) -> None:
+def _keep_aside(place: DropIn) -> None:
     if place.path.is_symlink():
         raise PlaceError(f"{place.path} is a link: install where it leads, {place.path.resolve()}")
     try:
@@ -161,7 +161,7 @@ def _keep_aside(place: Place) -> None:
             ) from None
 
 
-def _listed(what: str, places: Iterable[Place]) -> Iterator[str]:
+def _listed(what: str, places: Iterable[DropIn]) -> Iterator[str]:
     return (f"{each.path}: {what}" for each in places)
 
 
@@ -219,7 +219,7 @@ def check(folder: Folder = Path()) -> Output:
     )
 
 
-def _on_the_path(place: Place, folder: Path) -> Place:
+def _on_the_path(place: DropIn, folder: Path) -> DropIn:
     """As Python finds it. A package that lies on the path comes before a folder without
     __init__.py.
     """

@@ -110,6 +110,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(
             ("activity", "decisions", "helpful", "stale", "adopted", "links"), "derived"
         ),
+        **dict.fromkeys(("failures", "progress", "areas"), "derived"),
         **dict.fromkeys(("failing-tests", "change-mark"), "derived"),
     },
     "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),

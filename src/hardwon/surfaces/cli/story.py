@@ -27,7 +27,7 @@ TASK: Final = "deploy the shop"
 IDEAS: Final = (*["./deploy"] * 3, "./deploy --region eu")
 
 
-class Attempt(NamedTuple):
+class Try(NamedTuple):
     """`warning`: what the memory said to what the agent was about to do, where it then did
     something else.
     """
@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
     warning: str = ""
 
 
-def tell_story(look: Look) -> tuple[Mapping[str, list[list[Attempt]]], list[Line]]:
+def tell_story(look: Look) -> tuple[Mapping[str, list[list[Try]]], list[Line]]:
     """The attempts of three sessions without memory and with it, and the story in lines. Nothing is
     left behind.
     """
@@ -71,7 +71,7 @@ def tell_story(look: Look) -> tuple[Mapping[str, list[list[Attempt]]], list[Line
     return sessions, lines
 
 
-def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Iterator[Attempt]:
+def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Iterator[Try]:
     """One session of the agent, until it is done. With a memory it asks before every attempt, and
     keeps how that went.
     """
@@ -87,12 +87,12 @@ def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Itera
         if memory:
             step = {"action": command, "observation": printed, "reward": float(worked)}
             memory.record_trajectory(TASK, [step], float(worked), author=author)
-        yield Attempt(command, printed, worked, str(advice) if is_warned else "")
+        yield Try(command, printed, worked, str(advice) if is_warned else "")
         if worked:
             return
 
 
-def _session(title: str, attempts: Sequence[Attempt], *first: tuple[str, str]) -> Iterator[Line]:
+def _session(title: str, attempts: Sequence[Try], *first: tuple[str, str]) -> Iterator[Line]:
     yield (Span(title, STRONG),)
     for typed, printed in first:
         yield from _typed(typed, printed, QUIET)
@@ -112,7 +112,7 @@ def _typed(command: str, printed: str, style: str) -> Iterator[Line]:
         yield (Span(f"    {line}", style),)
 
 
-def _side_by_side(sessions: Mapping[str, list[list[Attempt]]], look: Look) -> Iterator[Line]:
+def _side_by_side(sessions: Mapping[str, list[list[Try]]], look: Look) -> Iterator[Line]:
     rows = [[Span("", STRONG), Span("without memory", STRONG), Span("with memory", STRONG)]]
     for day, both in zip(
         ("Monday", "Tuesday", "Wednesday, Ben"), zip(*sessions.values(), strict=True), strict=True
@@ -126,7 +126,7 @@ def _side_by_side(sessions: Mapping[str, list[list[Attempt]]], look: Look) -> It
     yield (Span(f"  {', '.join(totals)}", STRONG),)
 
 
-def _marks(attempts: Sequence[Attempt], look: Look) -> str:
+def _marks(attempts: Sequence[Try], look: Look) -> str:
     good, bad = ("+", "x") if look.ascii_only else ("✓", "✗")
     marks = " ".join(good if each.worked else bad for each in attempts)
     return f"{marks:<{2 * len(IDEAS)}} {counted(len(attempts), 'attempt')}"

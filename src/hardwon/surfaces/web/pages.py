@@ -278,6 +278,47 @@ def band(
     return [{**edge, "y": low}, {**edge, "y": high, **filled}]
 
 
+def heat(
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[Any]],
+    told: Callable[[Any], tuple[float, str, str, str]],
+) -> Figure:
+    """Shares as colours from bad to good. `told` has a cell's share, the number in it, where it
+    leads to, and what is said of it; a cell that is None is empty.
+    """
+    found = [
+        [told(cell) if cell else (None, "", "", "never tried") for cell in row] for row in cells
+    ]
+    shares, numbers, links, words = (
+        [[each[part] for each in row] for row in found] for part in range(4)
+    )
+    drawn = {
+        "type": "heatmap",
+        "x": list(range(len(columns))),
+        "y": list(range(len(rows))),
+        "z": shares,
+        "text": numbers,
+        "customdata": links,
+        "hovertext": words,
+        "hoverinfo": "text",
+        "texttemplate": "%{text}",
+        "zmin": 0,
+        "zmax": 1,
+        "xgap": 2,
+        "ygap": 2,
+        "textfont": {"color": "$ink"},
+        # Pale enough for the numbers in it, in either theme.
+        "colorscale": [[0, f"{BAD}/0.45"], [0.5, "$plain-ground"], [1, f"{GOOD}/0.45"]],
+        "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
+    }
+    return figure(
+        [drawn],
+        xaxis={**names_axis(columns), "showgrid": False, "side": "bottom", "tickangle": -30},
+        yaxis={**names_axis(rows), "showgrid": False, "autorange": "reversed"},
+    )
+
+
 # --- files that browsers keep ---
 
 HERE: Final = Path(__file__).parent

@@ -1,19 +1,21 @@
 """Pages of records: the search, which is the very recall that agents use, with what its scores are
-made of (without a question, what there is, newest first); and one record: what it says, where it
-came from, how far it is believed and why, and everything that happened to it. And the review: what
-waits for a decision, and what was decided, one list at a time; whoever may not decide reads the same
-lists.
+made of (without a question, what there is, newest first), and a record beside its list; and one
+record: what it says, step by step where it has steps, where it came from, how far it is believed and
+why, and everything that happened to it. And the review: what waits for a decision and why, like with
+like, and what was decided; whoever may not decide reads the same lists.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +23,9 @@ from starlette.responses import Response
 
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, Problem, UnknownRecordError
+from hardwon.learn.actions import judge_steps, pairs_of
 from hardwon.memory.ask import Stats
-from hardwon.memory.results import LifeEvent, Links
+from hardwon.memory.results import Credited, LifeEvent, Links
 from hardwon.records.kinds import (
     OUTCOMES,
     STATUSES,
@@ -32,11 +35,13 @@ from hardwon.records.kinds import (
     Episode,
     Trajectory,
     headline,
+    outcome_of,
 )
 from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten
+from hardwon.text.likeness import group_alike
 from hardwon.text.terms import matches, own_texts, query_terms
 
 # --- search ---
@@ -46,7 +51,17 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "outcome": OUTCOMES,
     "status": STATUSES,
 }
-WORDS: Final = ("tool", "key", "task_id", "model", "issue_type", "tag", "author", "path")
+WORDS: Final = (
+    "tool",
+    "author",
+    "tag",
+    "task_id",
+    "model",
+    "issue_type",
+    "key",
+    "path",
+    "failure_hash",
+)
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _HEADLINE_CHARS: Final = 140
 _BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
@@ -81,6 +96,7 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
         for name in (*CHOICES, *WORDS, "since", "until", "as_of", "k")
         if name in asked
     }
+    beside = ask.record(asked["at"]) if _ID.fullmatch(asked.get("at", "")) else None
     return WebPage(
         "search.html",
         "Search",
@@ -92,27 +108,62 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
                 name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
                 for name in ("since", "until")
             },
-            "choices": CHOICES,
+            "chips": chips(request, {name: CHOICES[name] for name in CHOICES}),
             "words": WORDS,
             "offered": {
                 name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
                 for name, counts in (("tool", stats.by_tool), ("author", stats.by_author))
             },
             "found": found,
-            "next": following and request.here(cursor=following),
-            "first": request.here(cursor=None) if "cursor" in asked else None,
+            "next": following and request.here(cursor=following, at=None),
+            "first": request.here(cursor=None, at=None) if "cursor" in asked else None,
             "without": [
                 (name, value, request.here(**{name: None, "cursor": None}))
                 for name, value in given.items()
+                if name not in CHOICES
             ],
             "problems": problems,
             "records": stats.records,
             "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
             "limits": limits,
             "k": count,
+            "at": beside.id if beside else "",
+            **(
+                record_parts(ask, request, beside, query_terms(asked.get("q", "")))
+                if beside
+                else {}
+            ),
         },
         422 if problems else 200,
     )
+
+
+def chips(
+    request: PageRequest, choices: Mapping[str, Collection[str]]
+) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+    """Each name with its values: the value, the address with it (or without, where it is chosen),
+    and whether it is.
+    """
+    chosen = {name: request.query.get(name, "") for name in choices}
+    return [
+        (
+            name,
+            [
+                (
+                    value,
+                    request.here(
+                        **{name: None if value == chosen[name] else value},
+                        cursor=None,
+                        at=None,
+                        undo=None,
+                    ),
+                    value == chosen[name],
+                )
+                for value in values
+            ],
+        )
+        for name, values in choices.items()
+    ]
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -276,34 +327,45 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
             known = ask("audit", record_id=request.item)
         context: dict[str, Any] = {"item": request.item, "life": known}
         return WebPage("record_unknown.html", "No such record", context, 404)
-    written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
     if request.query.get("format") == "json":
+        written = json.dumps(jsonable(record), ensure_ascii=False, indent=2)
         name = f"{record.kind}-{record.id}.json"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(f"{written}\n", headers=headers, media_type="application/json")
+    title = shorten(headline(record), 120) or record.kind
+    return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
+
+
+def record_parts(
+    ask: Ask, request: PageRequest, record: AnyRecord, terms: Collection[str] = ()
+) -> dict[str, Any]:
+    """What is shown of one record, alone or beside a list; `terms` are marked in its texts."""
     life: list[LifeEvent] = ask("audit", record_id=record.id)
+    steps = _timeline(record) if isinstance(record, Trajectory) else []
+    first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
+    after = first + _STEPS_SHOWN
     credits_ = [each.event.helped for each in life if each.event and each.kind == "credited"]
     kinds = [each.kind for each in life]
-    return WebPage(
-        "record.html",
-        shorten(headline(record), 120) or record.kind,
-        {
-            "record": record,
-            "fields": list(_fields_of(record)),
-            "steps": record.steps if isinstance(record, Trajectory) else [],
-            "cards": record.mistake_cards if isinstance(record, Episode) else [],
-            "life": life,
-            "helped": credits_.count(True),
-            "hindered": credits_.count(False),
-            "repeated": kinds.count("repeated"),
-            # The newest of what was noticed of its files.
-            "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
-            "others": _links_of(ask, record),
-            "json": written,
-            "as_of": as_of,
-            "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
-        },
-    )
+    return {
+        "record": record,
+        "fields": list(_fields_of(record, frozenset(terms))),
+        "steps": steps[first:after],
+        "first": first,
+        "count": len(steps),
+        "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
+        "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
+        "cards": record.mistake_cards if isinstance(record, Episode) else [],
+        "life": life,
+        "helped": credits_.count(True),
+        "hindered": credits_.count(False),
+        "repeated": kinds.count("repeated"),
+        # The newest of what was noticed of its files.
+        "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
+        "others": _links_of(ask, record),
+        "json": json.dumps(jsonable(record), ensure_ascii=False, indent=2),
+        "as_of": "",
+        "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
+    }
 
 
 def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
@@ -327,10 +389,10 @@ def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | N
     ]
 
 
-def _fields_of(record: AnyRecord) -> Iterator[dict[str, Any]]:
-    """Everything that a record says itself, and how it is to be shown: as a text, `pre`, a list,
-    commands; as one of many pairs where nothing is said. Steps and mistake cards have their own
-    places on the page.
+def _fields_of(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Everything that a record says itself, and how it is to be shown: as a text in pieces, `pre`, a
+    list, commands; as one of many pairs where nothing is said. Steps and mistake cards have their
+    own places on the page.
     """
     others = [name for name in jsonable(record) if name not in _ENVELOPE]
     for shown in _SHOWN[record.kind].split() if record.kind in _SHOWN else others:
@@ -342,7 +404,9 @@ def _fields_of(record: AnyRecord) -> Iterator[dict[str, Any]]:
             said = ((key, plain(each)) for key, each in value.items())
             yield from ({"name": key, "value": text, "form": ""} for key, text in said if text)
         elif value not in (None, "", [], {}, ()):
-            text = value if isinstance(value, list) and form else plain(value)
+            text: Any = value if isinstance(value, list) and form else plain(value)
+            if form == "text":
+                text = mark_terms(text, terms)
             yield {"name": label, "value": text, "form": form}
 
 
@@ -354,6 +418,65 @@ def plain(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+# --- steps ---
+
+_STEPS_SHOWN: Final = 100
+_FOLDED_FROM: Final = 300
+_TEXT_CHARS: Final = 6_000
+_LARGEST: Final = sys.float_info.max
+
+
+class FoldedText(NamedTuple):
+    """A text as a page shows it: its beginning, and the rest to unfold where it is long. `cut`: not
+    even there is all of it.
+    """
+
+    line: str
+    text: str
+    folded: bool
+    cut: bool
+
+
+def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """What the page shows of each step. `share` is its reward's part of the largest of them; `helped`
+    names the steps whose error it got rid of, `failed` those whose error it did not.
+    """
+    errors = [outcome.failure for outcome in judge_steps(trajectory.steps)]
+    # By whether it helped, and the number of the step: the last ones before it with that error.
+    met: dict[tuple[bool, int], list[int]] = defaultdict(list)
+    for pair, number in pairs_of(trajectory):
+        seen = [each + 1 for each in range(number) if errors[each] == pair.diagnosis]
+        met[pair.helped, number] += seen[-1:]
+    largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
+    # They may be as large as numbers go; a sum is one that can still be written.
+    sums = list(
+        accumulate(
+            (step.reward for step in trajectory.steps),
+            lambda total, reward: max(-_LARGEST, min(_LARGEST, total + reward)),
+        )
+    )
+    return [
+        {
+            "number": number + 1,
+            "action": fold(step.action),
+            "observation": fold(step.observation),
+            "reward": step.reward,
+            "cumulative": sums[number],
+            "share": abs(step.reward) / largest if largest else 0.0,
+            "error": step.observation.strip()[:300] if errors[number] else "",
+            "helped": met[True, number],
+            "failed": met[False, number],
+        }
+        for number, step in enumerate(trajectory.steps)
+    ]
+
+
+def fold(text: str) -> FoldedText:
+    shown = text.strip()[:_TEXT_CHARS]
+    line = shown.partition("\n")[0][:_FOLDED_FROM]
+    return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)
 
 
 # --- review ---
@@ -383,6 +506,7 @@ _BY_STATUS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
 # What is ranked by something else than its time is read so far, to find what lies in the range.
 _RANKED_READ: Final = 200
+_AUTHORS_OFFERED: Final = 6
 _CHOICES: Final = 10
 _TITLE_CHARS: Final = 140
 
@@ -397,8 +521,6 @@ class ReviewItem:
     actions: tuple[str, ...] = ()
     why: str = ""
     at: datetime | None = None
-    helped: int = 0
-    hindered: int = 0
 
 
 # --- what waits ---
@@ -412,9 +534,11 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
     known = stats.by_status
     undo = [each for each in request.query.get("undo", "").split(",") if _ID.fullmatch(each)]
     listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **_list(ask, request, tab)}
+    authors = sorted(stats.by_author, key=lambda each: (-stats.by_author[each], each))
+    choices = {"kind": KINDS, "outcome": OUTCOMES[:2], "author": authors[:_AUTHORS_OFFERED]}
     return WebPage(
         "review.html",
-        "Review",
+        "What should I decide?",
         {
             "tab": tab,
             "tabs": TABS,
@@ -424,7 +548,11 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
             },
             "records": stats.records,
             **listed,
+            # Like with like: one decision may settle them all.
+            "groups": _group(listed["waiting"]),
             "is_empty": not any(listed.values()),
+            "chips": chips(request, choices) if tab in _BY_STATUS else [],
+            "q": request.query.get("q", "").strip(),
             "order": request.choose("order", ORDERS),
             "orders": ORDERS,
             "may_decide": may_decide,
@@ -432,6 +560,19 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
             "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
         },
     )
+
+
+def _group(waiting: Sequence[ReviewItem]) -> list[list[ReviewItem]]:
+    """Those together that are of one kind, turned out alike and say much the same."""
+    sorts: dict[tuple[str, str], list[tuple[int, ReviewItem]]] = defaultdict(list)
+    for place, item in enumerate(waiting):
+        sorts[item.record.kind, outcome_of(item.record)].append((place, item))
+    groups = [
+        group
+        for some in sorts.values()
+        for group in group_alike(some, lambda each: headline(each[1].record))
+    ]
+    return [[item for _, item in group] for group in sorted(groups, key=lambda each: each[0][0])]
 
 
 def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
@@ -443,7 +584,7 @@ def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
         "review_choice.html",
         "Choose what replaces it",
         {
-            "record": ReviewItem(record),
+            "item": ReviewItem(record),
             "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
             "asked": request.query.get("q", ""),
             "tab": tab,
@@ -490,17 +631,62 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
 def _list_status(
     ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]
 ) -> dict[str, Any]:
-    since, most = request.since, limits.WEB_REVIEW_SHOWN
+    """Narrowed by what is chosen, the newest first, those like what was asked, or the most helpful
+    first; each with why somebody should look at it.
+    """
+    most, asked = limits.WEB_REVIEW_SHOWN, request.query.get("q", "").strip()
+    chosen = {name: request.query.get(name, "").strip() for name in ("kind", "outcome", "author")}
+    filters: dict[str, Any] = {name: value for name, value in chosen.items() if value}
+    filters |= {"status": status, **({"since": request.since} if request.since else {})}
+    credited: dict[str, Credited] = {
+        each.record.id: each for each in ask("care.helpful", status=status, limit=_RANKED_READ)
+    }
+    following = None
     if request.choose("order", ORDERS) == "helpful":
-        found = [
-            ReviewItem(each.record, actions, helped=each.helped, hindered=each.hindered)
-            for each in ask("care.helpful", status=status, limit=_RANKED_READ)
-            if since is None or each.record.metadata.context.timestamp >= since
-        ]
-        return {"waiting": found[:most]}
-    cursor = request.query.get("cursor") or None
-    page = ask("care.page", status=status, since=since, limit=most, cursor=cursor)
-    return {"waiting": [ReviewItem(each, actions) for each in page.records], "next": page.next}
+        helped = [each.record for each in credited.values()]
+        records = [each for each in helped if _passes(each, chosen, request.since)][:most]
+    elif asked:
+        records = [hit.record for hit in ask("recall", query=asked, k=most, **filters)]
+    else:
+        cursor = request.query.get("cursor") or None
+        page = ask("care.page", limit=most, cursor=cursor, **filters)
+        records, following = page.records, page.next
+    return {
+        "waiting": [
+            ReviewItem(each, actions, _why(each, credited.get(each.id), status)) for each in records
+        ],
+        "next": following,
+    }
+
+
+def _passes(record: AnyRecord, chosen: Mapping[str, str], since: datetime | None) -> bool:
+    said = {
+        "kind": record.kind,
+        "outcome": outcome_of(record),
+        "author": record.said_by,
+    }
+    named = all(said[name] == value for name, value in chosen.items() if value)
+    return named and (since is None or record.metadata.context.timestamp >= since)
+
+
+_SAID_BY: Final[Mapping[str, str]] = {
+    "test_result": "a test run says so",
+    "file_analysis": "it was read from a file",
+    "user_interaction": "a person said so",
+}
+
+
+def _why(record: AnyRecord, credited: Credited | None, status: str) -> str:
+    """Why somebody is asked about it."""
+    source = record.metadata.source
+    if status == "verified":
+        by = record.metadata.validation.verified_by
+        said = f"confirmed by {by.replace('_', ' ')}" if by else "confirmed"
+    else:
+        said = _SAID_BY.get(source.type, f"only {shorten(record.said_by, 40)} says so")
+    if not credited:
+        return f"{said}; it was not of use to anybody yet"
+    return f"{said}; it helped {credited.helped} and did not {credited.hindered}"
 
 
 def _sides(ask: Ask, decision: Decision) -> list[ReviewItem]:
@@ -531,7 +717,8 @@ def decide(ask: Ask, request: PageRequest, form: Form) -> str:
     action, ids = form.get("action", ""), list(dict.fromkeys(form.getlist("id")))
     if action not in ACTIONS:
         raise InvalidInputError.one("action", action, ", ".join(ACTIONS))
-    back = {"tab": request.choose("tab", TABS), "order": request.query.get("order")}
+    kept = {name: request.query.get(name) for name in ("order", "kind", "outcome", "author", "q")}
+    back = {"tab": request.choose("tab", TABS), **kept}
     reason, new_id = form.get("reason", "").strip(), form.get("new_id", "").strip()
     flash = request.session.flash
     if not ids or (action in ("archive", "supersede") and not reason):

@@ -65,15 +65,20 @@ class NavItem(NamedTuple):
 # Every page, in the order of the navigation.
 PLACES: Final = (
     NavItem("overview", "Overview", overview.view_overview),
-    NavItem("map", "Map", overview.view_map),
-    NavItem("search", "Search", records.view_search),
+    NavItem("progress", "Progress", learning.view_progress),
+    NavItem("knowledge", "Knowledge", learning.view_knowledge),
     NavItem("fixes", "Fixes", learning.view_fixes),
-    NavItem("episodes", "Episodes", learning.view_episodes),
-    NavItem("trajectories", "Trajectories", learning.view_trajectories),
     NavItem("review", "Review", records.view_review, records.decide),
     NavItem("lab", "Context lab", overview.view_lab),
+    NavItem("search", "Search", records.view_search),
     NavItem("record", "Record", records.view_record, listed=False),
 )
+# Where pages that 0.11 had are now, and what is asked there.
+MOVED: Final = {
+    "map": ("knowledge", ""),
+    "episodes": ("progress", ""),
+    "trajectories": ("search", "kind=trajectory"),
+}
 SIGN_IN: Final = f"{ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -236,6 +241,12 @@ class Site:
         address = {name: unquote(value) for name, value in http.path_params.items()}
         place = next((place for place in PLACES if place.name == address.get("page")), None)
         form = _read_form(http, body, session) if http.method == "POST" else None
+        if form is None and (moved := MOVED.get(address.get("page", ""))):
+            page, asked = ("record", "") if "item" in address else moved
+            path = [address["project"], page, *filter(None, [address.get("item")])]
+            given = http.scope["query_string"].decode("latin-1")
+            moved_to = "/".join([ROOT, *(quote(each, safe="") for each in path)])
+            return _redirect(f"{moved_to}?{'&'.join(filter(None, [asked, given]))}")
         if place is None:
             raise RefusedError("not-found", "there is no such page")
         http.scope[OPERATION] = f"web.{place.name}"
@@ -359,7 +370,7 @@ def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) ->
 SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 # Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
-_SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
+_SHOWN: Final = ("overview", "progress", "knowledge", "fixes", "review")
 _LISTS: Final = [(f"-{tab}", f": {title}", {"tab": tab}) for tab, title in records.TABS.items()]
 
 

@@ -64,6 +64,8 @@
       const source = document.getElementById(place.dataset.chart);
       if (!source) { continue; }
       const figure = themed(JSON.parse(source.textContent), colours);
+      // a phone has no room for the scale of colours; the text below tells it
+      if (window.innerWidth < 640) { figure.data.forEach((each) => { if (each.type === "heatmap") { each.showscale = false; } }); }
       const config = { displaylogo: false, responsive: true, displayModeBar: false };
       window.Plotly.react(place, figure.data, layoutOf(figure.layout || {}, colours), config).then(() => {
         if (!place.dataset.drawn) {
@@ -119,6 +121,11 @@
       const table = place.querySelector("table");
       if (!table || place.dataset.ready) { continue; }
       place.dataset.ready = "yes";
+      // On a phone each row is a card, and says which figure is which.
+      const names = all("thead th", table).map((each) => each.textContent.trim());
+      for (const row of table.tBodies[0].rows) {
+        Array.from(row.cells).forEach((cell, place) => { cell.dataset.label = names[place] || ""; });
+      }
       for (const header of all("thead th", table)) {
         if (!header.textContent.trim()) { continue; }
         const button = document.createElement("button");

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const KEPT = "hardwon-review-at";
-  const items = () => Array.from(document.querySelectorAll("[data-item]"));
+  const items = () => Array.from(document.querySelectorAll("[data-item]")).filter((each) => each.checkVisibility());
   let at = -1;
 
   function isTyping(target) {
@@ -57,6 +57,19 @@
     place.textContent = chosen ? "With " + chosen + " ticked" : "With those that are ticked";
   }
 
+  // What is like a record is folded below it: "all" there means that one too.
+  function tickAll(box) {
+    const below = box.closest(".review-more");
+    const inside = below ? [below.previousElementSibling, below] : [document];
+    for (const place of inside) {
+      place.querySelectorAll('input[name="id"][form="bulk"]').forEach((each) => { each.checked = box.checked; });
+    }
+  }
+
+  document.querySelectorAll("[data-all]").forEach((label) => {
+    label.hidden = false;
+    label.firstElementChild.addEventListener("change", (event) => tickAll(event.target));
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && isTyping(event.target)) {
       const opened = event.target.closest("details.why");

@@ -1,0 +1,220 @@
+"""What people ask of the work that was recorded: what goes wrong and what fixed it, whether it gets
+better, and how tools do in which areas.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from hardwon import limits
+from hardwon.learn.actions import FAILED, judge_steps
+from hardwon.learn.fixes import Solution
+from hardwon.learn.tallies import generate_issue_signature
+from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.project import Project
+from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
+from hardwon.records.fields import from_us, to_us
+from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
+from hardwon.store.types import Failed
+from hardwon.text.clean import clean_action
+from hardwon.text.failures import error_words, failure_hashes
+from hardwon.text.likeness import group_alike, likeness
+from hardwon.text.terms import ENGLISH, stop_words
+
+_COLUMNS: Final = {"author": "author", "task": "task_id"}
+
+
+def progress(project: Project, per: str, since: datetime | None, limit: int) -> list[Rates]:
+    """How it went day by day, for those with the most that turned out well or badly."""
+    found: dict[str, list[DayRate]] = defaultdict(list)
+    for day, name, good, bad in _days(project, per, since):
+        if good or bad:
+            found[name].append(DayRate(from_us(day * limits.DAY_US).date(), good, bad))
+    ranked = sorted(
+        (Rates(name, tuple(days)) for name, days in found.items()),
+        key=lambda each: (-each.tried, each.name),
+    )
+    if per == "command":
+        prose = {each.name.partition(" ")[0] for each in ranked if _is_prose(each.name)}
+        ranked = [
+            each
+            for each in ranked
+            if each.name.partition(" ")[0] not in prose and not _says_no_more(each, ranked)
+        ]
+    return ranked[:limit]
+
+
+def _days(
+    project: Project, per: str, since: datetime | None
+) -> Iterator[tuple[int, str, int, int]]:
+    first = 0 if since is None else to_us(since) // limits.DAY_US
+    if per == "command":
+        most = limits.AREAS_READ_MAX
+        for key, day, levels in project.store.day_totals(project.name, "act.kind", most, first):
+            yield day, key, sum(levels) - levels[FAILED], levels[FAILED]
+        return
+    last = to_us(project.now()) // limits.DAY_US
+    for day, name, _, good, bad in project.store.activity(
+        project.name, first, last + 1, _COLUMNS[per]
+    ):
+        yield day, name, good, bad
+
+
+def _says_no_more(program: Rates, ranked: Iterable[Rates]) -> bool:
+    """Whether it was run with one subcommand alone, which is listed as well."""
+    return any(
+        each.days == program.days and each.name.startswith(f"{program.name} ") for each in ranked
+    )
+
+
+def areas(project: Project, since: datetime | None) -> list[Area]:
+    """How tools did in which areas: of experiences, by their tags; of commands, their
+    subcommands.
+    """
+    since_us, most = 0 if since is None else to_us(since), limits.AREAS_READ_MAX
+    found = [Area(*each) for each in project.store.tool_tags(project.name, since_us, most)]
+    first = since_us // limits.DAY_US
+    counted = project.store.totals(project.name, "act.kind", most, first)
+    kinds = {key: levels for key, _, levels in counted}
+    prose = {key.partition(" ")[0] for key in kinds if _is_prose(key)}
+    for key, levels in kinds.items():
+        tool, _, sort = key.partition(" ")
+        if tool not in prose:
+            good, bad = sum(levels) - levels[FAILED], levels[FAILED]
+            found.append(Area(tool, sort, good, bad, is_command=True))
+    return found
+
+
+def _is_prose(kind: str) -> bool:
+    """Whether an action was told in words, so that its second word is no subcommand."""
+    return kind.partition(" ")[2] in stop_words(ENGLISH)
+
+
+# --- what goes wrong ---
+
+
+@dataclass
+class _Group:
+    """Records that tell of the same failure, the newest first; `key` is empty where nothing but
+    their words says so.
+    """
+
+    key: str
+    seen: list[Failed] = field(default_factory=list)
+    text: str = ""
+    action: str = ""
+
+
+def failures(project: Project, since: datetime | None, limit: int) -> list[Failure]:
+    """What failed, those first that came up in the last days for the first time, then those that
+    came up most; with what made them go away.
+    """
+    start_us, now_us = (0 if since is None else to_us(since)), to_us(project.now())
+    found = project.store.failed(project.name, start_us, now_us + 1, limits.FAILURES_READ_MAX)
+    keyed, others = _gather(found)
+    newest = sorted(keyed, key=lambda each: -each.seen[0].at_us)[: 2 * limit]
+    keyed = sorted(keyed, key=lambda each: (-len(each.seen), each.key))[: 4 * limit]
+    keyed += [each for each in newest if each not in keyed]
+    considered = keyed + others[: limits.FAILURES_WORDED_MAX]
+    known = project.knowledge
+    known.read_ahead(each.seen[0].id for each in considered)
+    groups = [each for each in considered if _word(each, known.record(each.seen[0].id))]
+    alike = group_alike([each for each in groups if not each.key], lambda each: each.text)
+    groups = [each for each in groups if each.key] + [
+        _Group("", [one for each in same for one in each.seen], same[0].text) for same in alike
+    ]
+    first_us = project.store.first_seen(project.name, [each.key for each in keyed])
+    new_from = from_us(now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US)
+    told = [_failure(each, first_us.get(each.key), new_from) for each in groups]
+    told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
+    fixed = [_with_fix(known, each) for each in told[:limit]]
+    # what only words tell of is looked for among what helped against errors worded like it
+    known_fixes = (
+        known.solutions(limits.SOLUTIONS_COMPARED) if any(not each.key for each in fixed) else []
+    )
+    return [each if each.key else _like_fix(known_fixes, each) for each in fixed]
+
+
+def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
+    """By the key of their failure, and those that have none. Of a fix that has a failure's, its
+    issue is of no account; of an issue's two signatures, one is enough.
+    """
+    by_record: dict[str, list[Failed]] = defaultdict(list)
+    for each in found:
+        by_record[each.id].append(each)
+    groups: dict[str, _Group] = {}
+    for told in by_record.values():
+        errors = [each for each in told if (each.key or "").startswith("failure:")]
+        for each in errors or told[:1]:
+            key = each.key or each.id
+            groups.setdefault(key, _Group(each.key or "")).seen.append(each)
+    return (
+        [each for each in groups.values() if each.key],
+        [each for each in groups.values() if not each.key],
+    )
+
+
+def _word(group: _Group, record: AnyRecord | None) -> bool:
+    """Puts a failure into the words of a record; False where that is not there any more, or the
+    failure has another hash by now.
+    """
+    wanted = group.key.removeprefix("failure:")
+    if isinstance(record, Trajectory):
+        for step, outcome in zip(record.steps, judge_steps(record.steps), strict=True):
+            if outcome.failure == wanted or (not wanted and not outcome.worked):
+                group.text = error_words(step.observation) or record.task
+                group.action = clean_action(step.action)
+                return True
+        group.text = "" if wanted else record.task
+    elif isinstance(record, Fix):
+        issue, error = record.issue, record.issue.error_output or ""
+        group.text = f"{issue.issue_type}: {issue.description or error_words(error)}"
+        if group.key.startswith("failure:"):
+            return failure_hashes(error)[0] == wanted
+        group.key = f"signature:{generate_issue_signature(issue)}"
+    elif record:
+        group.text = headline(record)
+    return bool(group.text)
+
+
+def _failure(group: _Group, first_us: int | None, new_from: datetime) -> Failure:
+    times_us = [each.at_us for each in group.seen]
+    first = from_us(min([*times_us, *([] if first_us is None else [first_us])]))
+    return Failure(
+        text=group.text,
+        action=group.action,
+        key=group.key,
+        seen=len({each.id for each in group.seen}),
+        first_seen=first,
+        last_seen=from_us(max(times_us)),
+        is_new=first >= new_from,
+        authors=tuple(sorted({each.author for each in group.seen})),
+        evidence=tuple(each.id for each in group.seen)[: limits.EVIDENCE_SHOWN_MAX],
+    )
+
+
+def _with_fix(known: Knowledge, failure: Failure) -> Failure:
+    """With what made this very failure go away, where that is known."""
+    sort, _, which = failure.key.partition(":")
+    done: tuple[str, int, int, tuple[str, ...]] | None = None
+    if sort == "signature":
+        for fix in known.strategies("signature", which, 0.5, 1, successful=True):
+            action = "; ".join(fix.fix_commands) or fix.analysis
+            done = (action, fix.verified, fix.attempts, fix.evidence)
+    elif sort == "failure":
+        for tried in known.tried("pair", which, 1):
+            if tried.share.verified and (found := known.solution(tried, which)):
+                done = (found.action, found.helped, found.tried, found.evidence)
+    return replace(failure, fix=Remedy(*done)) if done else failure
+
+
+def _like_fix(known_fixes: Iterable[Solution], failure: Failure) -> Failure:
+    for each in known_fixes:
+        if each.helped and likeness(each.diagnosis, failure.text):
+            fix = Remedy(each.action, each.helped, each.tried, each.evidence)
+            return replace(failure, fix=fix)
+    return failure
