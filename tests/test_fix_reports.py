@@ -206,7 +206,7 @@ def test_days_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
         memory.fixes.trends(wrong)
 
 
-@pytest.mark.parametrize("wrong", [None, "yesterday", START.replace(tzinfo=None), 1.5])
+@pytest.mark.parametrize("wrong", [None, "yesterday", START.replace(tzinfo=None), float("nan")])
 def test_times_that_are_none_are_refused(memory: Memory, wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="since"):
         memory.fixes.count(wrong)

@@ -397,7 +397,10 @@ def forget_an_author(life: Life, actor: Actor) -> None:
     author = life.rng.choice(AUTHORS)
     rows = actor.place.picture.records.items()
     ids = {
-        key for key, row in rows if row.author == author and row.kind not in ("decision", "cleaned")
+        key
+        for key, row in rows
+        if row.author.removesuffix(model.ELSEWHERE) == author
+        and row.kind not in ("decision", "cleaned")
     }
     _forget(life, actor, Expected(forgets=ids), {"author": author}, None)
 

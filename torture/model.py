@@ -38,6 +38,10 @@ class Misquoted(Finding):
     """A record comes back as something else than was written."""
 
 
+ELSEWHERE: Final = " via import"
+"""What is added to the name of whoever said something in another memory."""
+
+
 class Kept(NamedTuple):
     """A record's row."""
 
@@ -83,15 +87,16 @@ class Picture:
 
     @property
     def distrusted(self) -> set[str]:
-        """The authors that somebody rolled back."""
+        """The authors that somebody rolled back, whether they said it here or elsewhere."""
         rollbacks = [
             row
             for row in self.records.values()
             if row.kind == "decision" and row.outcome == "rollback"
         ]
-        return {
+        named = [
             said(row.body)["target"] for row in rollbacks if row.status in ("verified", "published")
-        }
+        ]
+        return {*named, *(name + ELSEWHERE for name in named)}
 
 
 EMPTY: Final = Picture({}, {})
@@ -148,7 +153,7 @@ def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
     left = [
         (event.at_us, event_id) for event_id, event in events.items() if event_id not in taken_back
     ]
-    if any(events[event_id].kind == "imported" for _, event_id in left):
+    if is_from_elsewhere(events):
         status = "hypothesis"
     for _, event_id in sorted(left):
         match events[event_id].kind:
@@ -157,6 +162,13 @@ def status_of(row: Kept, events: Mapping[str, Happened]) -> str:
             case "superseded":
                 status = "archived"
     return status
+
+
+def is_from_elsewhere(events: Mapping[str, Happened]) -> bool:
+    """It arrived, and nobody took that back."""
+    taken_back = {said(each.body)["undoes"] for each in events.values() if each.kind == "undone"}
+    arrivals = {key for key, event in events.items() if event.kind == "imported"}
+    return bool(arrivals - taken_back)
 
 
 # --- what a step is expected to do ---
@@ -183,12 +195,7 @@ class New:
     def check(self, record_id: str, row: Kept) -> None:
         if self.row is not None:
             # what was dated later than it arrives has the time of that
-            arrived = (
-                says_the_same(self.row, row)
-                and row.author == self.row.author
-                and row.at_us <= self.row.at_us
-            )
-            if not arrived:
+            if not says_the_same(self.row, row) or row.at_us > self.row.at_us:
                 raise Finding(
                     f"record {record_id} arrived as something else than it was: {row.body} for "
                     f"{self.row.body}"
@@ -280,9 +287,7 @@ class _Difference:
             for key, row in before.records.items()
             if key in after.records
         ]
-        rewritten = {
-            key for key, row, now in common if row != now and row._replace(status=now.status) != now
-        }
+        rewritten = {key for key, row, now in common if row != now and not _is_kept(row, now)}
         events = {key: event for key, event in after.events.items() if key not in before.events}
         for key, event in before.events.items():
             if after.events.get(key, event) != event:
@@ -299,6 +304,14 @@ class _Difference:
         )
 
 
+def _is_kept(before: Kept, now: Kept) -> bool:
+    """But for what its events say, and for an outcome that an older version did not write
+    down.
+    """
+    derived = {"status": now.status, "author": now.author}
+    return before._replace(**derived, outcome=before.outcome or now.outcome) == now
+
+
 def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
     """Raises a Finding where the memory is not what it was, changed as the steps were expected to
     change it.
@@ -313,6 +326,7 @@ def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
         key
         for key in before.records.keys() & after.records.keys()
         if before.records[key].status != after.records[key].status
+        or before.records[key].author != after.records[key].author
     }
     for step in steps:
         _explain_records(left, step)
@@ -459,6 +473,9 @@ def _check_statuses(picture: Picture, record_ids: Iterable[str]) -> None:
                 f"record {key} is {row.status}, and its events add up to {expected}: "
                 f"{list(events[key].values())}"
             )
+        author = said(row.body).get("metadata", {}).get("source", {}).get("author")
+        if author and row.author != author + ELSEWHERE * is_from_elsewhere(events[key]):
+            raise Finding(f"record {key} is of {author}, and is kept as of {row.author}")
 
 
 def check_all_statuses(picture: Picture) -> None:
