@@ -308,8 +308,8 @@ def _is_kept(before: Kept, now: Kept) -> bool:
     """But for what its events say, and for an outcome that an older version did not write
     down.
     """
-    derived = {"status": now.status, "author": now.author}
-    return before._replace(**derived, outcome=before.outcome or now.outcome) == now
+    outcome = before.outcome or now.outcome
+    return before._replace(status=now.status, author=now.author, outcome=outcome) == now
 
 
 def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
