@@ -187,8 +187,11 @@ class Shell:
         fails ends it all.
         """
         script, printed = self._written(code)
-        self._say(f"set {'-' if strict else '+'}e; . {script} >{printed} 2>&1 </dev/null")
-        self._say(f'printf \'%s\\t%s\\n\' "$?" "$PWD" >&{self._telling}')
+        # in one go: a shell that a failure ends reads no second line
+        self._say(
+            f"set {'-' if strict else '+'}e; . {script} >{printed} 2>&1 </dev/null\n"
+            f'printf \'%s\\t%s\\n\' "$?" "$PWD" >&{self._telling}'
+        )
         answer = self._heard()
         if answer is None:
             return self._bash.wait(_WAIT_S) or 1, printed.read_text()
