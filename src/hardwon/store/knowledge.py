@@ -261,11 +261,13 @@ class TallyReader(Query):
             counts = "status <> 'archived'"
             if session.select(ROLLED_BACK, (project,)):  # seldom, and it takes time
                 counts += f" AND {TRUSTED_AUTHORS}"
+            # of one kind at a time: to sort by its name too would take a fifth longer
+            of, groups = ("?2", "1") if by == "kind" else (by, "1, 2")
             sql = (
-                f"SELECT at_us / {limits.DAY_US}, {by}, count(*), "
+                f"SELECT at_us / {limits.DAY_US}, {of}, count(*), "
                 f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
                 f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
-                f"FROM record{self.dialect.hint(index)} WHERE {where} GROUP BY 1, 2"
+                f"FROM record{self.dialect.hint(index)} WHERE {where} GROUP BY {groups}"
             )
             span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
             found: dict[tuple[int, str], list[int]] = {}
