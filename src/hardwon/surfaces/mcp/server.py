@@ -437,11 +437,17 @@ class _Listening:
         if self._streams >= limits.LISTENERS_MAX:
             raise MCPError(types.INTERNAL_ERROR, "too many clients listen already: try again later")
         bus = InMemorySubscriptionBus()
-        stream = ListenHandler(bus)
+        stream, ask = ListenHandler(bus), self._who(ctx)
+
+        def read_mark() -> str:
+            return str(ask("care.change_mark"))
+
         self._streams += 1
         try:
+            # before the client hears that it is heard: whatever it changes then is a change
+            mark = await _read(read_mark)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch, self._who(ctx), asked.notifications, bus, stream)
+                tasks.start_soon(self._watch, read_mark, mark, asked.notifications, bus, stream)
                 ended = await stream(ctx, asked)
                 tasks.cancel_scope.cancel()
             return ended
@@ -450,16 +456,16 @@ class _Listening:
 
     async def _watch(
         self,
-        ask: Ask,
+        read_mark: Callable[[], str],
+        before: str,
         wanted: types.SubscriptionFilter,
         bus: InMemorySubscriptionBus,
         stream: ListenHandler,
     ) -> None:
         with anyio.move_on_after(limits.LISTEN_S_MAX), suppress(HardwonError):
-            before = await _in_thread("listening", lambda: ask("care.change_mark"))
             while True:
                 await anyio.sleep(limits.LISTEN_EVERY_S)
-                now = await _in_thread("listening", lambda: ask("care.change_mark"))
+                now = await _in_thread("listening", read_mark)
                 if now != before:
                     for uri in wanted.resource_subscriptions or ():
                         await bus.publish(ResourceUpdated(uri))
