@@ -228,7 +228,7 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
     from hardwon.tree.datasets import load_dataset
 
     return chosen(ctx).fill(
-        lambda memory, trying, bar: load_dataset(
+        lambda memory, trying, bar: load_dataset(  # nosec B615  # our own, of a file
             memory, source, author=author, progress=bar, dry_run=trying
         ),
         lambda tried: tried.stored,
