@@ -75,7 +75,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | dict(headers)).items():
+        # A connection ends with its answer, and the answer says so: a client that kept it would
+        # lose the race between its next request and the end.
+        ours = {"Content-Length": str(len(body)), "Connection": "close"}
+        for name, value in (ours | dict(headers)).items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
