@@ -42,7 +42,7 @@ def _parameter(param: Any, context: Any, source: Any) -> dict[str, Any]:
     takes_one = param.param_type_name == "argument" or not (param.is_flag or param.count)
     values = source or [item.value for item in param.shell_complete(context, "")]
     return {
-        "names": [*param.opts, *param.secondary_opts],
+        "names": [*sorted(param.opts), *param.secondary_opts],
         "help": param.help or "",
         "values": values if takes_one else None,
         "again": param.multiple or param.nargs == -1,

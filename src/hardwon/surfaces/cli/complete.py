@@ -73,7 +73,7 @@ def _split(line: str) -> list[str]:
     """The words of a line in which a quote may still be open."""
     parts = shlex.shlex(line, posix=True)
     parts.whitespace_split, parts.commenters = True, ""
-    words = []
+    words: list[str] = []
     try:
         words.extend(parts)
     except ValueError:
@@ -110,7 +110,7 @@ class _Typed:
             self.given[option["names"][0] or name] = value
             self.option = option if option["values"] is not None and not is_whole else None
         elif self.command["commands"]:
-            for each in self._tree["aliases"].get(word, word).split():
+            for each in self.command.get("aliases", {}).get(word, word).split():
                 self.command = self.command["commands"].get(each, _UNKNOWN)
         else:
             self.arguments += 1
@@ -157,7 +157,7 @@ def find_values(
         from hardwon.memory.places import Settings, memory_exists
 
         with suppress(HardwonError, OSError):
-            settings = Settings.read({"memory": memory, "project": project})
+            settings = Settings.read({"memory": memory or None, "project": project or None})
             if memory_exists(settings.memory.value):
                 place = settings.memory.value, settings.project.value
                 with Memory(*place, upgrade=False) as opened:
