@@ -33,7 +33,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import NOT_GIVEN, InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
@@ -810,12 +810,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "fixes similar": CommandRow(
         (
-            "hardwon fixes similar --model qwen2.5:7b --issue-type TIMEOUT --description 'no answer'",
+            'hardwon fixes similar "no answer" --model qwen2.5:7b --issue-type TIMEOUT',
             'hardwon fixes similar --issue \'{"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}\' '
             "--json",
         ),
         views.similar_lines,
-        (),
+        ("description",),
         help="List earlier attempts to fix an issue or one like it, those that worked first.",
     ),
     "fixes odds": CommandRow(
@@ -824,6 +824,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             'hardwon fixes odds --tool code_interpreter --task "parse the dates" --json',
         ),
         views.odds_lines,
+        ("description",),
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
     ),
     "fixes strategies": CommandRow(
@@ -987,6 +988,9 @@ def _run(
     ):
         fields = given_fields(takes, given)
         fields |= {name: whole_id(memory, fields[name]) for name in _IDS if name in fields}
+        if operation.name == "similar_issues" and not fields.get("issue"):
+            options = (f"--{name.replace('_', '-')}" for name in (*ISSUE_FIELDS, "issue"))
+            raise InvalidInputError.one("issue", NOT_GIVEN, f"one or more of {', '.join(options)}")
         # to make the first validator takes a tenth of the time of a short command
         checked = fields or any(info.is_required() for info in takes.model_fields.values())
         arguments = takes.model_validate(fields) if checked else takes.model_construct()
