@@ -1117,7 +1117,8 @@ def test_a_database_that_somebody_writes_to_is_left(
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE fix_history SET notes = 'late'")
         tell("0" * 36)
-        time.sleep(1.5)
+        while not (tmp_path / "refused").exists():
+            time.sleep(0.01)
         connection.commit()
 
     child = Child.start(work)
@@ -1125,6 +1126,7 @@ def test_a_database_that_somebody_writes_to_is_left(
         child.listen(0.01)
     with pytest.raises(BusyError, match="try again"):
         adopt_in_place(folder)
+    (tmp_path / "refused").touch()
     assert child.wait() == 0
     assert ASIDE not in names_in(folder)
     assert adopt_in_place(folder)
