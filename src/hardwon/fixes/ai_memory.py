@@ -149,6 +149,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         with ExitStack() as on_failure:
             on_failure.callback(memory.close)
             self._use(memory, place, adopted)
+            memory.fixes.history.fill_newer_name()
             self._knowledge.take_in_edits()
             on_failure.pop_all()
 

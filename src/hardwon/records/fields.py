@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
+from hardwon.errors import ANY_VALUE, NOT_GIVEN, InvalidInputError, Problem
 from hardwon.first_use import making
 
 T = TypeVar("T")
@@ -402,7 +402,7 @@ def parse_id(value: Any) -> str:
 ABSENT: Final = NOT_GIVEN
 
 _ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
-    "missing": "a value; this field is required",
+    "missing": ANY_VALUE,
     "extra_forbidden": "no such field",
     "string_unicode": _ENCODABLE,
     "string_type": "text",

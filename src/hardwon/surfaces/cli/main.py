@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -221,9 +222,30 @@ class _Documented:
         """
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command's class
         for each in parameters:
+            each.display_type = partial(_kind_of, each)
+            if each.param_type_name == "argument":
+                each.metavar = each.metavar or each.name.upper()
             if each.nargs == 1 and not each.multiple and not each.required:
                 each.process_value = partial(_process_value, each)
         return parameters
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # as above
+        return [piece.strip("{}") for piece in pieces]
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002  # what it overrides has it
+        """Its first sentence, whole: it goes on in the next line where there is no room."""
+        return re.split(r"\.\s", str(self.help))[0].rstrip(".") + "."  # type: ignore[attr-defined]  # as above
+
+
+def _kind_of(parameter: Any, ctx: Any) -> str:
+    """What an option takes, as most programs say it: TEXT, and not `<str>`."""
+    if parameter.param_type_name == "argument":
+        return ""
+    kind = type(parameter).display_type(parameter, ctx).strip("<>")
+    if kind.startswith(("int", "float")):
+        return "NUMBER"
+    return "TEXT" if "str" in kind else kind
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
@@ -252,10 +274,7 @@ class _Commands(_CommandGroup):
         widest = max(map(len, self.commands))
         for section, names in COMMANDS.items():
             with formatter.section(section):
-                helps = (
-                    self.commands[name].get_short_help_str(formatter.width - widest - 6)
-                    for name in names
-                )
+                helps = (self.commands[name].get_short_help_str() for name in names)
                 formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
