@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from hardwon import limits
 
@@ -34,12 +35,13 @@ def canonical(text: str) -> str:
 def key_of(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
     try:  # of texts, as nearly all are, without the encoder's preparations
-        told = f"[{','.join(map(json.encoder.encode_basestring_ascii, parts))}]"
+        told = f"[{','.join(map(_quote, parts))}]"
     except TypeError:
         told = _encode(parts)
     return blake2b(told.encode(), digest_size=8).hexdigest()
 
 
+_quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
 # made once: to make it takes longer than to use it
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
