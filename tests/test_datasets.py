@@ -956,9 +956,12 @@ def test_scripts_are_worked_out_without_being_run(tmp_path: Path) -> None:
 
 
 def test_many_alike_are_one_line() -> None:
-    text = str(validate(series(300, "Fixed bug #{}", "bug_{}", **CODE)))
-    assert text.count("says the same as memory 0") == text.count("is too generic") == 1
-    assert "(and 298 more like it)" in text
+    bugs = series(300, "Fixed bug #{}", "bug_{}", **CODE)
+    features = series(200, "Implemented feature #{}", "feature_{}", **CODE)
+    text = str(validate([*bugs, *features]))
+    assert text.count("says the same as memory ") == text.count("is too generic") == 1
+    assert "(and 497 more like it)" in text
+    assert text.startswith("500 memories: 500 errors, 1006 warnings of 10 kinds\n")
 
 
 def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:

@@ -1117,7 +1117,8 @@ def test_a_database_that_somebody_writes_to_is_left(
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE fix_history SET notes = 'late'")
         tell("0" * 36)
-        time.sleep(1.5)
+        while not (tmp_path / "refused").exists():
+            time.sleep(0.01)
         connection.commit()
 
     child = Child.start(work)
@@ -1125,6 +1126,7 @@ def test_a_database_that_somebody_writes_to_is_left(
         child.listen(0.01)
     with pytest.raises(BusyError, match="try again"):
         adopt_in_place(folder)
+    (tmp_path / "refused").touch()
     assert child.wait() == 0
     assert ASIDE not in names_in(folder)
     assert adopt_in_place(folder)
@@ -1425,7 +1427,18 @@ def test_an_older_program_that_meets_the_memory_reads_it_and_is_told_where_to_wr
             sqlite3.IntegrityError, match="kept by Hardwon: record through AIMemory"
         ):
             connection.execute(f"INSERT INTO fix_history ({name}) VALUES ('lost')")
+        # a later one adds its column, and cannot fill it: when we have seen that, it is full
+        fill = "UPDATE fix_history SET ai_analysis = claude_analysis WHERE ai_analysis IS NULL"
+        if not newer:
+            connection.execute("ALTER TABLE fix_history ADD COLUMN ai_analysis TEXT")
+            connection.commit()
+            with pytest.raises(sqlite3.IntegrityError, match="record through AIMemory"):
+                connection.execute(fill)
     with AIMemory(folder) as history:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(fill)
+            again = connection.execute("SELECT ai_analysis FROM fix_history ORDER BY id")
+            assert again.fetchall() == told
         assert history.memory.doctor().ok
         history.memory.rebuild()
         assert history.memory.doctor().ok

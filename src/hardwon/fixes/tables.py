@@ -52,6 +52,10 @@ from hardwon.text.words import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `claude_analysis`
+_HAS_NEWER_NAME: Final = (
+    f"SELECT 1 FROM pragma_table_info('fix_history') WHERE name = '{NEWER_NAME}'"
+)
+
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
 _IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
 _STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
@@ -253,15 +257,20 @@ class FixTables(Listener):
 
     def _show(self, entries: Iterable[Numbered]) -> None:
         columns, marks = COLUMNS, ", ".join("?" * len(FixRow._fields))
-        if self._run(
-            "SELECT 1 FROM pragma_table_info('fix_history') WHERE name = ?", (NEWER_NAME,)
-        ).get:
+        if self._run(_HAS_NEWER_NAME).get:
             columns = f"{COLUMNS}, {NEWER_NAME}"
             marks += f", ?{FixRow._fields.index('claude_analysis') + 1}"
         self._connection.executemany(
             f"INSERT INTO {self._prefix}fix_history ({columns}) VALUES ({marks})",
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
+
+    def fill_newer_name(self) -> None:
+        """For rows that were there before the column."""
+        with self._unlocked():
+            self._run(
+                f"UPDATE main.fix_history SET {NEWER_NAME} = claude_analysis WHERE {NEWER_NAME} IS NULL"
+            )
 
     def _hide(self, entries: Iterable[Numbered]) -> None:
         self._connection.executemany(
@@ -603,6 +612,19 @@ class FixHistory:
         """For a history that had the column: whoever reads it goes on reading."""
         with self._store.write(DEFAULT_PROJECT) as writer:
             writer.session.run(f"ALTER TABLE fix_history ADD COLUMN {NEWER_NAME} TEXT")
+
+    def fill_newer_name(self) -> None:
+        """Where a later program of fix history added the column by itself, which it may, and was
+        refused when it filled it: the next time it finds everything there.
+        """
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            is_there = session.first(_HAS_NEWER_NAME)
+            if not is_there or not session.first(
+                f"SELECT 1 FROM main.fix_history WHERE {NEWER_NAME} IS NULL LIMIT 1"
+            ):
+                return
+        with self._store.write(DEFAULT_PROJECT) as writer:
+            FixTables(writer.session).fill_newer_name()
 
     def totals(self, since: datetime | None = None) -> FixTotals:
         """Of the rows that are there, all of them or the newest."""

@@ -440,7 +440,8 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     if kind not in _RECORDED_KINDS:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
-    for number, given in enumerate(check_items("many", many), 1):
+    items = check_items("many", many)
+    for number, given in enumerate(items, 1):
         try:
             own = check_mapping("many", given)
             for name in _NOT_EXTRA_KEYS:
@@ -454,7 +455,8 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
             made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
-            raise InvalidInputError(error.problems, f"record {number}") from None
+            where = f"record {number}" if len(items) > 1 else ""
+            raise InvalidInputError(error.problems, where) from None
     if kind == "fact":
         return [*_record_facts(project, [each for each in made if isinstance(each, Fact)])]
     return keep_all(project, made)

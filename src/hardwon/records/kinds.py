@@ -616,7 +616,7 @@ class Issue(Model):
                 "AUDIO_FRAMEWORK_MISSING",
             )
         ),
-        Field(description="What sort of issue. Any name; these are common."),
+        Field(description="What sort of issue, such as TIMEOUT. Any name."),
     ] = "CUSTOM"
     description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
     error_output: Annotated[Text | None, Field(description="What was printed.")] = None
