@@ -136,14 +136,8 @@ def _spelled(param: Any, shown: str = "") -> str:
     if not _has_a_name(param):
         return f"{param.metavar or param.name.upper()}{' …' if param.nargs == -1 else ''}"
     names = ", ".join([*param.opts, *param.secondary_opts])
-    return names if param.is_flag else f"{names} {param.metavar or _kind_of(shown)}"
-
-
-def _kind_of(shown: str) -> str:
-    kind = shown.partition("<")[2].removesuffix(">")
-    if kind.startswith(("int", "float")):
-        return "NUMBER"
-    return "TEXT" if "str" in kind else kind.replace("|", "/")
+    kind = shown.rpartition(" ")[2].replace("|", "/")
+    return names if param.is_flag else f"{names} {param.metavar or kind}"
 
 
 def _examples(command: Any) -> list[str]:

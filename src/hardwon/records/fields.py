@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
@@ -28,7 +27,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
+from hardwon.errors import ANY_VALUE, NOT_GIVEN, InvalidInputError, Problem
 from hardwon.first_use import making
 
 T = TypeVar("T")
@@ -403,7 +402,7 @@ def parse_id(value: Any) -> str:
 ABSENT: Final = NOT_GIVEN
 
 _ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
-    "missing": "a value; this field is required",
+    "missing": ANY_VALUE,
     "extra_forbidden": "no such field",
     "string_unicode": _ENCODABLE,
     "string_type": "text",
@@ -474,6 +473,8 @@ class Tabular:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
+        from html import escape  # whom nobody shows a table does not wait for it
+
         rows = (
             f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
             for name, value in self.as_row().items()

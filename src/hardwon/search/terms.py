@@ -90,9 +90,7 @@ class Narrowing(Model):
     issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
     key: Annotated[
         Annotated[Name, AfterValidator(_check_pair)] | None,
-        Field(
-            description="Of experiences with this key and value.", examples=["error_type=runtime"]
-        ),
+        Field(description="Of experiences with this KEY=VALUE.", examples=["error_type=runtime"]),
     ] = None
     status: Annotated[
         Status | None, Field(description="hypothesis, verified, published or archived.")
