@@ -611,19 +611,16 @@ class _RowReader:
 
     def _text_in(self, column: str) -> str:
         """A value as text, whatever its type."""
-        value = self._row.get(column)
-        text = "" if value is None else str(value)
-        if isinstance(value, bytes):
-            text = value.decode(errors="replace")
-            if text.encode() != value:
-                self._mend(column, "was bytes that are no text")
+        value = "" if self._row.get(column) is None else self._row[column]
+        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        if isinstance(value, bytes) and text.encode() != value:
+            self._mend(column, "was bytes that are no text")
+        if "\0" in text:
+            self.mended.append(f"{column}: NUL characters were replaced")
         return _without_nul(text)
 
     def _text(self, column: str) -> str:
-        text = self._text_in(column)
-        if "\0" in str(self._row.get(column) or ""):
-            self.mended.append(f"{column}: NUL characters were replaced")
-        return self._cut(column, text)
+        return self._cut(column, self._text_in(column))
 
     def _cut(self, column: str, text: str) -> str:
         if len(text) > self._chars_max:
@@ -694,10 +691,6 @@ class _RowReader:
         return None
 
     def _system_info(self) -> dict[str, Any]:
-        value = self._row.get("system_info")
-        if isinstance(value, int | float):
-            self.mended.append("system_info: no JSON object; kept under raw")
-            return {"raw": _plain(value, self._chars_max)}
         text = self._text_in("system_info")
         if not text.strip():
             return {}

@@ -36,6 +36,7 @@ from datetime import timedelta
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from hardwon import limits
@@ -632,15 +633,11 @@ def _plain_cell(value: Any) -> Any:
 # --- what callers hand in ---
 
 
-def system_info() -> dict[str, Any]:
+@cache
+def system_info() -> Mapping[str, Any]:
     """`os`, `ram_gb`, `gpu_available`, and `ollama_version` where there is one. Found out once per
     process; what cannot be found out is left out.
     """
-    return dict(_collected())
-
-
-@cache
-def _collected() -> dict[str, Any]:
     found: dict[str, Any] = {"os": platform.system() or "unknown"}
     with suppress(AttributeError, OSError, ValueError):
         ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -664,7 +661,7 @@ def _collected() -> dict[str, Any]:
             # It warns of a server that does not run before it tells the version of the client.
             if versions := _VERSION.findall(done.stdout.decode(errors="replace")):
                 found["ollama_version"] = versions[-1][: limits.NAME_CHARS_MAX]
-    return found
+    return MappingProxyType(found)
 
 
 class AttemptInput:

@@ -21,6 +21,7 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
+from hardwon.memory.later import times
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
@@ -57,7 +58,6 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
-from hardwon.search.times import NAMES_TIME, time_asked
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Routed, Stored
 from hardwon.text.clean import CUT
@@ -174,7 +174,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = time_asked(query, now) if NAMES_TIME.search(query.lower()) else None
+        span = times.time_asked(query, now)
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):

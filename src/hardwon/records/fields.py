@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
-from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
@@ -516,6 +515,8 @@ class Tabular:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
+        from html import escape  # whom nobody shows a table does not wait for it
+
         rows = (
             f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
             for name, value in self.as_row().items()

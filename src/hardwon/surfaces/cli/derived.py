@@ -39,8 +39,8 @@ from hardwon.records.fields import Model
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
 from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.complete import KEPT
 from hardwon.surfaces.cli.main import (
-    COMPLETED,
     MODULE_OF,
     Options,
     Output,
@@ -207,8 +207,8 @@ def _option(
         default = Parameter.empty
     usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
     source = "record_id" if name in _IDS else name
-    if allowed or source in COMPLETED:
-        how["autocompletion"] = completer(source, allowed)
+    if allowed or source in KEPT:
+        how["autocompletion"] = completer(allowed or source)
     option = (
         typer.Argument(**how)
         if is_positional

@@ -38,6 +38,7 @@ from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
+from hardwon.surfaces.cli.complete import find_values
 from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
@@ -585,41 +586,20 @@ def settings_of(ctx: typer.Context) -> Settings:
     """Read when a command needs them: what is wrong with a file must not keep anybody from the
     others.
     """
-    root = ctx.find_root()
-    # while a shell completes something, nothing was called yet
-    given = root.obj or Target(root.params.get("memory"), root.params.get("project"))
-    return Settings.read(vars(given))
+    return Settings.read(vars(ctx.find_root().obj))
 
 
 # --- what a shell offers ---
 
-# For an option of that name, from what the memory has and begins so.
-COMPLETED: Final[Mapping[str, Callable[[Memory, str], Iterable[str]]]] = {
-    "record_id": lambda memory, start: memory.care.ids(start),
-    **dict.fromkeys(
-        ("task_id", "task"),
-        lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
-    ),
-    "tool": lambda memory, _: memory.stats().by_tool,
-    "author": lambda memory, _: memory.stats().by_author,
-    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
-    "model": lambda memory, _: sorted({each.model for each in memory.fixes.matrix()}),
-    "project": lambda memory, _: memory.care.projects(),
-}
 
-
-def completer(name: str, allowed: Sequence[str] = ()) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell offers: the values that are allowed, else those of `COMPLETED`."""
+def completer(source: str | Sequence[str]) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, or those of a name of `complete.KEPT`."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found: Iterable[str] = allowed
-        target = chosen(ctx)
-        with suppress(HardwonError, OSError):
-            if not allowed and memory_exists(target.memory):
-                with Memory(target.memory, target.project, upgrade=False) as memory:
-                    found = COMPLETED[name](memory, incomplete)
-        return [each for each in found if each.startswith(incomplete)]
+        given = ctx.find_root().params
+        return find_values(source, given.get("memory"), given.get("project"), incomplete)
 
+    complete.source = source  # type: ignore[attr-defined]  # docs/generate.py reads it
     return complete
 
 

@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.topology import Branch
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix, headline
 from hardwon.records.kinds import outcome_of as outcome_of_record
 from hardwon.search.rank import Hit
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import ScoreHistory
-    from hardwon.learn.topology import Hotspot, Reflection
+    from hardwon.learn.topology import Branch, Hotspot, Reflection
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
 
@@ -268,6 +267,8 @@ def map_lines(
     """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
     many levels are shown; folders below `min_share` are summed up in one line.
     """
+    from hardwon.learn.topology import Branch  # the one who asks for a map has loaded it
+
     bar = min(24, max(0, look.width - 44))
 
     def row(name: str, of: Branch, style: str, above: int = 0) -> list[Span]:
