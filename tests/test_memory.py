@@ -252,9 +252,7 @@ def test_all_that_is_wrong_with_a_question_is_one_message(tmp_path: Path) -> Non
     with Memory(tmp_path / "brain") as memory:
         asked: dict[str, Callable[[], object]] = {
             "query k outcome": lambda: memory.recall(no_text, k=0, outcome=wrong),
-            "k odd kind as_of": lambda: memory.recall(
-                "x", k=0, kind=wrong, as_of=wrong, odd=no_text
-            ),
+            "k kind as_of": lambda: memory.recall("x", k=0, kind=wrong, as_of=wrong),
             "limit project": lambda: memory.browse(-1, project="other"),
             "query task_id issue.model budget_tokens solved_from": lambda: memory.context(
                 no_text, task_id=no_text, issue={"model": 5}, budget_tokens=0, solved_from=2
