@@ -33,7 +33,8 @@ from command_line import (
 )
 from hardwon import Fact, Memory
 from hardwon.errors import HardwonError, InvalidInputError
-from hardwon.surfaces.adopt import StoreKind, kind_of
+from hardwon.memory.results import StoreKind
+from hardwon.surfaces.adopt import kind_of
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 
 TREE_FILE = {

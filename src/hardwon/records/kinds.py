@@ -410,8 +410,9 @@ class Experience(Record):
         if not isinstance(data, dict):
             return data
         data = {key: value for key, value in data.items() if value is not None}
-        if "outcome" in data and not data.keys() & {"unrouted", "own_schema"}:
-            data["outcome"] = plain_outcome(data["outcome"])
+        outcome = data.get("outcome")
+        if outcome not in (None, *OUTCOMES) and not data.keys() & {"unrouted", "own_schema"}:
+            data["outcome"] = plain_outcome(outcome)
         summary, content = data.get("summary", ""), data.get("content")
         if (
             isinstance(summary, str)
@@ -423,8 +424,7 @@ class Experience(Record):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
-        extra = self.__pydantic_extra__
-        check_keys(extra)
+        check_keys(self.__pydantic_extra__)
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
             raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
