@@ -52,6 +52,7 @@ from hardwon.records.fields import (
     Texts,
     Time,
     Unit,
+    check_inside,
     check_keys,
     check_mapping,
     check_texts,
@@ -97,6 +98,7 @@ EventKind = Literal[
 ]
 
 RuleState = Literal["candidate", "active", "retired"]
+RULE_STATES: Final = get_args(RuleState)
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 # What people and programs call the four outcomes.
@@ -888,7 +890,9 @@ def json_schema(kind: str) -> dict[str, Any]:
 def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     """The issue, and the fixer that it names under `fixer_type`."""
     checked = (
-        given if isinstance(given, Issue) else Issue.model_validate(check_mapping("issue", given))
+        given
+        if isinstance(given, Issue)
+        else check_inside("issue", Issue.model_validate, check_mapping("issue", given))
     )
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
     check_texts(**{"issue.fixer_type": fixer})
