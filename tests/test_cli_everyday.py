@@ -442,7 +442,9 @@ def test_a_context_keeps_to_its_task_issue_and_budget() -> None:
     assert 0 < text["tokens"] <= 300
     assert "--issue" in refused("context", "x", "--issue", "no JSON")
     assert "model: 3" in refused("context", "x", "--issue", '{"model": 3}')
-    assert at_once("context", "x", "--budget-tokens", "0").exit_code == 2
+    told = refused("context", "x", "--budget-tokens", "0", "--solved-from", "7")
+    assert "budget_tokens: 0" in told
+    assert "solved_from: 7.0" in told
 
 
 def test_advice_can_end_a_script() -> None:

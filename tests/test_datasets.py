@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -1168,7 +1169,7 @@ def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:
     assert memory.stats().records == len(done.ids) == len(set(done.ids)) == done.stored
     assert {each.index for each in done.rejected if each.severity == "error"} == errors
     assert {each.index for each in done.warnings} == {each.at for each in planted} - errors
-    json.dumps(done.to_dict())
+    json.dumps(asdict(done))
 
 
 def test_files_and_their_times(memory: Memory, tmp_path: Path) -> None:

@@ -27,8 +27,10 @@ BEGINS: Final = f"""\
 one of them with examples.
 
 {{options}}
-Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder upward, else the user's own. The
-project is then the name of the git checkout; it is `default` where a memory is named and no project.
+`--memory` and `--project` may stand anywhere in a line, but in a command that is to be run; `tokens` and `postgres` have a
+`--project` of their own. Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder
+upward, else the user's own. The project is then the name of the git checkout; it is `default` where a memory is named and
+no project.
 
 `--install-completion` sets up the shell that it is called from; `--show-completion bash` (or `zsh`, `fish`) prints what another
 one needs.

@@ -14,6 +14,7 @@ only inside of a transaction.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -279,19 +280,25 @@ class FixTables(Listener):
 
     def _add_up(self, entries: Sequence[Numbered], sign: int) -> None:
         counted, patterns = f"{self._prefix}fix_count", f"{self._prefix}issue_patterns"
-        figures = [
-            (entry, sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED))
-            for _, entry in entries
-        ]
+        # summed up first: of a thousand fixes most are of the same few
+        sums = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0, 0])
+        seen = defaultdict[tuple[str, str], list[Any]](lambda: [0, 0, ""])
+        for _, entry in entries:
+            verified = sign * (entry.level == SUCCEEDED)
+            for place in _places(entry):
+                figures = sums[place]
+                figures[0] += sign
+                figures[1] += sign * (entry.level >= APPLIED)
+                figures[2] += verified
+            pattern = seen[entry.pattern, entry.signature]
+            pattern[0] += verified
+            pattern[1] += sign - verified
+            pattern[2] = max(pattern[2], entry.timestamp)
         self._connection.executemany(
             f"INSERT INTO {counted} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
             "UPDATE SET attempts = attempts + excluded.attempts, "
             "applied = applied + excluded.applied, verified = verified + excluded.verified",
-            sorted(
-                (*place, sign, applied, verified)
-                for entry, applied, verified in figures
-                for place in _places(entry)
-            ),
+            sorted((*place, *figures) for place, figures in sums.items()),
         )
         self._connection.executemany(
             f"INSERT INTO {patterns} (pattern_name, issue_signature, success_count, "
@@ -303,24 +310,21 @@ class FixTables(Listener):
             "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
             "(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
             f"{_FULL})",
-            sorted(
-                (entry.pattern, entry.signature, verified, sign - verified, entry.timestamp)
-                for entry, _, verified in figures
-            ),
+            sorted((*pattern, *figures) for pattern, figures in seen.items()),
         )
         if sign < 0:
             self._connection.executemany(
                 f"DELETE FROM {counted} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
-                {place for entry, _, _ in figures for place in _places(entry)},
+                sums.keys(),
             )
-            for name, signature in {(entry.pattern, entry.signature) for entry, _, _ in figures}:
+            for name, signature in seen:
                 self._set_last_seen(name, signature)
-        for name in {entry.pattern for entry, _, _ in figures}:
+        for name in {name for name, _ in seen}:
             self._run(
                 f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?",
                 (self._best_fix(name), name),
             )
-        newest = dict(sorted((entry.model, entry.timestamp) for entry, _, _ in figures))
+        newest = dict(sorted((entry.model, entry.timestamp) for _, entry in entries))
         for model, at in newest.items():
             self._characterise(model, at if sign > 0 else None)
 

@@ -1,14 +1,13 @@
 """What a caller may narrow a question by."""
 
-from __future__ import annotations
-
 import re
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final, Self, TypedDict
 
 from pydantic import AfterValidator, Field
 
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
     FactType,
@@ -18,9 +17,6 @@ from hardwon.records.kinds import (
     SourceType,
     Status,
 )
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 def _check_pair(pair: str) -> str:
@@ -126,22 +122,26 @@ class Filters(Narrowing):
     recorded_here: bool = False
 
     @classmethod
-    def of(cls, project: str, given: dict[str, Any]) -> Filters:
+    def of(cls, project: str, given: dict[str, Any]) -> Self:
         """Checks a caller's keywords. A memory answers for its own project only."""
         asked = given.pop("project", None)
+        problems = [
+            Problem(name, given.pop(name), f"the filters {', '.join(_ASKED)}, project")
+            for name in sorted(given.keys() - _ASKED)
+        ]
         if asked not in (None, project):
-            raise InvalidInputError.one(
-                "project", asked, f"{project!r}, the project this memory was opened for"
-            )
-        for name, value in given.items():
-            if name not in _ASKED:
-                raise InvalidInputError.one(
-                    name, value, f"the filters {', '.join(_ASKED)}, project"
-                )
-        return cls.model_validate(given)
+            own = f"{project!r}, the project this memory was opened for"
+            problems.append(Problem("project", asked, own))
+        try:
+            found = cls.model_validate(given)
+        except InvalidInputError as error:
+            problems += error.problems
+        if problems:
+            raise InvalidInputError(problems)
+        return found
 
 
-_ASKED: Final = list(Narrowing.model_fields)
+_ASKED: Final = Narrowing.model_fields.keys()
 
 
 @cache

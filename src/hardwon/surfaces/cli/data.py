@@ -16,7 +16,7 @@ import typer
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
-from hardwon.memory.results import Merged
+from hardwon.memory.results import Merged, StoreKind
 from hardwon.outside.locations import is_url
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
@@ -110,7 +110,7 @@ def generate(
         raise typer.Exit
     lines = [f"{len(memories)} memories written to {output}"] if output is not None else []
     return Output(
-        {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
+        {"total": len(memories), "output": output, "loaded": loaded and asdict(loaded)},
         "\n".join([*lines, *([str(loaded)] if loaded else [])]),
     )
 
@@ -198,9 +198,11 @@ def load(
     """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code
     1 when something was refused.
     """
-    if not _holds_records(Path(file)):
+    if not Path(file).is_file():  # told before a memory is made for it
+        fail(f"cannot read {file}: there is no such file")
+    if not is_record(adoption.first_item(adoption.read_text_file(Path(file)))):
         found = _load_dataset(ctx, file, author, dry_run)
-        return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
+        return Output({"source": "dataset", **asdict(found)}, str(found), bool(found.rejected))
     records = chosen(ctx).fill(
         lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
         lambda tried: tried.added,
@@ -236,13 +238,6 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
         "what was loaded so far stays; load it again to go on",
         dry_run=dry_run,
     )
-
-
-def _holds_records(path: Path) -> bool:
-    """Whether the file has records, and is no data set."""
-    if not path.is_file():  # told before a memory is made for it
-        fail(f"cannot read {path}: there is no such file")
-    return is_record(adoption.first_item(adoption.read_text_file(path)))
 
 
 # --- other memories, and older stores ---
@@ -335,10 +330,9 @@ def merge(
     if not _brings(done):
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
-    lines = [text, *map(_conflict, done.conflicting), *well]
     return Output(
         {"other": find_place(other).location, **asdict(done), "not_well": wrong},
-        "\n".join(lines),
+        "\n".join([text, *map(_conflict, done.conflicting), *well]),
         bool(done.conflicting or wrong),
         wrong or (),
     )
@@ -392,7 +386,7 @@ def adopt(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
     kind: Annotated[
-        adoption.StoreKind | None,
+        StoreKind | None,
         typer.Option(help="What it is.", show_default="found out by looking"),
     ] = None,
     author: Annotated[
@@ -414,7 +408,7 @@ def adopt(
         "what was adopted so far stays; adopt it again to go on",
         dry_run=dry_run,
     )
-    return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
+    return Output({"source": path, **asdict(done)}, str(done), bool(done.rejected))
 
 
 # --- copies ---

@@ -192,11 +192,14 @@ def _option(
     about = str(info.description).rstrip(".")
     if allowed and not any(each in about for each in allowed):
         about += f": {', '.join(allowed)}"
-    ends = "; as often as you like" if many else "; a day is meant from its beginning, in UTC"
+    if many:
+        about += "; as often as you like"
+    elif base is datetime:
+        about += "; a day is meant from its beginning, in UTC"
+    elif least is not None:  # checked by the operation, with all else that is given
+        about += f", {least} to {most}" if most is not None else f", {least} or more"
     how: dict[str, Any] = {
-        "help": f"{about}{ends if many or base is datetime else ''}.",
-        "min": least,
-        "max": most,
+        "help": f"{about}.",
         "metavar": _IDS.get(name) or {datetime: "TIME", dict: "JSON"}.get(base),
     }
     default = None if many or optional or info.is_required() else info.default

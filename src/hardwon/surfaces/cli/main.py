@@ -231,7 +231,7 @@ class _Documented:
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # as above
-        return [piece.strip("{}") for piece in pieces]
+        return [re.sub("[{}]", "", piece) for piece in pieces]
 
     def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002  # what it overrides has it
         """Its first sentence, whole: it goes on in the next line where there is no room."""
@@ -284,13 +284,21 @@ class _Commands(_CommandGroup):
         return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`--memory` may stand anywhere, but in a command that is to be run."""
-        pairs = list(pairwise(["", *args]))
-        words = (one for before, one in pairs if one[:1] != "-" and before[:2] != "--")
-        most = args.index("--") if "--" in args else 0 if next(words, "") == "run" else len(args)
-        own = [place for place, word in enumerate(args[:most]) if word == "--memory"]
-        for place in own:
-            args = [*args[place : place + 2], *args[:place], *args[place + 2 :]]
+        """`--memory` and `--project` may stand anywhere, but in a command that is to be run, and
+        where a command has projects of its own.
+        """
+        words = (
+            one
+            for before, one in pairwise(["", *args])
+            if one[:1] != "-" and (before[:2] != "--" or "=" in before)
+        )
+        first = next(words, "")
+        most = args.index("--") if "--" in args else 0 if first == "run" else len(args)
+        ours = ("--memory", *(() if first in ("tokens", "postgres") else ("--project",)))
+        for place in range(most):
+            if args[place].partition("=")[0] in ours:
+                end = place + 1 + ("=" not in args[place])
+                args = [*args[place:end], *args[:place], *args[end:]]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
@@ -484,6 +492,13 @@ class Target:
         place = find_place(self.memory)
         if place.path and in_index(place.path.resolve()):
             complain(f"warning: {IN_INDEX.format(place.path)}")
+        if self.memory and self.project is None:
+            there = memory.care.projects()
+            if there and memory.project not in there:
+                complain(
+                    f"nothing is in the project {memory.project} of this memory, which has "
+                    f"{', '.join(there[: limits.PROBLEMS_SHOWN_MAX])}: --project names one"
+                )
         if self.memory is None and is_new_here(place):
             complain(
                 f"no memory is here or above: this is your own, {place.location}, project "

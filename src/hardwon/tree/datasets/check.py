@@ -231,10 +231,6 @@ class DatasetLoaded:
     warnings: tuple[Fault, ...]
     dry_run: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
-        return asdict(self)
-
     def __str__(self) -> str:
         done = "would be stored" if self.dry_run else "stored"
         refused = self.total - self.stored - self.present
