@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from generating import architecture, cli, limits, mcp, python, rest, security, settings
+from generating import architecture, cli, limits, mcp, python, rest, security, settings, words
 
 FOLDER: Final = Path(__file__).parent
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -20,12 +20,15 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/rest.md": rest.page,
     "reference/settings.md": settings.page,
     "security.md": security.page,
+    "../src/hardwon/surfaces/cli/words.json": words.page,
 }
 
 
 def main() -> None:
     for name, page in PAGES.items():
-        (FOLDER / name).write_text(page(), encoding="utf-8")
+        path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

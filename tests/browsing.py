@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, get_origin
@@ -20,6 +20,7 @@ from playwright.sync_api import (
     Request,
     Response,
     ViewportSize,
+    expect,
     sync_playwright,
 )
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
@@ -49,6 +50,8 @@ HOSTILE: Final = (
     "javascript:alert(4)//{{7*7}}",
 )
 _AXE: Final = Axe()
+_PATIENCE_MS: Final = 60_000
+expect.set_options(timeout=_PATIENCE_MS)
 _DRAWN: Final = """() => Array.from(document.querySelectorAll('[data-chart]'))
     .every((each) => each.dataset.drawn && each.classList.contains('js-plotly-plot'))"""
 _WIDER: Final = """() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) { return []; }
@@ -114,19 +117,20 @@ class Visitor:
     def expect_no_wider_page(self) -> None:
         """Charts fit themselves in after the window has changed: they are waited for."""
         try:
-            self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=30_000)
+            self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=_PATIENCE_MS)
         except PlaywrightTimeout:
             raise AssertionError(f"wider than the window: {self.page.evaluate(_WIDER)}") from None
 
-    def serious_issues(self, *rules: str) -> list[str]:
+    def serious_issues(self, *rules: str, within: Sequence[str] = ()) -> list[str]:
         """What axe-core finds, by these rules or all, with the elements it found it at. A chart is
         an image with a name: what is drawn in it is not looked at.
         """
         chosen = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
         options = {"resultTypes": ["violations"], **chosen}
-        found = _AXE.run(
-            self.page, {"exclude": [[".js-plotly-plot .plot-container"]]}, options
-        ).response["violations"]
+        where: dict[str, Any] = {"exclude": [[".js-plotly-plot .plot-container"]]}
+        if within:
+            where["include"] = [[each] for each in within]
+        found = _AXE.run(self.page, where, options).response["violations"]
         return [
             f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} "
             f"{node.get('failureSummary', '')}"
@@ -139,7 +143,7 @@ class Visitor:
 @contextmanager
 def visitor(started: Browser, url: str, **options: Any) -> Iterator[Visitor]:
     context = started.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(_PATIENCE_MS)
     visiting = Visitor(context, context.new_page(), url)
     told = visiting.complaints.append
 

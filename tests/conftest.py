@@ -16,7 +16,7 @@ import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cases import examples
+from cases import TORTURE, examples
 from clocks import Clock
 from hardwon import Memory
 
@@ -33,6 +33,9 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 settings.register_profile(
     "hardwon",
     deadline=None,
+    # The same examples in every run, so that whoever did not change anything sees nothing fail; the
+    # long runs look for new ones.
+    derandomize=not TORTURE,
     max_examples=examples(100),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -5,12 +5,14 @@ to it; and a port for those that listen.
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import signal
 import socket
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 ID_BYTES = 36
@@ -91,7 +93,11 @@ def _write_all(pipe: int, data: bytes) -> None:
 
 
 def free_port() -> int:
-    """One of this machine that was free a moment ago."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
+    """One that is free, and that nobody is given by chance: below those which the system hands to
+    connections, and drawn, because other workers look for theirs at the same time.
+    """
+    while True:
+        port = secrets.randbelow(12_000) + 20_000
+        with socket.socket() as asked, suppress(OSError):
+            asked.bind(("127.0.0.1", port))
+            return port

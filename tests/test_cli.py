@@ -607,7 +607,6 @@ def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: s
     "arguments",
     [
         ("recall",),
-        ("recall", "x", "-k", "0"),
         ("recall", "x", "-k", "many"),
         ("stats", "--what"),
         ("remember",),
@@ -732,7 +731,13 @@ def test_a_file_that_is_no_memory_is_told_and_left_alone() -> None:
 def test_the_environment_names_the_memory_and_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once("--memory", "other", "--project", "red", "remember", "x", *FAILURE)
     monkeypatch.setenv("HARDWON_MEMORY", "other")
-    assert answered("stats")["records"] == 0
+    unnamed = at_once("stats")
+    assert unnamed.stderr == (
+        "hardwon: nothing is in the project default of this memory, which has red: --project "
+        "names one\n"
+    )
+    at_the_end = at_once("stats", "--project=red", "--memory=other")
+    assert (at_the_end.exit_code, at_the_end.stderr) == (0, "")
     monkeypatch.setenv("HARDWON_PROJECT", "red")
     found = answered("stats")
     assert (found["records"], found["project"]) == (1, "red")

@@ -5,7 +5,9 @@ exports into a pipe, rules of all tasks, and what is said where somebody interru
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typer.testing import CliRunner
 
 from command_line import answered, at_once, refused
 from hardwon import Memory
-from hardwon.surfaces.cli import main
+from hardwon.surfaces.cli import complete, main
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -94,14 +96,21 @@ def test_rules_of_every_task_are_listed() -> None:
     assert [each["task_id"] for each in answered("tasks")] == ["easy", "hard"]
 
 
-def completed(words: str) -> list[str]:
+def completed(words: str, shell: str = "bash") -> list[str]:
+    """What is answered without building a command, which is what typer answers."""
     asked = {
-        "_HARDWON_COMPLETE": "complete_bash",
+        "_HARDWON_COMPLETE": f"complete_{shell}",
         "COMP_WORDS": words,
         "COMP_CWORD": str(len(words.split(" ")) - 1),
+        "_TYPER_COMPLETE_ARGS": words,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
     }
     done = CliRunner().invoke(main.app, env=asked, prog_name="hardwon")
-    assert done.stderr == ""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        for name, value in asked.items():
+            patch.setenv(name, value)
+        assert complete.main(shell)
+    assert (done.stderr, done.stdout.rstrip()) == ("", printed.getvalue().rstrip())
     return done.stdout.split()
 
 
@@ -121,6 +130,25 @@ def test_a_shell_offers_values() -> None:
     assert completed("hardwon recall x --model q") == ["qwen"]
     assert completed("hardwon recall x --issue-type T") == ["TIMEOUT"]
     assert completed("hardwon --project w") == ["website"]
+    assert completed("hardwon --project website show 0") != [kept]
+    assert completed("hardwon recall x --outcome=f") == ["failure"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_is_answered_as_typer_does(shell: str) -> None:
+    for words in (
+        "hooks in",
+        "tree hotspots --sh",
+        "tree hotspots --share 0.5 --",
+        "--memory brain tasks --js",
+        "remember x --tag a --ta",
+        "recall 'an open quo",
+        "run -- ls --co",
+        "nothing of it",
+        "adopt x --kind ",
+    ):
+        completed(f"hardwon {words}", shell)
+    assert not complete.main("powershell")
 
 
 def test_an_interrupt_says_what_was_kept(

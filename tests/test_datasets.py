@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -956,9 +957,12 @@ def test_scripts_are_worked_out_without_being_run(tmp_path: Path) -> None:
 
 
 def test_many_alike_are_one_line() -> None:
-    text = str(validate(series(300, "Fixed bug #{}", "bug_{}", **CODE)))
-    assert text.count("says the same as memory 0") == text.count("is too generic") == 1
-    assert "(and 298 more like it)" in text
+    bugs = series(300, "Fixed bug #{}", "bug_{}", **CODE)
+    features = series(200, "Implemented feature #{}", "feature_{}", **CODE)
+    text = str(validate([*bugs, *features]))
+    assert text.count("says the same as memory ") == text.count("is too generic") == 1
+    assert "(and 497 more like it)" in text
+    assert text.startswith("500 memories: 500 errors, 1006 warnings of 10 kinds\n")
 
 
 def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:
@@ -1165,7 +1169,7 @@ def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:
     assert memory.stats().records == len(done.ids) == len(set(done.ids)) == done.stored
     assert {each.index for each in done.rejected if each.severity == "error"} == errors
     assert {each.index for each in done.warnings} == {each.at for each in planted} - errors
-    json.dumps(done.to_dict())
+    json.dumps(asdict(done))
 
 
 def test_files_and_their_times(memory: Memory, tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +30,8 @@ PAGE = (ROOT / "docs" / "migration" / "blocks.md").read_text()
 RUNS = "runs"
 METHOD = "has no body: ours takes the same under the same names"
 THERE = "no: the tables are there; theirs have the same columns and types"
+HOLDS = "no: data; the column holds {}"
+PRINTED = "no: printed; ours prints the same keys"
 COMMENTS = "no: its body is comments, which is no Python; the method of that name does it"
 
 
@@ -94,6 +98,16 @@ FIX_HISTORY = {
         Block("every month", "# Export backup"),
         Block("backup", "# backup_memory.sh"),
         Block("recovery", "# Restore from backup", "runs, with the date of a backup in its name"),
+    ],
+    "json": [
+        Block("`fix_commands`", "ollama pull", HOLDS.format("such a list")),
+        Block("`system_info`", "ollama_version", HOLDS.format("such an object")),
+        Block("`common_issues`", "MODEL_NOT_AVAILABLE", HOLDS.format("such a list")),
+        Block("what `model` prints", "effective_fixes", PRINTED),
+    ],
+    "": [
+        Block("the architecture", "Memory System Architecture", "no: a picture"),
+        Block("what `stats` prints", "total_fixes_attempted", PRINTED),
     ],
 }
 TRAINING = {
@@ -177,6 +191,7 @@ LANGUAGES = {
     "sql": "SQL",
     "bash": "shell",
     "typescript": "TypeScript",
+    "json": "JSON",
     "": "text",
 }
 
@@ -248,10 +263,16 @@ def test_the_blocks_run_as_they_stand(project: Path) -> None:
         assert run(project, "./memory.sh", "stats").count("\n") == 9
         return
     text = document("004").replace("/custom/path", "custom").replace("/backup/", "backup/")
+    every = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     for language, blocks in FIX_HISTORY.items():
-        found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+        found = [code for written_in, code in every if written_in == language]
         for block, code in zip(blocks, found, strict=True):
             assert block.known_by in code
+            if block.becomes == PRINTED:
+                command = block.name.split("`")[1], *["qwen2.5:7b"][: language == "json"]
+                keys = re.compile(r'^ +"?(\w+)"?:', re.MULTILINE)
+                printed = keys.findall(run(project, "./memory.sh", *command))
+                assert set(keys.findall(code)) <= set(printed)
             if not block.becomes.startswith("runs"):
                 continue
             ran += 1
@@ -259,8 +280,8 @@ def test_the_blocks_run_as_they_stand(project: Path) -> None:
                 (project / "script.py").write_text(BEFORE + code)
                 run(project, python, "script.py")
             elif language == "sql":
-                every = re.sub("--.*|UPDATE STATISTICS;", "", code).split(";")
-                run(project, python, "-c", SQL, *filter(str.strip, every))
+                statements = re.sub("--.*|UPDATE STATISTICS;", "", code).split(";")
+                run(project, python, "-c", SQL, *filter(str.strip, statements))
             else:
                 for made in (project / "backup").rglob("database_backup_2*"):
                     code = code.replace("database_backup_YYYYMMDD.db", made.name)
@@ -269,6 +290,10 @@ def test_the_blocks_run_as_they_stand(project: Path) -> None:
     with AIMemory(project / "AIMemory") as history:
         assert history.memory.doctor().ok
         assert history.get_memory_stats()["total_fixes_attempted"] == 7
+    held = "SELECT fix_commands, system_info, common_issues FROM fix_history, model_characteristics"
+    with closing(sqlite3.connect(project / "AIMemory" / "ai_memory.db")) as connection:
+        kinds = [type(json.loads(text)) for text in connection.execute(held).fetchone()]
+    assert kinds == [list, dict, list]
     usage = document("003").partition("Usage:\n")[2].partition('"""')[0]
     code = "\n".join(line.removeprefix("    ") for line in usage.splitlines())
     (project / "script.py").write_text(code)

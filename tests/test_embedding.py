@@ -89,7 +89,7 @@ def test_closing_waits_for_a_while_and_the_next_use_makes_up_for_the_rest(
         remember(memory, f"number {number}")
     begun = time.monotonic()
     memory.close()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
     slow.may.set()
     with Memory(place("m")) as plain:
         assert plain.stats().unembedded == 3
@@ -163,7 +163,7 @@ def test_the_thread_ends_with_its_work(place: Places) -> None:
         assert len(embedding_threads()) <= 1
         assert memory.care.wait_for_vectors() == 0
         assert memory.care.wait_for_vectors() == 0
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while embedding_threads() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert embedding_threads() == []

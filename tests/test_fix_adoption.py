@@ -38,10 +38,11 @@ from hardwon.errors import (
 )
 from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
-from hardwon.fixes.adopt import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
+from hardwon.fixes.adopt import adopt_fix_history, adopt_in_place, adopt_knowledge_base
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import fix_history_signature
+from hardwon.memory.results import Adoption, Remark
 from hardwon.records.kinds import Adopted, Issue
 from processes import Child, Tell
 
@@ -59,7 +60,7 @@ def adopted_in(memory: Memory) -> list[Adopted]:
     return [record for record in memory.browse(kind="adopted") if isinstance(record, Adopted)]
 
 
-def one(path: Path, memory: Memory, **row: Any) -> tuple[Fix, FixAdoption]:
+def one(path: Path, memory: Memory, **row: Any) -> tuple[Fix, Adoption]:
     adoption = adopt_fix_history(legacy.make(path, [row]), memory)
     (fix,) = fixes_of(memory)
     return fix, adoption
@@ -292,8 +293,8 @@ def test_what_is_no_flag_is_no_success(tmp_path: Path, memory: Memory, value: An
     adoption = adopt_fix_history(source, memory)
     (fix,) = fixes_of(memory)
     assert (fix.fix_success, fix.verification_success) == (False, True)
-    assert adoption.mended[0][0] == 7
-    assert "fix_success" in adoption.mended[0][1]
+    assert adoption.mended[0].where == "row 7"
+    assert "fix_success" in adoption.mended[0].what
 
 
 def test_failed_attempts_stay_failed(tmp_path: Path, memory: Memory) -> None:
@@ -388,7 +389,7 @@ def test_times_that_cannot_be_read_are_those_of_the_row_before(
         before,
         before,
     ]
-    assert [row_id for row_id, _ in adoption.mended] == [1, 2, 4, 5]
+    assert [each.where[-1] for each in adoption.mended] == list("1245")
     assert (fixes_of(memory)[3].other or {})["as_it_was"] == {"timestamp": "soon"}
 
 
@@ -397,7 +398,7 @@ def test_times_that_nothing_takes(tmp_path: Path, memory: Memory, value: Any) ->
     fix, adoption = one(tmp_path / "a.db", memory, execution_time_seconds=value)
     assert fix.execution_time_seconds is None
     assert "execution_time_seconds" in (fix.other or {})["as_it_was"]
-    assert "execution_time_seconds" in adoption.mended[0][1]
+    assert "execution_time_seconds" in adoption.mended[0].what
 
 
 def test_names_that_are_none(tmp_path: Path, memory: Memory) -> None:
@@ -422,7 +423,7 @@ def test_names_that_are_none(tmp_path: Path, memory: Memory) -> None:
     assert (second.other or {})["as_it_was"] == {"model_name": "x" * 300}
     assert (third.issue.issue_type, third.issue.model) == ("two lines", "5")
     assert third.fixer_type == "\N{MAN}\u200d\N{PERSONAL COMPUTER}"
-    assert [row_id for row_id, _ in adoption.mended] == [2, 3]
+    assert [each.where for each in adoption.mended] == ["row 2", "row 3"]
 
 
 def test_columns_that_nobody_knows_are_kept(tmp_path: Path, memory: Memory) -> None:
@@ -470,7 +471,7 @@ def test_texts_of_any_encoding(tmp_path: Path, memory: Memory, encoding: str) ->
     first, second = fixes_of(memory)
     assert first.issue.description == "größer \N{SNOWMAN}"
     assert "\ufffd" in (second.notes or "")
-    assert adoption.mended == [(2, "notes: some characters could not be decoded")]
+    assert adoption.mended == [Remark("row 2", "notes: some characters could not be decoded")]
 
 
 def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Memory) -> None:
@@ -490,7 +491,7 @@ def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Me
     adoption = adopt_fix_history(source, memory)
     assert (adoption.added, adoption.rejected) == (2, [])
     assert all(
-        f"{column}: cut" in adoption.mended[0][1]
+        f"{column}: cut" in adoption.mended[0].what
         for column in ("description", "notes", "system_info", "extra29")
     )
     assert len(str(adoption)) < 2_000
@@ -525,7 +526,7 @@ def test_no_history_takes_all_the_memory(tmp_path: Path) -> None:
             [(number,) for number in range(1, 200)],
         )
     peak, said = peak_of(source, tmp_path / "m.db")
-    assert "3 read: 2 added" in said
+    assert "3 read, 2 added" in said
     assert "row 3: 100000" in said
     assert "issue_patterns: 1 rows were too large" in said
     assert "issue_patterns: 199 rows kept" in said
@@ -549,7 +550,7 @@ def test_a_row_that_cannot_become_a_record_is_named(
     rows = [{}, dict.fromkeys(names, "\x01" * 200_000), {}]
     adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows, extra=names), memory)
     assert (adoption.read, adoption.added) == (3, 2)
-    assert [row_id for row_id, _ in adoption.rejected] == [2]
+    assert [each.where for each in adoption.rejected] == ["row 2"]
     assert "row 2:" in str(adoption)
     assert [(fix.other or {})["row_id"] for fix in fixes_of(memory)] == [1, 3]
 
@@ -745,8 +746,8 @@ def test_wrong_arguments(tmp_path: Path, memory: Memory) -> None:
 
 
 def test_the_report_is_bounded() -> None:
-    many = [(number, f"row {number}\n" * 500) for number in range(100_000)]
-    told = str(FixAdoption(5, 1, 2, many, many, ["note\x1b[31m" * 1_000] * 1_000))
+    many = [Remark(f"row {number}", f"row {number}\n" * 500) for number in range(100_000)]
+    told = str(Adoption("fix-history", 5, 1, 2, 0, many, many, ["note\x1b[31m" * 1_000] * 1_000))
     assert len(told) < 50_000
     assert "and 99980 more" in told
     assert "\x1b" not in told
@@ -1117,7 +1118,8 @@ def test_a_database_that_somebody_writes_to_is_left(
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE fix_history SET notes = 'late'")
         tell("0" * 36)
-        time.sleep(1.5)
+        while not (tmp_path / "refused").exists():
+            time.sleep(0.01)
         connection.commit()
 
     child = Child.start(work)
@@ -1125,6 +1127,7 @@ def test_a_database_that_somebody_writes_to_is_left(
         child.listen(0.01)
     with pytest.raises(BusyError, match="try again"):
         adopt_in_place(folder)
+    (tmp_path / "refused").touch()
     assert child.wait() == 0
     assert ASIDE not in names_in(folder)
     assert adopt_in_place(folder)
@@ -1409,7 +1412,7 @@ def test_an_older_program_that_meets_the_memory_reads_it_and_is_told_where_to_wr
     with AIMemory(folder) as history:
         history.record_fix_attempt({"model": "m"}, {"analysis": "new"}, True, True, 1.0)
     adopted, back = caplog.messages
-    assert adopted.startswith(f"an older fix history in {folder} was adopted: 3 read: 3 added")
+    assert adopted.startswith(f"an older fix history in {folder} was adopted: 3 read, 3 added")
     command = back.removeprefix("to go back: when nothing uses it, ")
     newer = shape != "claude"
     with closing(sqlite3.connect(path)) as connection:
@@ -1425,7 +1428,18 @@ def test_an_older_program_that_meets_the_memory_reads_it_and_is_told_where_to_wr
             sqlite3.IntegrityError, match="kept by Hardwon: record through AIMemory"
         ):
             connection.execute(f"INSERT INTO fix_history ({name}) VALUES ('lost')")
+        # a later one adds its column, and cannot fill it: when we have seen that, it is full
+        fill = "UPDATE fix_history SET ai_analysis = claude_analysis WHERE ai_analysis IS NULL"
+        if not newer:
+            connection.execute("ALTER TABLE fix_history ADD COLUMN ai_analysis TEXT")
+            connection.commit()
+            with pytest.raises(sqlite3.IntegrityError, match="record through AIMemory"):
+                connection.execute(fill)
     with AIMemory(folder) as history:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(fill)
+            again = connection.execute("SELECT ai_analysis FROM fix_history ORDER BY id")
+            assert again.fetchall() == told
         assert history.memory.doctor().ok
         history.memory.rebuild()
         assert history.memory.doctor().ok

@@ -158,8 +158,8 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     with hardwon.Memory(tmp_path) as memory:
         memory.remember("the parser fails", "failure", "unknown")
     code = (
-        "import atexit, gc, sys; from hardwon_cli import main;"
-        "atexit.register(lambda: print(gc.isenabled(), *sys.modules, file=sys.stderr)); main()"
+        "import atexit, gc, sys; from hardwon_cli import run;"
+        "atexit.register(lambda: print(gc.isenabled(), *sys.modules, file=sys.stderr)); run()"
     )
     command = [sys.executable, "-c", code, "--memory", str(tmp_path), "stats"]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)

@@ -15,9 +15,9 @@ from hardwon.fixes import ai_memory as machine
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    machine._collected.cache_clear()
+    machine.system_info.cache_clear()
     yield
-    machine._collected.cache_clear()
+    machine.system_info.cache_clear()
 
 
 def with_ollama(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,10 +67,10 @@ def test_a_gpu_is_known_by_its_driver(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr("platform.system", lambda: "Linux")
     monkeypatch.setattr(machine, "_GPU_SIGNS", (str(tmp_path / "driver"),))
     assert machine.system_info()["gpu_available"] is False
-    machine._collected.cache_clear()
+    machine.system_info.cache_clear()
     (tmp_path / "driver").mkdir()
     assert machine.system_info()["gpu_available"] is True
-    machine._collected.cache_clear()
+    machine.system_info.cache_clear()
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     monkeypatch.setattr("platform.machine", lambda: "arm64")
     assert machine.system_info() == {
@@ -84,6 +84,7 @@ def test_it_is_found_out_once_and_nobody_changes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_ollama(tmp_path, f"echo x >> {tmp_path}/asked; echo 0.1.17", monkeypatch)
-    machine.system_info()["os"] = "another"
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        machine.system_info()["os"] = "another"  # type: ignore[index]  # that is the question
     assert machine.system_info()["os"] != "another"
     assert (tmp_path / "asked").read_text() == "x\n"

@@ -213,7 +213,14 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert (brain / path).exists(), "it writes what it names"
             assert len(answers["btb_recall"]["memories"]) == 5
             assert answers["btb_recall"]["memories"][0]["_path"] == path
-            assert answers["btb_reflect"]["by_outcome"] == {"failure": 5, "success": 1}
+            assert answers["btb_reflect"]["by_outcome"] == {
+                "failure": 5,
+                "success": 1,
+                "learning": 0,
+                "interaction": 0,
+            }
+            area = "tool=code_interpreter/error_type=runtime"
+            assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
             assert "outcome=failure" in answers["btb_map"]["map"]
             assert answers["btb_hotspots"]["hotspots"][0]["path"].startswith("outcome=failure")
             assert answers["btb_derive"] == {

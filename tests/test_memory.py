@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -243,6 +244,31 @@ def test_recall_finds_words_identifiers_and_parts_of_them(memory: Memory) -> Non
     memory.archive(login.id, "the module is gone")
     assert memory.recall("login.py") == []
     assert [hit.record.id for hit in memory.recall("login.py", status="archived")] == [login.id]
+
+
+def test_all_that_is_wrong_with_a_question_is_one_message(tmp_path: Path) -> None:
+    wrong: Any = "nonsense"
+    no_text: Any = 5
+    with Memory(tmp_path / "brain") as memory:
+        asked: dict[str, Callable[[], object]] = {
+            "query k outcome": lambda: memory.recall(no_text, k=0, outcome=wrong),
+            "k kind as_of": lambda: memory.recall("x", k=0, kind=wrong, as_of=wrong),
+            "limit project": lambda: memory.browse(-1, project="other"),
+            "query task_id issue.model budget_tokens solved_from": lambda: memory.context(
+                no_text, task_id=no_text, issue={"model": 5}, budget_tokens=0, solved_from=2
+            ),
+            "action task error steps.0.action": lambda: memory.advise(
+                "", task=no_text, error=no_text, steps=[{}]
+            ),
+            "issue.model limit": lambda: memory.similar_issues({"model": 5}, 0),
+            "task_id state limit": lambda: memory.rules(no_text, wrong, 0),
+            "status limit": lambda: memory.care.helpful(wrong, 0),
+            "per since limit": lambda: memory.care.progress(wrong, wrong, 0),
+        }
+        for fields, ask in asked.items():
+            with pytest.raises(InvalidInputError) as refused:
+                ask()
+            assert sorted(each.field for each in refused.value.problems) == sorted(fields.split())
 
 
 def test_projects_are_walls(place: Places) -> None:

@@ -421,7 +421,11 @@ def only_python(monkeypatch: pytest.MonkeyPatch, body: str | None) -> None:
 def test_the_script_can_be_run() -> None:
     assert os.access(SCRIPT, os.X_OK)
     listed = subprocess.run(
-        ["git", "ls-files", "-s", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "ls-files", "-s", SCRIPT.resolve()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     ).stdout
     assert not listed or listed.startswith("100755")
 
@@ -435,7 +439,7 @@ def test_an_older_database_is_adopted_once_and_told_in_two_lines(shape: str, scr
     assert first.returncode == 0
     assert first.stdout.splitlines()[1:3] == ["  total_fixes_attempted: 3", "  successful_fixes: 2"]
     assert re.fullmatch(
-        r"hardwon: an older fix history in .*AIMemory was adopted: 3 read: 3 added, .*\n"
+        r"hardwon: an older fix history in .*AIMemory was adopted: 3 read, 3 added, .*\n"
         r"hardwon: to go back: .* mv ai_memory\.before-hardwon\.db ai_memory\.db\n",
         first.stderr,
     )

@@ -275,7 +275,7 @@ def test_unknown_fields_are_named() -> None:
         InvalidInputError, match="socre: 0.5 is not allowed; allowed: no such field"
     ):
         Episode.model_validate({"task_id": "t", "score": 0.5, "socre": 0.5})
-    with pytest.raises(InvalidInputError, match=r"score is missing; allowed: a value"):
+    with pytest.raises(InvalidInputError, match=r"score is missing$"):
         Episode.model_validate({"task_id": "t"})
 
 

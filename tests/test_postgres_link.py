@@ -767,7 +767,7 @@ def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None
                 time.sleep(0.01)
             postgres_server.server().run(f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
             holding.rollback()
-            assert memory.get(kept.result(20).id) is not None
+            assert memory.get(kept.result(60).id) is not None
         assert memory.stats().records == 2
         # as tests have it
         assert [found.check for found in memory.doctor().findings if not found.ok] == ["durability"]

@@ -35,6 +35,7 @@ from hardwon.learn.actions import worked
 from hardwon.records.kinds import AnyRecord, Fact, Step, Trajectory
 from hardwon.text.failures import failure_hash
 from hardwon.text.shell import reported_failure, run_observation
+from serving import wait_until
 
 PYTHON = sys.executable
 HARDWON = [PYTHON, "-m", "hardwon.surfaces.cli.main"]
@@ -696,6 +697,11 @@ class Screen:
     def keys(self, text: bytes) -> None:
         os.write(self.ours, text)
 
+    def is_the_commands(self) -> bool:
+        """Whether it is no longer the shell that reads the keys, but `run`, one by one."""
+        modes = termios.tcgetattr(self.theirs)[3]
+        return os.tcgetpgrp(self.ours) != self.process.pid and not modes & termios.ICANON
+
     def await_(self, text: bytes) -> None:
         """Until it is shown, after what was awaited before."""
         deadline = time.monotonic() + PATIENCE_S
@@ -753,7 +759,9 @@ def test_an_interactive_program_has_a_terminal(screens: list[Screen]) -> None:
     screen.await_(b"Your name? ")
     # a signal between the question and the reading of the answer is noticed with the next one only
     screen.resize(50, 119)
-    time.sleep(1)
+    while not select.select([screen.ours], [], [], 0.2)[0]:
+        screen.resize(50, 120)
+        screen.resize(50, 119)
     screen.resize(50, 120)
     screen.await_(b"resized 120 50\r\n")
     screen.keys(b"Ada\r")
@@ -874,7 +882,7 @@ def test_ctrl_z_stops_it_and_fg_continues_it(screens: list[Screen]) -> None:
     screen.await_(b"in 42 between\r\n")
     screen.keys(b"fg\r")
     screen.await_(b"\n")
-    time.sleep(0.3)
+    wait_until(screen.is_the_commands)
     screen.keys(b"go\r")
     screen.await_(b"onward\r\n")
     screen.await_(b"$ ")

@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from cases import TORTURE
 from hardwon import Client, Memory, limits
+from processes import free_port
 from serving import Process
 
 EACH = 30 if TORTURE else 12
@@ -83,8 +84,8 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
     brain = tmp_path / "brain"
     with Memory(brain) as memory:
         token = memory.tokens.create("writers", "write").secret
-    server = Process(brain, "--rate", "100000")
-    port = server.url.rpartition(":")[2]
+    port = str(free_port())
+    server = Process(brain, "--rate", "100000", "--port", port)
     acknowledged: list[str] = []
     threads = [
         threading.Thread(target=work, args=(server.url, token, f"{how}{number}", acknowledged))

@@ -138,6 +138,7 @@ BAD_REPLIES = [
             ["Look here. And then look there."],
         ),
         (json.dumps({"rules": RULES, "extra": 1}), RULES),
+        (f"By episodes [1] and [2]:\n{json.dumps(RULES)}\nSee [3].", RULES),
     ],
 )
 def test_every_good_rule_of_a_reply_is_taken(

@@ -201,7 +201,8 @@ def test_very_many_days_are_drawn_together() -> None:
     days = [FixDay(date(2020, 1, 1) + timedelta(days=n), 2, 1, 1) for n in range(3_660)]
     buckets = list(fix_buckets(days))
     assert len(buckets) <= 60
-    assert sum(bucket.attempts for bucket in buckets) == 7_320
+    assert sum(bucket.attempts for bucket, _ in buckets) == 7_320
+    assert buckets[-1][1] == days[-1].day
     assert list(fix_buckets([])) == []
 
 
@@ -366,7 +367,7 @@ def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
     seen = some_episodes(reader.memory)
     page = reader.get("knowledge", task_id="dates")
     assert "Instead of guessed Do look Lesson Look first." in text_of(page)
-    assert "dates seen 1, mean score" in text_of(page)
+    assert "dates seen 1 , mean score" in text_of(page)
     assert f'href="/ui/{PROJECT}/record/{seen}"' in page
 
 
@@ -462,7 +463,7 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
     assert "33 % went well 1 of 3 in this time" in text_of(page)
     cells = row_with(page, "Error: no route", "Failures")
     assert cells[0].startswith("new ")
-    assert cells[4] == "make tunnel"
+    assert cells[2:5] == ["make tunnel", "1 of 1 1", "codex"]
     days_drawn = figure(page, "success")["data"][-1]["x"]
     assert days_drawn == [f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (3, 2, 1)]
     led = f"/ui/{PROJECT}/search?failure_hash={found.key.removeprefix('failure:')}"
@@ -472,7 +473,20 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
     assert row_with(by, "codex", "Success by author")[1:3] == ["33 % 1 of 3", "2"]
     commands = reader.get("progress", by="command")
     # the same command at the same level counts once in a record
-    assert row_with(commands, "make deploy", "Success by command")[1:3] == ["25 % 1 of 4", "3"]
+    row = row_with(commands, "make deploy", "Success by command")
+    assert row[1:3] + row[-2:] == ["25 % 1 of 4", "3", "Error: no route", "make tunnel 1 of 1"]
+    # of days of one's own: those alone, in halves that lead to their records
+    first, last = (f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (2, 1))
+    chosen = reader.get("progress", since=first, until=last)
+    assert row_with(chosen, "codex", "Success by author")[1:] == [
+        "50 % 1 of 2",
+        "1",
+        "0 % 0 of 1",
+        "100 % 1 of 1",
+    ]
+    assert f"author=codex&amp;since={first}&amp;until={first}" in chosen
+    assert 'aria-current="true">30 d' not in chosen
+    assert "a day, such as 2026-03-31" in text_of(reader.get("progress", 422, until="31.3."))
     assert "make deploy" in [each["name"] for each in figure(commands, "progress")["data"]]
     nothing = reader.get("overview", range="7d", project="")
     assert "1970" not in nothing + by

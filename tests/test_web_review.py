@@ -188,12 +188,16 @@ def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(
     page = get(browser, f"{REVIEW}?tab=contradictions")
     assert page.count('class="side ') == 2
     assert "wait longer" in page
+    counted = f'<a href="{REVIEW}?tab=contradictions">1</a> contradiction'
+    assert counted in get(browser, "/ui/default/overview")
+    assert "TIMEOUT: no answer</a>" in get(browser, f"{REVIEW}?tab=decisions"), "what it is about"
     old, new = sides
     assert flashes(
         decide(browser, "supersede", old, tab="contradictions", new_id=new, reason="it works now")
     )
     assert running.memory.care.links(old).replaced_by == new
     assert 'class="side ' not in get(browser, f"{REVIEW}?tab=contradictions")
+    assert counted not in get(browser, "/ui/default/overview")
 
 
 def offered(answer: httpx.Response) -> list[str]:
@@ -241,7 +245,7 @@ def test_decisions_are_listed_and_undone_together(running: Served) -> None:
         running.memory.rollback(name, "it made things up").id for name in ("agent-7", "agent-8")
     ]
     browser = signed_in(running)
-    assert get(browser, f"{REVIEW}?tab=decisions").count("it made things up") == 2
+    assert get(browser, f"{REVIEW}?tab=decisions").count("it made things up</a>") == 2
     assert flashes(decide(browser, "undo", *decisions, tab="decisions")) == ["Undone: 2 records"]
     assert running.memory.care.decisions() == []
 

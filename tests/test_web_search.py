@@ -342,7 +342,7 @@ def test_status_credits_links_and_life(empty: Served) -> None:
     memory.verify(old.id, "human_approval", verification_id="review 12")
     memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
     told = text_of(page(empty, f"{RECORD}/{old.id}").replace("<", " <"))
-    assert "Helped 1 Did not help 0" in told
+    assert "Helped 1 time Did not help never" in told
     for words in (
         "credited",
         "It helped.",

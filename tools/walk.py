@@ -126,13 +126,13 @@ def _trace_fix(trace: Trace) -> dict[str, int]:
 
 
 def _trace_report(trace: Trace) -> dict[str, int]:
-    from hardwon_cli import main
+    from hardwon_cli import run
 
     for _ in range(2):  # the first call of anything loads it
         sys.argv = ["hardwon", "--memory", "brain", "fixes", "fixers"]
         trace.start()
         try:
-            main()
+            run()
         except SystemExit as ended:
             if ended.code:
                 raise
@@ -143,7 +143,7 @@ def _trace_server(trace: Trace) -> dict[str, int]:
     """The server is what the command line starts; the second request is traced."""
     import urllib.request
 
-    from hardwon_cli import main
+    from hardwon_cli import run
 
     found: list[dict[str, int]] = []
     line = _lines_of_stdout()
@@ -179,7 +179,7 @@ def _trace_server(trace: Trace) -> dict[str, int]:
         "--no-auth",
     ]
     try:
-        main()
+        run()
     except SystemExit:
         asking.join()
     return found[0]

@@ -27,8 +27,10 @@ BEGINS: Final = f"""\
 one of them with examples.
 
 {{options}}
-Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder upward, else the user's own. The
-project is then the name of the git checkout; it is `default` where a memory is named and no project.
+`--memory` and `--project` may stand anywhere in a line, but in a command that is to be run; `tokens` and `postgres` have a
+`--project` of their own. Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder
+upward, else the user's own. The project is then the name of the git checkout; it is `default` where a memory is named and
+no project.
 
 `--install-completion` sets up the shell that it is called from; `--show-completion bash` (or `zsh`, `fish`) prints what another
 one needs.
@@ -136,14 +138,8 @@ def _spelled(param: Any, shown: str = "") -> str:
     if not _has_a_name(param):
         return f"{param.metavar or param.name.upper()}{' …' if param.nargs == -1 else ''}"
     names = ", ".join([*param.opts, *param.secondary_opts])
-    return names if param.is_flag else f"{names} {param.metavar or _kind_of(shown)}"
-
-
-def _kind_of(shown: str) -> str:
-    kind = shown.partition("<")[2].removesuffix(">")
-    if kind.startswith(("int", "float")):
-        return "NUMBER"
-    return "TEXT" if "str" in kind else kind.replace("|", "/")
+    kind = shown.rpartition(" ")[2].replace("|", "/")
+    return names if param.is_flag else f"{names} {param.metavar or kind}"
 
 
 def _examples(command: Any) -> list[str]:

@@ -11,6 +11,7 @@ T = TypeVar("T")
 
 VALUE_CHARS_SHOWN = 80
 NOT_GIVEN = "(absent)"  # the value of a problem where none was given
+ANY_VALUE = "a value"
 _short = reprlib.Repr()  # looks at a few items of a few levels: a whole value may be endless
 _short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN
 _short.maxlevel = 3
@@ -47,7 +48,8 @@ class Problem:
 
     def __str__(self) -> str:
         if isinstance(self.value, str) and self.value == NOT_GIVEN:
-            return f"{self.field} is missing; allowed: {self.allowed}"
+            allowed = "" if self.allowed == ANY_VALUE else f"; allowed: {self.allowed}"
+            return f"{self.field} is missing{allowed}"
         return f"{self.field}: {shown(self.value)} is not allowed; allowed: {self.allowed}"
 
 

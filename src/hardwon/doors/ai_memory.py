@@ -7,51 +7,37 @@ The functions work on the folder AIMemory, as the class does where nothing else 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from hardwon.fixes import ai_memory
 from hardwon.fixes.ai_memory import AIMemory as AIMemory
 from hardwon.fixes.ai_memory import CutWarning as CutWarning
-from hardwon.fixes.ai_memory import Where
 from hardwon.fixes.ai_memory import generate_issue_signature as generate_issue_signature
 from hardwon.fixes.knowledge_base import FixHistoryWarning as FixHistoryWarning
 
-
-def build_context_for_claude(issue_data: Mapping[str, Any]) -> str:
-    """See `AIMemory.build_context_for_claude`."""
-    with AIMemory() as memory:
-        return memory.build_context_for_claude(issue_data)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def export_analytics_data(output_file: Where) -> None:
-    """See `AIMemory.export_analytics_data`."""
-    with AIMemory() as memory:
-        memory.export_analytics_data(output_file)
+def _of_the_usual(method: Callable[Concatenate[AIMemory, P], R]) -> Callable[P, R]:
+    """The method of a memory that is opened for it."""
+
+    @wraps(method)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        with AIMemory() as memory:
+            return method(memory, *args, **named)
+
+    return call
 
 
-def import_knowledge_base(source_file: Where) -> dict[str, Any]:
-    """See `AIMemory.import_knowledge_base`."""
-    with AIMemory() as memory:
-        return memory.import_knowledge_base(source_file)
-
-
-def migrate_legacy_data(legacy_db_path: Where) -> dict[str, Any]:
-    """See `AIMemory.migrate_legacy_data`."""
-    with AIMemory() as memory:
-        return memory.migrate_legacy_data(legacy_db_path)
-
-
-def auto_cleanup() -> dict[str, Any]:
-    """See `AIMemory.auto_cleanup`."""
-    with AIMemory() as memory:
-        return memory.auto_cleanup()
-
-
-def compress_historical_data() -> dict[str, Any]:
-    """See `AIMemory.compress_historical_data`."""
-    with AIMemory() as memory:
-        return memory.compress_historical_data()
+build_context_for_claude = _of_the_usual(AIMemory.build_context_for_claude)
+export_analytics_data = _of_the_usual(AIMemory.export_analytics_data)
+import_knowledge_base = _of_the_usual(AIMemory.import_knowledge_base)
+migrate_legacy_data = _of_the_usual(AIMemory.migrate_legacy_data)
+auto_cleanup = _of_the_usual(AIMemory.auto_cleanup)
+compress_historical_data = _of_the_usual(AIMemory.compress_historical_data)
 
 
 def stand_in(name: str, file: str | None = None) -> None:

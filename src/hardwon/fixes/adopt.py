@@ -25,7 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate, chain, count
@@ -42,6 +42,7 @@ from hardwon.fixes.tables import NEWER_NAME
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
+from hardwon.memory.results import Adoption, Remark, one_line
 from hardwon.outside import files
 from hardwon.outside.files import lock_file
 from hardwon.outside.locations import check_path
@@ -78,45 +79,15 @@ _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ROWS_BETWEEN_PROGRESS: Final = 500
 _ALIKE: Final = "as others above"
 
-RowId = Any  # a whole number, unless somebody made the table by hand
-
 
 # --- the report ---
 
 
 @dataclass(frozen=True)
-class FixAdoption:
-    """What an older fix history brought. Every row that was read was added, or was present already,
-    or forgotten here, or is among the rejected, each with its id and the reason. `mended`: rows of
-    which something had to be changed, and what. `kept_as`: where the old database is, if a memory
-    took its place.
-    """
+class AdoptedInPlace(Adoption):
+    """`kept_as`: where the old database is, if a memory took its place."""
 
-    read: int
-    added: int
-    present: int
-    rejected: list[tuple[RowId, str]] = field(default_factory=list)
-    mended: list[tuple[RowId, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    dry_run: bool = False
-    forgotten: int = 0
     kept_as: str = ""
-
-    def __str__(self) -> str:
-        would = "would be " if self.dry_run else ""
-        lines = [
-            f"{self.read} read: {self.added} {would}added, {self.present} present already, "
-            f"{len(self.rejected)} rejected, {len(self.mended)} mended"
-        ]
-        lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        lines += [one_line(note) for note in self.notes[: limits.PROBLEMS_SHOWN_MAX]]
-        lines += [f"the old database is kept as {self.kept_as}"] if self.kept_as else []
-        for heading, rows in (("rejected", self.rejected), ("mended", self.mended)):
-            lines += [f"{heading}:"] if rows else []
-            shown = rows[: limits.PROBLEMS_SHOWN_MAX]
-            lines += [f"  row {one_line(str(row_id))}: {one_line(what)}" for row_id, what in shown]
-            lines += [f"  and {len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
-        return "\n".join(lines)
 
 
 # --- adopting into a memory ---
@@ -129,7 +100,7 @@ def adopt_fix_history(
     author: str = FIX_HISTORY,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> FixAdoption:
+) -> Adoption:
     """Brings an older database into a memory, all of it or, when something goes wrong, nothing.
     `author` is the source that it counts as. The file is only read. Other writers of the memory
     wait meanwhile.
@@ -146,7 +117,7 @@ def _adopt(
     author: str,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> FixAdoption:
+) -> Adoption:
     reading = HistoryReader(history, Source(type="agent_execution", author=author), progress)
     # read twice, rather than kept meanwhile: there may be any number of them
     aggregates = [record.id for record in reading.aggregates()]
@@ -154,7 +125,8 @@ def _adopt(
     records: Iterator[AnyRecord] = chain(reading.fixes(), reading.aggregates())
     loaded = memory.care.take_in(records, dry_run, author, at_once=True)
     new = sum(dry_run or memory.get(record_id) is not None for record_id in aggregates) - here
-    return FixAdoption(
+    return Adoption(
+        "fix-history",
         read=reading.read,
         added=max(0, loaded.added - new),
         # What is kept under the id of a row is that row, though another machine may have read its
@@ -181,7 +153,7 @@ def adopt_knowledge_base(
     author: str = FIX_HISTORY,
     dry_run: bool = False,
     progress: Progress | None = None,
-) -> FixAdoption:
+) -> Adoption:
     """Brings a knowledge base's file into a memory, as one record that keeps all of it. The file is
     only read. What is wrong with it is named by its place.
     """
@@ -193,13 +165,15 @@ def adopt_knowledge_base(
     try:
         _check_knowledge(knowledge)
         if not any(knowledge[name] for name in knowledge.keys() - {"version", "last_updated"}):
-            return FixAdoption(1, 0, 0, notes=[f"{source.name} holds nothing yet"], dry_run=dry_run)
+            nothing = [f"{source.name} holds nothing yet"]
+            return Adoption("knowledge-base", 1, 0, notes=nothing, dry_run=dry_run)
         whose = Source(type="agent_execution", author=author)
         record = added_up({"knowledge_base": knowledge}, whose, from_us(written_us))
     except InvalidInputError as error:
         raise InvalidInputError(error.problems, source.name) from None
     loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
-    return FixAdoption(
+    return Adoption(
+        "knowledge-base",
         read=1,
         added=loaded.added,
         present=loaded.present + len(loaded.conflicting),
@@ -265,7 +239,7 @@ def _check_value(value: Any, place: str) -> None:
 # --- taking the place of an older database ---
 
 
-def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdoption | None:
+def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> AdoptedInPlace | None:
     """Before a folder's memory is opened: where its file is an older database, a memory that has
     adopted all of it, and the knowledge base beside it, takes its place. The old database is kept
     aside as `….before-hardwon.db`; the knowledge base is left where it is. None where there is
@@ -330,7 +304,7 @@ def _clear_away(target: Path) -> None:
         )
 
 
-def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) -> FixAdoption:
+def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) -> AdoptedInPlace:
     target = history.path
     staged, copied = _staged(target), _copied(target)
     with closing(Memory(staged, clock=clock)) as memory:
@@ -346,7 +320,9 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
             on_failure.callback(files.remove, aside)
         history.become(staged)
         on_failure.pop_all()
-    return replace(adopted, notes=[*adopted.notes, *notes], kept_as=aside.name)
+    kept = f"the old database is kept as {aside.name}"
+    notes = [*adopted.notes, kept, *notes]
+    return AdoptedInPlace(**{**vars(adopted), "notes": notes, "kept_as": aside.name})
 
 
 def _set_aside(copied: Path, target: Path) -> tuple[Path, bool]:
@@ -383,7 +359,7 @@ def _with_knowledge(knowledge: Path, memory: Memory) -> list[str]:
     return [f"{knowledge.name} was adopted"] if adopted.added else adopted.notes
 
 
-def _begin_with(knowledge: Path, target: Path, clock: Clock | None) -> FixAdoption | None:
+def _begin_with(knowledge: Path, target: Path, clock: Clock | None) -> AdoptedInPlace | None:
     """There is no database, only a knowledge base: the memory begins with that."""
     staged = _staged(target)
     with closing(Memory(staged, clock=clock)) as memory:
@@ -396,14 +372,10 @@ def _begin_with(knowledge: Path, target: Path, clock: Clock | None) -> FixAdopti
             files.publish(staged, target)
         except FileExistsError:
             return None  # somebody opened the memory without us
-    return FixAdoption(0, 0, 0, notes=notes)
+    return AdoptedInPlace("fix-history", 0, 0, notes=notes)
 
 
 # --- a row becomes a fix ---
-
-
-def one_line(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text[: limits.LESSON_CHARS_MAX])
 
 
 class HistoryReader:
@@ -424,8 +396,8 @@ class HistoryReader:
         self._left_out: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
         self.read = 0
-        self.rejected: list[tuple[RowId, str]] = []
-        self.mended: list[tuple[RowId, str]] = []
+        self.rejected: list[Remark] = []
+        self.mended: list[Remark] = []
 
     def fixes(self) -> Iterator[Fix]:
         for row in self._history.rows():
@@ -464,12 +436,10 @@ class HistoryReader:
             self._tell(self.mended, row, "; ".join(reader.mended))
         return fix
 
-    def _tell(self, list_: list[tuple[RowId, str]], row: LegacyRow, what: str) -> None:
+    def _tell(self, list_: list[Remark], row: LegacyRow, what: str) -> None:
         """Of very many rows that are alike, the last are only numbered: the list stays small."""
         long = len(list_) >= limits.FIX_HISTORY_TOLD_MAX
-        row_id = row.get("id")
-        shown = row_id if isinstance(row_id, int | float | None) else one_line(str(row_id))
-        list_.append((shown, _ALIKE if long else what))
+        list_.append(Remark(one_line(f"row {row.get('id')}"), _ALIKE if long else what))
 
     def _id_of(self, row: LegacyRow) -> str:
         """Rows that say the same under the same id, in a table without a key, are told apart by
@@ -611,19 +581,16 @@ class _RowReader:
 
     def _text_in(self, column: str) -> str:
         """A value as text, whatever its type."""
-        value = self._row.get(column)
-        text = "" if value is None else str(value)
-        if isinstance(value, bytes):
-            text = value.decode(errors="replace")
-            if text.encode() != value:
-                self._mend(column, "was bytes that are no text")
+        value = "" if self._row.get(column) is None else self._row[column]
+        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        if isinstance(value, bytes) and text.encode() != value:
+            self._mend(column, "was bytes that are no text")
+        if "\0" in text:
+            self.mended.append(f"{column}: NUL characters were replaced")
         return _without_nul(text)
 
     def _text(self, column: str) -> str:
-        text = self._text_in(column)
-        if "\0" in str(self._row.get(column) or ""):
-            self.mended.append(f"{column}: NUL characters were replaced")
-        return self._cut(column, text)
+        return self._cut(column, self._text_in(column))
 
     def _cut(self, column: str, text: str) -> str:
         if len(text) > self._chars_max:
@@ -694,10 +661,6 @@ class _RowReader:
         return None
 
     def _system_info(self) -> dict[str, Any]:
-        value = self._row.get("system_info")
-        if isinstance(value, int | float):
-            self.mended.append("system_info: no JSON object; kept under raw")
-            return {"raw": _plain(value, self._chars_max)}
         text = self._text_in("system_info")
         if not text.strip():
             return {}

@@ -36,6 +36,7 @@ from datetime import timedelta
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from hardwon import limits
@@ -43,7 +44,7 @@ from hardwon.errors import InvalidInputError, PlaceError, ask_foreign
 from hardwon.fixes.adopt import (
     FILE_NAME,
     KNOWLEDGE_BASE_NAME,
-    FixAdoption,
+    AdoptedInPlace,
     adopt_fix_history,
     adopt_in_place,
     adopt_knowledge_base,
@@ -149,6 +150,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         with ExitStack() as on_failure:
             on_failure.callback(memory.close)
             self._use(memory, place, adopted)
+            memory.fixes.history.fill_newer_name()
             self._knowledge.take_in_edits()
             on_failure.pop_all()
 
@@ -160,7 +162,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         made._use(memory, Path(memory.location).parent, None)
         return made
 
-    def _use(self, memory: Memory, folder: Path, adopted: FixAdoption | None) -> None:
+    def _use(self, memory: Memory, folder: Path, adopted: AdoptedInPlace | None) -> None:
         if memory.project != DEFAULT_PROJECT:
             raise PlaceError(
                 f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open "
@@ -471,7 +473,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
-        return _report(
+        return asdict(
             adopt_knowledge_base(
                 check_path("source_file", source_file),
                 self.memory,
@@ -485,7 +487,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """Brings in the attempts of an older database, which is only read. Doing it again adds
         nothing. Returns what it brought, what was rejected, and why.
         """
-        return _report(
+        return asdict(
             adopt_fix_history(
                 check_path("legacy_db_path", legacy_db_path),
                 self.memory,
@@ -517,13 +519,13 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         return _in_turns(lambda: self.memory.fixes.compress(days, dry), ("records", "saved_bytes"))
 
 
-def _announce(adopted: FixAdoption, place: Path) -> None:
+def _announce(adopted: AdoptedInPlace, place: Path) -> None:
     """In two lines: what was done, and how to go back."""
     summary, *more = str(adopted).splitlines()
     _log.warning(
         "an older fix history in %s was adopted: %s%s",
         place,
-        summary,
+        summary.partition(": ")[2],
         " (AIMemory.adopted says more)" if more else "",
     )
     back = f"{KNOWLEDGE_BASE_NAME} stays as it was"
@@ -570,12 +572,6 @@ def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
     tag, the first 50 characters of the prompt, and the length of the response.
     """
     return fix_history_signature(readable("issue_data", issue_data))
-
-
-def _report(found: FixAdoption) -> dict[str, Any]:
-    """What an adoption brought. Whatever an older database had for an id is told as well."""
-    brought: dict[str, Any] = json.loads(json.dumps(asdict(found), default=str))
-    return brought
 
 
 def _row(found: FixRow) -> dict[str, Any]:
@@ -631,15 +627,11 @@ def _plain_cell(value: Any) -> Any:
 # --- what callers hand in ---
 
 
-def system_info() -> dict[str, Any]:
+@cache
+def system_info() -> Mapping[str, Any]:
     """`os`, `ram_gb`, `gpu_available`, and `ollama_version` where there is one. Found out once per
     process; what cannot be found out is left out.
     """
-    return dict(_collected())
-
-
-@cache
-def _collected() -> dict[str, Any]:
     found: dict[str, Any] = {"os": platform.system() or "unknown"}
     with suppress(AttributeError, OSError, ValueError):
         ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -663,7 +655,7 @@ def _collected() -> dict[str, Any]:
             # It warns of a server that does not run before it tells the version of the client.
             if versions := _VERSION.findall(done.stdout.decode(errors="replace")):
                 found["ollama_version"] = versions[-1][: limits.NAME_CHARS_MAX]
-    return found
+    return MappingProxyType(found)
 
 
 class AttemptInput:

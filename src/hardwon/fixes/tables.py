@@ -14,6 +14,7 @@ only inside of a transaction.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -52,6 +53,10 @@ from hardwon.text.words import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `claude_analysis`
+_HAS_NEWER_NAME: Final = (
+    f"SELECT 1 FROM pragma_table_info('fix_history') WHERE name = '{NEWER_NAME}'"
+)
+
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
 _IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
 _STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
@@ -253,15 +258,20 @@ class FixTables(Listener):
 
     def _show(self, entries: Iterable[Numbered]) -> None:
         columns, marks = COLUMNS, ", ".join("?" * len(FixRow._fields))
-        if self._run(
-            "SELECT 1 FROM pragma_table_info('fix_history') WHERE name = ?", (NEWER_NAME,)
-        ).get:
+        if self._run(_HAS_NEWER_NAME).get:
             columns = f"{COLUMNS}, {NEWER_NAME}"
             marks += f", ?{FixRow._fields.index('claude_analysis') + 1}"
         self._connection.executemany(
             f"INSERT INTO {self._prefix}fix_history ({columns}) VALUES ({marks})",
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
+
+    def fill_newer_name(self) -> None:
+        """For rows that were there before the column."""
+        with self._unlocked():
+            self._run(
+                f"UPDATE main.fix_history SET {NEWER_NAME} = claude_analysis WHERE {NEWER_NAME} IS NULL"
+            )
 
     def _hide(self, entries: Iterable[Numbered]) -> None:
         self._connection.executemany(
@@ -270,19 +280,25 @@ class FixTables(Listener):
 
     def _add_up(self, entries: Sequence[Numbered], sign: int) -> None:
         counted, patterns = f"{self._prefix}fix_count", f"{self._prefix}issue_patterns"
-        figures = [
-            (entry, sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED))
-            for _, entry in entries
-        ]
+        # summed up first: of a thousand fixes most are of the same few
+        sums = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0, 0])
+        seen = defaultdict[tuple[str, str], list[Any]](lambda: [0, 0, ""])
+        for _, entry in entries:
+            verified = sign * (entry.level == SUCCEEDED)
+            for place in _places(entry):
+                figures = sums[place]
+                figures[0] += sign
+                figures[1] += sign * (entry.level >= APPLIED)
+                figures[2] += verified
+            pattern = seen[entry.pattern, entry.signature]
+            pattern[0] += verified
+            pattern[1] += sign - verified
+            pattern[2] = max(pattern[2], entry.timestamp)
         self._connection.executemany(
             f"INSERT INTO {counted} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO "
             "UPDATE SET attempts = attempts + excluded.attempts, "
             "applied = applied + excluded.applied, verified = verified + excluded.verified",
-            sorted(
-                (*place, sign, applied, verified)
-                for entry, applied, verified in figures
-                for place in _places(entry)
-            ),
+            sorted((*place, *figures) for place, figures in sums.items()),
         )
         self._connection.executemany(
             f"INSERT INTO {patterns} (pattern_name, issue_signature, success_count, "
@@ -294,24 +310,21 @@ class FixTables(Listener):
             "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
             "(success_count + excluded.success_count + failure_count + excluded.failure_count) / "
             f"{_FULL})",
-            sorted(
-                (entry.pattern, entry.signature, verified, sign - verified, entry.timestamp)
-                for entry, _, verified in figures
-            ),
+            sorted((*pattern, *figures) for pattern, figures in seen.items()),
         )
         if sign < 0:
             self._connection.executemany(
                 f"DELETE FROM {counted} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0",
-                {place for entry, _, _ in figures for place in _places(entry)},
+                sums.keys(),
             )
-            for name, signature in {(entry.pattern, entry.signature) for entry, _, _ in figures}:
+            for name, signature in seen:
                 self._set_last_seen(name, signature)
-        for name in {entry.pattern for entry, _, _ in figures}:
+        for name in {name for name, _ in seen}:
             self._run(
                 f"UPDATE {patterns} SET best_fix = ? WHERE pattern_name = ?",
                 (self._best_fix(name), name),
             )
-        newest = dict(sorted((entry.model, entry.timestamp) for entry, _, _ in figures))
+        newest = dict(sorted((entry.model, entry.timestamp) for _, entry in entries))
         for model, at in newest.items():
             self._characterise(model, at if sign > 0 else None)
 
@@ -603,6 +616,19 @@ class FixHistory:
         """For a history that had the column: whoever reads it goes on reading."""
         with self._store.write(DEFAULT_PROJECT) as writer:
             writer.session.run(f"ALTER TABLE fix_history ADD COLUMN {NEWER_NAME} TEXT")
+
+    def fill_newer_name(self) -> None:
+        """Where a later program of fix history added the column by itself, which it may, and was
+        refused when it filled it: the next time it finds everything there.
+        """
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            is_there = session.first(_HAS_NEWER_NAME)
+            if not is_there or not session.first(
+                f"SELECT 1 FROM main.fix_history WHERE {NEWER_NAME} IS NULL LIMIT 1"
+            ):
+                return
+        with self._store.write(DEFAULT_PROJECT) as writer:
+            FixTables(writer.session).fill_newer_name()
 
     def totals(self, since: datetime | None = None) -> FixTotals:
         """Of the rows that are there, all of them or the newest."""

@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -120,10 +121,12 @@ class ActionContext:
             f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
         )
 
-    def took(self, step: Step, good: bool) -> set[str]:
-        """The words of the action that its error names, where it failed."""
+    def took(self, step: Step, good: bool, said: Iterable[str] = ()) -> set[str]:
+        """The words of the action that its error names, where it failed; all that were `said`, where
+        somebody knows them.
+        """
         self.last_worked = good
-        words = set(action_words(step.action))
+        words = set(said or action_words(step.action))
         named = set[str]() if good else words & set(words_of(step.observation))
         self.blamed = self.blamed - words if good else self.blamed | named
         return named
@@ -224,6 +227,7 @@ class ActionKey(NamedTuple):
 EVERYTHING: Final = ActionKey("all", "")
 
 
+@lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it.
@@ -288,7 +292,7 @@ def outcomes_of(trajectory: Trajectory) -> list[tuple[ActionKey, int]]:
             continue
         level = (SOLVED if place in solved else WORKED) if good else FAILED
         judged = Judged.by(step.action, situation)
-        guilty = situation.took(step, good) or judged.words
+        guilty = situation.took(step, good, judged.words) or judged.words
         for counted in judged.keys:
             if counted.what != "word" or counted.which in guilty:
                 found[counted, level] = None

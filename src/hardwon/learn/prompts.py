@@ -14,10 +14,12 @@ words; else the fact stays as it was.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from string import Template
 from typing import Any, Final, NoReturn
 
@@ -149,17 +151,19 @@ def good_rules_from(reply: str) -> list[str]:
     """Every good rule of a reply that may have prose around its list, or something in the list that
     is none: for whoever takes a model at its word. A rule may have several sentences.
     """
-    begin, end = reply.find("["), reply.rfind("]") + 1
-    items = parsed(reply[begin:end] if 0 <= begin < end else reply, _RULES_SHAPE)
     good: dict[str, str] = {}
-    for item in items if isinstance(items, list) else ():
-        with suppress(InvalidInputError):
-            said = item.strip().removeprefix(_MARK) if isinstance(item, str) else item
-            rule = one_sentence("reply", said, limits.LLM_RULE_CHARS_MAX, several=True)
-            good.setdefault(rule.casefold(), rule)
-    if not good:
-        raise InvalidInputError.one("reply", reply, _RULES_SHAPE)
-    return list(good.values())[: limits.LLM_RULES_MAX]
+    reply = reply[: limits.LLM_REPLY_BYTES_MAX]
+    begins = (found.start() for found in islice(re.finditer(r"\[", reply), limits.ITEMS_MAX))
+    for begin in begins:
+        with suppress(ValueError, RecursionError):
+            for item in json.JSONDecoder().raw_decode(reply, begin)[0]:
+                with suppress(InvalidInputError):
+                    said = item.strip().removeprefix(_MARK) if isinstance(item, str) else item
+                    rule = one_sentence("reply", said, limits.LLM_RULE_CHARS_MAX, several=True)
+                    good.setdefault(rule.casefold(), rule)
+        if good:  # what else stands in brackets is a part of it, or of the prose
+            return list(good.values())[: limits.LLM_RULES_MAX]
+    raise InvalidInputError.one("reply", reply, _RULES_SHAPE)
 
 
 def parsed(reply: str, shape: str) -> object:

@@ -176,12 +176,11 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 def count_experience(record: Experience) -> tuple[Increment, ...]:
-    if record.turned_out_well is None or OUR_FENCE in record.content:
+    well, extra = record.turned_out_well, record.extra
+    if well is None or OUR_FENCE in record.content:
         return ()
-    task = record.extra.get("task_id") or record.extra.get("task_type")
-    return count_tool(
-        record.tool or "", task if isinstance(task, str) else "", record.turned_out_well
-    )
+    task = extra.get("task_id") or extra.get("task_type")
+    return count_tool(record.tool or "", task if isinstance(task, str) else "", well)
 
 
 @lru_cache(maxsize=1024)  # few tools and tasks come again and again
@@ -335,8 +334,9 @@ def has_keys(record: Record) -> bool:
         return True
     if not isinstance(record, Experience):
         return record.kind in _OWN_KEYS
-    return len(record.extra) > 1 or bool(
-        record.unrouted or record.own_schema or (record.extra and not record.route)
+    extra = record.extra
+    return len(extra) > 1 or bool(
+        record.unrouted or record.own_schema or (extra and not record.route)
     )
 
 

@@ -21,13 +21,18 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
+from hardwon.memory.later import times
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
     TIME_US_MAX,
+    check_all,
     check_flag,
+    check_inside,
     check_items,
     check_limit,
+    check_one_of,
+    check_prose,
     check_share,
     check_text,
     check_texts,
@@ -39,6 +44,7 @@ from hardwon.records.fields import (
 )
 from hardwon.records.kinds import (
     ROUTES,
+    RULE_STATES,
     VOUCHED_STATUSES,
     AnyRecord,
     Decision,
@@ -52,7 +58,6 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
-from hardwon.search.times import NAMES_TIME, time_asked
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Routed, Stored
 from hardwon.text.clean import CUT
@@ -169,7 +174,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = time_asked(query, now) if NAMES_TIME.search(query.lower()) else None
+        span = times.time_asked(query, now)
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
@@ -305,14 +310,13 @@ class Asking(Group):
         """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays
         locked between two of them.
         """
-        if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, int) or limit < 0
-        ):
-            raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-        asked = Filters.of(self._project.name, {**filters})
+        _, asked = check_all(
+            lambda: limit is None or check_whole_number("limit", limit, 0, sys.maxsize),
+            lambda: Filters.of(self._project.name, {**filters}),
+        )
         self._project.before_read()
         found = map(record_of, self._project.pages(asked, limit))
-        return found if limit is None else islice(found, min(limit, sys.maxsize))
+        return found if limit is None else islice(found, limit)
 
     def recall(
         self,
@@ -327,14 +331,16 @@ class Asking(Group):
         `author` does. `as_of` a time: what was believed then, of what was recorded by then and is
         not forgotten.
         """
-        k = check_whole_number("k", k, 1, limits.RECALL_K_MAX)
-        check_text("query", query)
-        asked = Filters.of(self._project.name, {**filters}) if filters else no_filters()
         project = self._project
+        _, _, asked, at = check_all(
+            lambda: check_text("query", query),
+            lambda: check_whole_number("k", k, 1, limits.RECALL_K_MAX),
+            lambda: Filters.of(project.name, {**filters}) if filters else no_filters(),
+            lambda: as_of if as_of is None else check_time("as_of", as_of),
+        )
         if project.listeners:
             project.before_read()
-        if as_of is not None:
-            at = check_time("as_of", as_of)
+        if at is not None:
             last = from_us(min(to_us(at) + 1, TIME_US_MAX))
             asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
             finder = Finder(project, at)
@@ -368,8 +374,6 @@ class Asking(Group):
         task; what earned less is shown as failed. With `explain`, `lines` tells of every line why it
         is there, and `unsaid` what was not said.
         """
-        check_texts(query=query, task_id=task_id)
-        budget = check_whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
         if not callable(count_tokens):
             raise InvalidInputError.one(
                 "count_tokens", count_tokens, "a function from text to a number of tokens"
@@ -380,10 +384,17 @@ class Asking(Group):
                 "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
             )
 
-        solved, explained = check_share("solved_from", solved_from), check_flag("explain", explain)
+        _, (given, fixer), budget, solved, explained = check_all(
+            lambda: check_texts(query=query, task_id=task_id),
+            lambda: (None, None) if issue is None else parse_issue(issue),
+            lambda: check_whole_number(
+                "budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX
+            ),
+            lambda: check_share("solved_from", solved_from),
+            lambda: check_flag("explain", explain),
+        )
         from hardwon.memory.context import ContextRequest
 
-        given, fixer = parse_issue(issue) if issue is not None else (None, None)
         self._project.before_read()
         with self._project.store.together(self._project.name):
             return self._recaller.context(
@@ -407,14 +418,17 @@ class Asking(Group):
         of, `issue` what is to be fixed, `steps` are those of the current attempt so far, `author` is
         who takes it: for an issue, the fixer.
         """
-        check_texts(task=task, error=error, author=author)
-        if not check_text("action", action).strip():
-            raise InvalidInputError.one("action", action, "text that is not blank")
-        given, fixer = parse_issue(issue) if issue is not None else (None, None)
-        so_far = [
-            Step.model_validate(step) if not isinstance(step, Step) else step
-            for step in check_items("steps", steps)
-        ]
+        _, _, (given, fixer), so_far = check_all(
+            lambda: check_prose("action", action),
+            lambda: check_texts(task=task, error=error, author=author),
+            lambda: (None, None) if issue is None else parse_issue(issue),
+            lambda: [
+                step
+                if isinstance(step, Step)
+                else check_inside(f"steps.{place}", Step.model_validate, step)
+                for place, step in enumerate(check_items("steps", steps))
+            ],
+        )
         with self._project.store.together(self._project.name):
             return self._adviser.advise(
                 action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
@@ -519,7 +533,8 @@ class Learned(Group):
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""
-        return self._project.knowledge.similar_issues(parse_issue(issue)[0], check_limit(limit))
+        (given, _), most = check_all(lambda: parse_issue(issue), lambda: check_limit(limit))
+        return self._project.knowledge.similar_issues(given, most)
 
     def patterns(self, limit: int = 20) -> list[Pattern]:
         """Issues that came up, by signature, by model and type, and by type; the most frequent
@@ -538,14 +553,13 @@ class Learned(Group):
         """What made this `error` go away, or one that is much like it, the most likely first; None:
         what was done after any error.
         """
-        check_texts(error=error)
-        most = check_limit(limit)
+        check_all(lambda: check_texts(error=error), lambda: check_limit(limit))
         if error is None:
-            return self._project.knowledge.solutions(most)
+            return self._project.knowledge.solutions(limit)
         from hardwon.memory.advise import Adviser
 
         with self._project.store.together(self._project.name):
-            return Adviser(self._project).solutions(error, most)
+            return Adviser(self._project).solutions(error, limit)
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10
@@ -554,17 +568,19 @@ class Learned(Group):
         without one, only the latter. Active rules first, then candidates, then retired ones;
         `state` asks for one of these alone.
         """
-        check_texts(task_id=task_id)
-        if state not in (None, "candidate", "active", "retired"):
-            raise InvalidInputError.one("state", state, "candidate, active or retired")
-        return self._project.knowledge.rules(task_id, state, check_limit(limit))
+        check_all(
+            lambda: check_texts(task_id=task_id),
+            lambda: check_one_of("state", state, RULE_STATES),
+            lambda: check_limit(limit),
+        )
+        return self._project.knowledge.rules(task_id, state, limit)
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none
         crowds out the others.
         """
-        check_texts(task_id=task_id)
-        return self._project.knowledge.cards(task_id, check_limit(limit))
+        check_all(lambda: check_texts(task_id=task_id), lambda: check_limit(limit))
+        return self._project.knowledge.cards(task_id, limit)
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what

@@ -21,8 +21,10 @@ from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
+    check_all,
     check_items,
     check_limit,
+    check_one_of,
     check_text,
     check_texts,
     check_whole_number,
@@ -321,9 +323,11 @@ class Care(Group):
         **filters: Unpack[FilterKeywords],
     ) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
-        size = check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
-        before = None if cursor is None else parse_cursor(cursor)
-        asked = Filters.of(self._project.name, {**filters})
+        size, before, asked = check_all(
+            lambda: check_whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX),
+            lambda: None if cursor is None else parse_cursor(cursor),
+            lambda: Filters.of(self._project.name, {**filters}),
+        )
         self._project.before_read()
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
@@ -356,7 +360,8 @@ class Care(Group):
         """What goes wrong, from `since` on, and what made it go away: first what came up in the last
         days for the first time, then what came up most. Of very many failures, the newest.
         """
-        return figures.failures(self._project, self._since(since), check_limit(limit))
+        start, _ = check_all(lambda: self._since(since), lambda: check_limit(limit))
+        return figures.failures(self._project, start, limit)
 
     def progress(
         self, per: Per = "author", since: datetime | str | int | None = None, limit: int = 10
@@ -364,9 +369,12 @@ class Care(Group):
         """Whether it gets better: how much went well and badly day by day, from `since` on, `per`
         author, task or command; those with the most attempts.
         """
-        if per not in get_args(Per):
-            raise InvalidInputError.one("per", per, f"one of {', '.join(get_args(Per))}")
-        return figures.progress(self._project, per, self._since(since), check_limit(limit))
+        _, start, _ = check_all(
+            lambda: check_one_of("per", per, get_args(Per)),
+            lambda: self._since(since),
+            lambda: check_limit(limit),
+        )
+        return figures.progress(self._project, per, start, limit)
 
     def areas(self, since: datetime | str | int | None = None) -> list[Area]:
         """How often each tool worked and failed in which area, from `since` on: an experience's
@@ -381,9 +389,8 @@ class Care(Group):
         """The records of a status that helped most often when they were recalled, of those that
         ever did.
         """
-        if status not in STATUSES:
-            raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
-        found = self._project.store.most_helpful(self._project.name, status, check_limit(limit))
+        check_all(lambda: check_one_of("status", status, STATUSES), lambda: check_limit(limit))
+        found = self._project.store.most_helpful(self._project.name, status, limit)
         return [
             results.Credited(record, *counts)
             for stored, *counts in found
@@ -413,12 +420,13 @@ class Care(Group):
         """What was decided about knowledge and not undone, newest first; `action` asks for one
         sort. Of a `task_id`: with what concerns the whole project.
         """
-        check_texts(task_id=task_id)
-        if action is not None and action not in ACTIONS:
-            raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
-        return self._project.knowledge.decisions(ACTIONS if action is None else (action,), task_id)[
-            : check_limit(limit)
-        ]
+        check_all(
+            lambda: check_texts(task_id=task_id),
+            lambda: check_one_of("action", action, ACTIONS),
+            lambda: check_limit(limit),
+        )
+        actions = ACTIONS if action is None else (action,)
+        return self._project.knowledge.decisions(actions, task_id)[:limit]
 
     def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
         """What was adopted from one sort of store (`origin`), without records, and still counts;

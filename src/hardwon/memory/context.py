@@ -139,7 +139,7 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
 def _of_strategy(choice: Choice, strategy: Strategy, issue: Issue, sort: str) -> Line:
     """Commands are data: they are shown, and run by nobody here."""
     done = " && ".join(strategy.fix_commands) or strategy.analysis
-    done = command_without_mark(clean_line(done, limits.LESSON_CHARS_MAX))
+    done = command_without_mark(clean_line(done, limits.LESSON_CHARS_MAX, begins_line=False))
     mark = sources_mark(strategy.sources, strategy.vouched)
     failed = strategy.attempts - strategy.verified
     if sort == NOT_AGAIN:

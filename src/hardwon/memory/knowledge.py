@@ -89,6 +89,7 @@ from hardwon.learn.tallies import (
 from hardwon.memory.project import Group, Project, R
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
+    check_all,
     check_flag,
     check_limit,
     check_text,
@@ -908,9 +909,11 @@ class Episodes(Group):
         episodes of a run (`source.id`) count as one, which is right where they learn from one
         another. Filters as in `browse`; of very many episodes the newest are compared.
         """
-        check_texts(task_id=task_id, tag=tag)
-        check_flag("by_run", by_run)
-        asked = Filters.of(self._project.name, {**filters, "task_id": task_id})
+        _, _, asked = check_all(
+            lambda: check_texts(tag=tag),
+            lambda: check_flag("by_run", by_run),
+            lambda: Filters.of(self._project.name, {**filters, "task_id": task_id}),
+        )
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
 

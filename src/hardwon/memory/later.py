@@ -18,6 +18,7 @@ __all__ = [
     "llm",
     "results",
     "staleness",
+    "times",
     "tokens",
     "transfer",
 ]
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         transfer,
     )
     from hardwon.outside import embedders, llm
+    from hardwon.search import times
 else:
     cleanup, consolidate, embedding, figures, knowledge, results, staleness, tokens, transfer = (
         Later(f"hardwon.memory.{name}")
@@ -43,3 +45,4 @@ else:
         ).split()
     )
     embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")
+    times = Later("hardwon.search.times")

@@ -440,7 +440,8 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     if kind not in _RECORDED_KINDS:
         raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
-    for number, given in enumerate(check_items("many", many), 1):
+    items = check_items("many", many)
+    for number, given in enumerate(items, 1):
         try:
             own = check_mapping("many", given)
             for name in _NOT_EXTRA_KEYS:
@@ -454,7 +455,8 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
             made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
-            raise InvalidInputError(error.problems, f"record {number}") from None
+            where = f"record {number}" if len(items) > 1 else ""
+            raise InvalidInputError(error.problems, where) from None
     if kind == "fact":
         return [*_record_facts(project, [each for each in made if isinstance(each, Fact)])]
     return keep_all(project, made)
@@ -462,15 +464,15 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
 
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
     """A record from what a caller says of it."""
-    at, recalled = project.now(), envelope.get("recalled")
-    # a context knows the ids of what it showed
-    recalled = items_of(getattr(recalled, "ids", recalled))
-    if isinstance(recalled, list):
-        recalled = list(map(str, recalled))
-    problems: list[Problem] = []
-    given = {**own, "id": new_id(at), "recalled": recalled}
+    at, problems = project.now(), list[Problem]()
+    given = {**own, "id": new_id(at)}
+    if "recalled" in envelope:  # a context knows the ids of what it showed
+        shown = items_of(getattr(envelope["recalled"], "ids", envelope["recalled"]))
+        given["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
     try:
-        given["metadata"] = metadata_of(envelope, at, project.root, project.place.path)
+        given["metadata"] = metadata_of(
+            envelope, at, project.root, project.place.path, project.name
+        )
     except InvalidInputError as error:
         problems = error.problems
     try:
@@ -497,7 +499,11 @@ def _without_secrets(cards: Any) -> Any:
 
 
 def metadata_of(
-    given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None
+    given: Mapping[str, Any],
+    at: datetime,
+    root: Path | None,
+    memory_file: Path | None = None,
+    project: str = "",
 ) -> Metadata:
     """The envelope from a caller's keywords; `root` is the checkout that related files are named
     from, `memory_file` the one file that none of them may be, where the memory has one.
@@ -516,9 +522,13 @@ def metadata_of(
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
         moment["related_files"] = related_files(given["related_files"], root, memory_file)
-    tags = items_of(given["tags"]) if "tags" in given else []
-    validation = {"failure_hash": given.get("failure_hash")}
-    whole = {"source": source, "context": moment, "validation": validation, "tags": tags}
+    whole = {
+        "source": source,
+        "context": moment,
+        "validation": {"failure_hash": given.get("failure_hash")},
+        "tags": items_of(given["tags"]) if "tags" in given else [],
+        "project_id": project,
+    }
     try:
         return Metadata.model_validate(whole)
     except InvalidInputError as error:  # by the names of the keywords

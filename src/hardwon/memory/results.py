@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
+from typing import Literal
 
+from hardwon import limits
 from hardwon.records.kinds import AnyRecord, Decision, Event, Fix, StaleFile
 from hardwon.store.types import Finding
 
@@ -162,6 +164,56 @@ class Loaded:
         """The same for people; empty where nothing was lowered."""
         came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
         return came and f"came as {came}: hypotheses here until somebody vouches for them"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is to be said about one part of a store: a file, a row, a memory."""
+
+    where: str
+    what: str
+
+
+# What an older store is.
+StoreKind = Literal[
+    "tree", "training-memory", "fix-history", "knowledge-base", "metadata-schema", "data-set"
+]
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What an older store brought. What was read was added, was present already, was forgotten here
+    and stays so, or was `rejected` for a reason. `mended`: what had to be changed to fit.
+    """
+
+    kind: StoreKind
+    read: int
+    added: int
+    present: int = 0
+    forgotten: int = 0
+    rejected: list[Remark] = field(default_factory=list)
+    mended: list[Remark] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        would = "would be " if self.dry_run else ""
+        counts = f"{self.read} read, {self.added} {would}added, {self.present} present already"
+        more = f"{len(self.rejected)} rejected, {len(self.mended)} mended"
+        lines = [f"{self.kind}: {counts}, {more}"]
+        lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
+        most = limits.PROBLEMS_SHOWN_MAX
+        lines += self.notes[:most]
+        for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
+            lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]
+            if len(remarks) > most:
+                lines.append(f"{heading}: and {len(remarks) - most} more")
+        return "\n".join(map(one_line, lines))
+
+
+def one_line(text: str) -> str:
+    """What an older store may say, shown."""
+    return "".join(char if char.isprintable() else " " for char in text[: limits.LESSON_CHARS_MAX])
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import math
 import os
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import blake2b
-from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
 
 from pydantic import (
@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
+from hardwon.errors import ANY_VALUE, NOT_GIVEN, InvalidInputError, Problem
 from hardwon.first_use import making
 
 T = TypeVar("T")
@@ -373,11 +373,44 @@ def check_text(field: str, value: Any) -> str:
     return value
 
 
+def check_prose(field: str, value: Any) -> str:
+    if not check_text(field, value).strip():
+        raise InvalidInputError.one(field, value, "text that is not blank")
+    return str(value)
+
+
 def check_texts(**given: Any) -> None:
     """Each is a text, or was not given."""
-    for field, value in given.items():
-        if value is not None:
-            check_text(field, value)
+    check_all(*(partial(check_text, *each) for each in given.items() if each[1] is not None))
+
+
+def check_all(*checks: Callable[[], Any]) -> list[Any]:
+    """What each of them gives. What any of them finds wrong is one error."""
+    found, problems = [], []
+    for check in checks:
+        try:
+            found.append(check())
+        except InvalidInputError as error:
+            problems += error.problems
+    if problems:
+        raise InvalidInputError(problems)
+    return found
+
+
+def check_inside(field: str, check: Callable[..., T], given: Any) -> T:
+    """What it gives. What it finds wrong is told as of that field."""
+    try:
+        return check(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            [Problem(f"{field}.{each.field}", each.value, each.allowed) for each in error.problems]
+        ) from None
+
+
+def check_one_of(field: str, value: Any, allowed: Sequence[str]) -> None:
+    """One of these texts, or none was given."""
+    if value is not None and value not in allowed:
+        raise InvalidInputError.one(field, value, f"one of {', '.join(allowed)}")
 
 
 def check_time(field: str, value: Any) -> datetime:
@@ -403,8 +436,16 @@ def parse_id(value: Any) -> str:
 ABSENT: Final = NOT_GIVEN
 
 _ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
-    "missing": "a value; this field is required",
+    "missing": ANY_VALUE,
     "extra_forbidden": "no such field",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "at most {le}",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "string_unicode": _ENCODABLE,
     "string_type": "text",
     "string_too_long": "text of at most {max_length} characters",
@@ -474,6 +515,8 @@ class Tabular:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
+        from html import escape  # whom nobody shows a table does not wait for it
+
         rows = (
             f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
             for name, value in self.as_row().items()

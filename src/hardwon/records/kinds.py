@@ -52,6 +52,7 @@ from hardwon.records.fields import (
     Texts,
     Time,
     Unit,
+    check_inside,
     check_keys,
     check_mapping,
     check_texts,
@@ -97,6 +98,7 @@ EventKind = Literal[
 ]
 
 RuleState = Literal["candidate", "active", "retired"]
+RULE_STATES: Final = get_args(RuleState)
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 # What people and programs call the four outcomes.
@@ -408,8 +410,9 @@ class Experience(Record):
         if not isinstance(data, dict):
             return data
         data = {key: value for key, value in data.items() if value is not None}
-        if "outcome" in data and not data.keys() & {"unrouted", "own_schema"}:
-            data["outcome"] = plain_outcome(data["outcome"])
+        outcome = data.get("outcome")
+        if outcome not in (None, *OUTCOMES) and not data.keys() & {"unrouted", "own_schema"}:
+            data["outcome"] = plain_outcome(outcome)
         summary, content = data.get("summary", ""), data.get("content")
         if (
             isinstance(summary, str)
@@ -421,8 +424,7 @@ class Experience(Record):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
-        extra = self.__pydantic_extra__
-        check_keys(extra)
+        check_keys(self.__pydantic_extra__)
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
             raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
@@ -616,7 +618,7 @@ class Issue(Model):
                 "AUDIO_FRAMEWORK_MISSING",
             )
         ),
-        Field(description="What sort of issue. Any name; these are common."),
+        Field(description="What sort of issue, such as TIMEOUT. Any name."),
     ] = "CUSTOM"
     description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
     error_output: Annotated[Text | None, Field(description="What was printed.")] = None
@@ -888,7 +890,9 @@ def json_schema(kind: str) -> dict[str, Any]:
 def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     """The issue, and the fixer that it names under `fixer_type`."""
     checked = (
-        given if isinstance(given, Issue) else Issue.model_validate(check_mapping("issue", given))
+        given
+        if isinstance(given, Issue)
+        else check_inside("issue", Issue.model_validate, check_mapping("issue", given))
     )
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
     check_texts(**{"issue.fixer_type": fixer})

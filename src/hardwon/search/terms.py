@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from pydantic import AfterValidator, Field
 
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
     FactType,
@@ -90,9 +90,7 @@ class Narrowing(Model):
     issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
     key: Annotated[
         Annotated[Name, AfterValidator(_check_pair)] | None,
-        Field(
-            description="Of experiences with this key and value.", examples=["error_type=runtime"]
-        ),
+        Field(description="Of experiences with this KEY=VALUE.", examples=["error_type=runtime"]),
     ] = None
     status: Annotated[
         Status | None, Field(description="hypothesis, verified, published or archived.")
@@ -131,19 +129,23 @@ class Filters(Narrowing):
     def of(cls, project: str, given: dict[str, Any]) -> Filters:
         """Checks a caller's keywords. A memory answers for its own project only."""
         asked = given.pop("project", None)
+        problems = [
+            Problem(name, given.pop(name), f"the filters {', '.join(_ASKED)}, project")
+            for name in sorted(given.keys() - _ASKED)
+        ]
         if asked not in (None, project):
-            raise InvalidInputError.one(
-                "project", asked, f"{project!r}, the project this memory was opened for"
-            )
-        for name, value in given.items():
-            if name not in _ASKED:
-                raise InvalidInputError.one(
-                    name, value, f"the filters {', '.join(_ASKED)}, project"
-                )
-        return cls.model_validate(given)
+            own = f"{project!r}, the project this memory was opened for"
+            problems.append(Problem("project", asked, own))
+        try:
+            found = cls.model_validate(given)
+        except InvalidInputError as error:
+            problems += error.problems
+        if problems:
+            raise InvalidInputError(problems)
+        return found
 
 
-_ASKED: Final = list(Narrowing.model_fields)
+_ASKED: Final = Narrowing.model_fields.keys()
 
 
 @cache

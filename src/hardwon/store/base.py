@@ -111,12 +111,13 @@ def row_of(
         raise InvalidInputError.one(
             "record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes"
         )
-    outcome = outcome_of(record) or None
     tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
-        outcome, tool = (None, None) if record.unrouted else (outcome, record.tool)
+        outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
         task_id = record.extra.get("task_id")
-    elif isinstance(record, Episode):
+    else:
+        outcome = outcome_of(record) or None
+    if isinstance(record, Episode):
         task_id = record.task_id
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
@@ -125,7 +126,7 @@ def row_of(
     elif isinstance(record, Cleaned):
         model, issue_type = record.model, record.issue_type
     metadata = record.metadata
-    envelope = metadata.validation
+    envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
     at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
     project, author = metadata.project_id, source or metadata.source.author
     return Row(
@@ -145,9 +146,7 @@ def row_of(
         effective.to_json() if effective and effective != envelope else None,
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
-        tuple(sorted({file.path for file in metadata.context.related_files}))
-        if metadata.context.related_files
-        else (),
+        tuple(sorted(set(related))) if related else (),
         keys_of(record) if has_keys(record) else (),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import add
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from hardwon import limits
+from hardwon.first_use import Later
 from hardwon.learn.actions import EVERYTHING, ActionKey, Outcomes
-from hardwon.learn.odds import Share, Votes, fair_parts
 from hardwon.learn.tallies import (
     LEVELS,
     SCORED_SCOPES,
@@ -20,6 +20,11 @@ from hardwon.learn.tallies import (
 from hardwon.records.kinds import INTERNAL_KINDS, Kind
 from hardwon.store.query import ROLLED_BACK, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
+
+if TYPE_CHECKING:
+    from hardwon.learn import odds
+else:
+    odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
 _ORDINARY_KINDS: Final = [kind for kind in get_args(Kind) if kind not in INTERNAL_KINDS]
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
@@ -89,7 +94,7 @@ class TallyReader(Query):
         items_max: int | None = None,
         *,
         alone: bool = True,
-    ) -> list[tuple[str, Share]]:
+    ) -> list[tuple[str, odds.Share]]:
         """The same counts added up over the days, as they are and as they weigh today:
         of every item, or of those that were counted most. `alone` as in `learn.odds.fair_parts`.
         """
@@ -108,15 +113,16 @@ class TallyReader(Query):
             f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
             f"FROM tally WHERE {_TRUSTED_UNDER_KEY}{most} GROUP BY item, author"
         )
-        by_item: dict[str, dict[str, Share]] = {}
+        share = odds.Share
+        by_item: dict[str, dict[str, odds.Share]] = {}
         for item, author, *figures in self._select(sql, bound):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = (round(figure, 9) for figure in figures[3:])
-            by_item.setdefault(item, {})[author] = Share(*figures[:3], *weights)
+            by_item.setdefault(item, {})[author] = share(*figures[:3], *weights)
         if scope.partition(".")[0] == "fix":  # its items are fixers: anybody may make up another
-            Share.be_fair([said for _, said in sorted(by_item.items())])
+            share.be_fair([said for _, said in sorted(by_item.items())])
         found = [
-            (item, Share.fair(dict(sorted(said.items())), alone=alone))
+            (item, share.fair(dict(sorted(said.items())), alone=alone))
             for item, said in by_item.items()
         ]
         return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
@@ -144,8 +150,10 @@ class TallyReader(Query):
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found, alone = {}, len(said.get(EVERYTHING, ())) < 2
         for key, by_author in said.items():
-            votes = {author: Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
-            parts = fair_parts(votes, alone=alone)
+            votes = {
+                author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())
+            }
+            parts = odds.fair_parts(votes, alone=alone)
             sums = (
                 sum(parts[author] * by_author[author][place] for author in parts)
                 for place in range(3)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
 from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
@@ -19,7 +19,7 @@ from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place
-from hardwon.memory.results import Loaded
+from hardwon.memory.results import Adoption, Loaded, Remark, StoreKind
 from hardwon.memory.transfer import read_file
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
@@ -31,60 +31,12 @@ from hardwon.tree.files import TreeFiles
 if TYPE_CHECKING:
     from hardwon.store.types import Progress
 
-# What an older store is.
-StoreKind = Literal[
-    "tree", "training-memory", "fix-history", "knowledge-base", "metadata-schema", "data-set"
-]
-
 _TRAINING_KEYS: Final = frozenset(
     {"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"}
 )
 _KNOWLEDGE_KEYS: Final = frozenset(
     {"general_patterns", "failure_patterns", "model_specific_tips", "successful_strategies"}
 )
-
-
-@dataclass(frozen=True)
-class Remark:
-    """What is to be said about one part of a store: a file, a row, a memory."""
-
-    where: str
-    what: str
-
-
-@dataclass(frozen=True)
-class Adoption:
-    """What an older store brought. What was read was added, was present already, was forgotten here
-    and stays so, or was `rejected` for a reason. `mended`: what had to be changed to fit.
-    """
-
-    kind: StoreKind
-    read: int
-    added: int
-    present: int = 0
-    forgotten: int = 0
-    rejected: list[Remark] = field(default_factory=list)
-    mended: list[Remark] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    dry_run: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        would = "would be " if self.dry_run else ""
-        counts = f"{self.read} read, {self.added} {would}added, {self.present} present already"
-        more = f"{len(self.rejected)} rejected, {len(self.mended)} mended"
-        lines = [f"{self.kind}: {counts}, {more}"]
-        lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        most = limits.PROBLEMS_SHOWN_MAX
-        lines += self.notes[:most]
-        for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
-            lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]
-            if len(remarks) > most:
-                lines.append(f"{heading}: and {len(remarks) - most} more")
-        return "\n".join(lines)
 
 
 def adopt(
@@ -182,7 +134,7 @@ def first_item(data: bytes) -> object:
 def adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
     """A database; of a folder, also the knowledge base beside it."""
     database = source / fix_adoption.FILE_NAME if source.is_dir() else source
-    done = _of_fixes("fix-history", fix_adoption.adopt_fix_history(database, memory, **how))
+    done = fix_adoption.adopt_fix_history(database, memory, **how)
     knowledge = database.with_name(fix_adoption.KNOWLEDGE_BASE_NAME)
     if not source.is_dir() or not knowledge.is_file():
         return done
@@ -198,15 +150,7 @@ def adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
 
 def _adopt_knowledge_base(source: Path, memory: Memory, **how: Any) -> Adoption:
     file = source / fix_adoption.KNOWLEDGE_BASE_NAME if source.is_dir() else source
-    return _of_fixes("knowledge-base", fix_adoption.adopt_knowledge_base(file, memory, **how))
-
-
-def _of_fixes(kind: StoreKind, done: fix_adoption.FixAdoption) -> Adoption:
-    counts = (done.read, done.added, done.present, done.forgotten)
-    rejected, mended = (
-        [Remark(f"row {row}", what) for row, what in rows] for rows in (done.rejected, done.mended)
-    )
-    return Adoption(kind, *counts, rejected, mended, done.notes, done.dry_run)
+    return fix_adoption.adopt_knowledge_base(file, memory, **how)
 
 
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -69,6 +69,23 @@ class WordLists:
         return words
 
 
+_COMMON: Final = "vbygwpfmucdlhrsnioate "  # the rarest first; whatever else is rarer
+
+
+def by_rarest(triggers: Iterable[str]) -> dict[str, list[str]]:
+    """Triggers by the letter or sign in each that texts have least: where it is missing, which is
+    known at a third of the price, none of them occurs.
+    """
+    found = defaultdict[str, list[str]](list)
+    for trigger in triggers:
+        rarest = min(trigger, key=lambda sign: _COMMON.find(sign.lower()), default="")
+        found[rarest].append(trigger)
+    return found
+
+
+_Triggers = Mapping[str, Sequence[tuple[str, set[int]]]]  # those of a sign, with what they lead to
+
+
 class Form:
     """One form that something takes in a text: a row of a table. Its pattern runs only where one of
     its triggers occurs; small letters stand for both cases.
@@ -93,14 +110,23 @@ class Forms:
         return [Form(row, self._patterns) for row in self._rows]
 
     @lazy
-    def _places(self) -> tuple[Mapping[str, set[int]], Mapping[str, set[int]]]:
+    def _places(self) -> tuple[_Triggers, _Triggers]:
         """Where a trigger leads to: of those that are looked for as they are, and of those in small
         letters.
         """
-        as_written, folded = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
+        places = defaultdict[str, set[int]](set)
         for place, form in enumerate(self.all):
             for trigger in form.row["triggers"]:
-                (folded if trigger.islower() else as_written)[trigger].add(place)
+                places[trigger].add(place)
+        as_written, folded = (
+            {
+                sign: [(trigger, places[trigger]) for trigger in few]
+                for sign, few in by_rarest(
+                    each for each in places if each.islower() == small
+                ).items()
+            }
+            for small in (False, True)
+        )
         return as_written, folded
 
     def compile_all(self) -> None:
@@ -109,8 +135,12 @@ class Forms:
 
     def possible(self, text: str) -> list[Form]:
         """Those that a text may hold, in the order of the table."""
-        as_written, folded = self._places
-        lower = text.lower()
-        hits = [places for trigger, places in as_written.items() if trigger in text]
-        hits += [places for trigger, places in folded.items() if trigger in lower]
+        hits = [
+            places
+            for where, triggers in zip((text, text.lower()), self._places, strict=True)
+            for sign, few in triggers.items()
+            if sign in where
+            for trigger, places in few
+            if trigger in where
+        ]
         return [self.all[place] for place in sorted(set[int]().union(*hits))]

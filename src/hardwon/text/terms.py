@@ -14,7 +14,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -149,80 +149,36 @@ def language_of(words: Collection[str]) -> str:
     return max(LANGUAGES, key=lambda language: sum(map(stop_words(language).__contains__, words)))
 
 
-_stemmers = threading.local()  # one must not be used by two threads
-
-
-def stem(word: str, language: str) -> str:
-    """The stem of a word in lower case."""
-    if not word.isascii():
-        for first, last, other in _BY_LETTER:
-            if first <= word[0] <= last:
-                language = other
-    try:
-        stemmer = _stemmers.__dict__[language]
-    except KeyError:
-        stemmer = _stemmers.__dict__[language] = Stemmer.Stemmer(language)
-    stemmed: str = stemmer.stemWord(word)
-    return stemmed
-
-
 # --- text as terms ---
 
 
-class Terms(NamedTuple):
-    """Of a text or a word: what is indexed of it, and the forms of its words as they were
-    written; each with blanks between.
-    """
-
-    terms: str
-    forms: str
-
-
-def index_text(text: str) -> str:
+def index_text(text: str, language: str | None = None) -> str:
     """Every term of a text, in order, repeated as often as it occurs, with spaces between; on a
-    second line the forms.
+    second line, where there are any, the forms of its words as they were written. By the rules of a
+    language; of its own where none is given.
     """
-    terms, forms = _terms_of_text(text)
+    text = text[: limits.INDEXED_CHARS_MAX]
+    if not text.isascii() or "'" in text:
+        text = _plain(text)
+    language = language or language_of(text.lower().split())
+    # one word may be as long as the text
+    found = [
+        _remembered(word, language)
+        if len(word) <= limits.WORD_CHARS_MAX
+        else _terms(word, language)
+        for word in text.split()
+    ]
+    terms = " ".join([term for term, _ in found if term])
+    forms = " ".join([form for _, form in found if form])
     return f"{terms}\n{forms}" if forms else terms
 
 
-def _terms_of_text(text: str, language: str | None = None) -> Terms:
-    text = _plain(text[: limits.INDEXED_CHARS_MAX])
-    words = text.split()
-    language = language or language_of(text.lower().split())
-    remembered = _remembered(language)
-    # one word may be as long as the text
-    found = [
-        remembered[word] if len(word) <= limits.WORD_CHARS_MAX else _terms(word, language)
-        for word in words
-    ]
-    return Terms(
-        " ".join([each.terms for each in found if each.terms]),
-        " ".join([each.forms for each in found if each.forms]),
-    )
-
-
-class _Words(Remembered[str, Terms]):
-    def __missing__(self, word: str) -> Terms:
-        # "(#4711)," is one term, and hardly comes again
-        number = word.strip(_AROUND_WORDS).lstrip("#")
-        if number.isdigit() and number.isascii() and len(number) <= limits.TERM_CHARS_MAX:
-            return Terms(number, "")
-        return super().__missing__(word)
-
-
-@cache
-def _remembered(language: str) -> _Words:
-    return _Words(lambda word: _terms(word, language))
-
-
 def _plain(text: str) -> str:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return _SHORTENED.sub("", text) if "'" in text or "\u2019" in text else text
+    return _SHORTENED.sub("", unicodedata.normalize("NFKC", text))
 
 
-def _terms(word: str, language: str) -> Terms:
+def _terms(word: str, language: str) -> tuple[str, str]:
+    """What is indexed of a word, and the forms of the words in it; each with blanks between."""
     terms: list[str] = []
     forms: list[str] = []
     for place, run in enumerate(RE.cjk_run.split(word) if not word.isascii() else (word,)):
@@ -243,31 +199,36 @@ def _terms(word: str, language: str) -> Terms:
     if len(word) > limits.TERM_CHARS_MAX:
         terms = [term[: limits.TERM_CHARS_MAX] for term in terms]
         forms = [form[: limits.TERM_CHARS_MAX] for form in forms]
-    return Terms(" ".join(terms), " ".join(forms))
+    return " ".join(terms), " ".join(forms)
+
+
+_remembered = lru_cache(maxsize=16_384)(_terms)  # the same words come again and again
+_UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
+_stemmers = threading.local()  # one must not be used by two threads
 
 
 def _add_word(word: str, language: str, terms: list[str], forms: list[str]) -> None:
-    term, form = _words_remembered(language)[word]
+    """The stem of a word in lower case, and its form where that is another; of a stop word the form
+    alone.
+    """
+    if word in stop_words(language):
+        forms.append(FORM + word)
+        return
+    term = word
+    if len(word) > _UNSTEMMED_CHARS and word.isalpha():
+        if not word.isascii():
+            for first, last, other in _BY_LETTER:
+                if first <= word[0] <= last:
+                    language = other
+        try:
+            stemmer = _stemmers.__dict__[language]
+        except KeyError:
+            stemmer = _stemmers.__dict__[language] = Stemmer.Stemmer(language)
+        term = stemmer.stemWord(word)
     if term:
         terms.append(term)
-    if form:
-        forms.append(form)
-
-
-@cache
-def _words_remembered(language: str) -> Remembered[str, Terms]:
-    """Parts of names, which are many, are the same few words."""
-
-    def find(word: str) -> Terms:
-        if word in stop_words(language):
-            return Terms("", FORM + word)
-        stemmed = stem(word, language) if word.isalpha() and len(word) > _UNSTEMMED_CHARS else word
-        return Terms(stemmed, FORM + word if stemmed != word else "")
-
-    return Remembered(find, lambda word, _: len(word) <= limits.WORD_CHARS_MAX)
-
-
-_UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
+    if term != word:
+        forms.append(FORM + word)
 
 
 class TermMatch(NamedTuple):
@@ -331,15 +292,16 @@ def query_terms(query: str) -> list[str]:
     languages: Iterable[str] = dict.fromkeys((language, ENGLISH))
     if language == ENGLISH and len(told) == len(words):
         languages = LANGUAGES
-    found = [_terms_of_text(" ".join(told) or query, each) for each in languages]
-    terms = dict.fromkeys(" ".join([each.terms for each in found]).split())
+    found = [index_text(" ".join(told) or query, each).partition("\n") for each in languages]
+    terms = dict.fromkeys(" ".join([each[0] for each in found]).split())
     in_pairs: set[str] = set()
     if not query.isascii():
         in_pairs = set(chain.from_iterable(term for term in terms if RE.cjk_run.match(term)))
-    written = dict.fromkeys(found[0].forms.split())
+    own, _, forms_written = found[0]
+    written = dict.fromkeys(forms_written.split())
     forms: Iterable[str] = [
         form for form in written if form[1:] not in stops and form[1:] not in in_pairs
     ]
-    if not forms and not found[0].terms:
+    if not forms and not own:
         forms = written
     return [*terms, *forms][: limits.QUERY_TERMS_MAX]

@@ -7,8 +7,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 
 from hardwon import limits
 
@@ -20,8 +21,10 @@ def canonical(text: str) -> str:
     cut: however much of them somebody puts in between, what comes after is part of what is
     compared.
     """
-    words = text.split(None, limits.LESSON_CHARS_MAX)[: limits.LESSON_CHARS_MAX]
-    folded = " ".join(word[: limits.LESSON_CHARS_MAX] for word in words)
+    words = text.split(None, limits.LESSON_CHARS_MAX)
+    if len(text) > limits.LESSON_CHARS_MAX:
+        words = [word[: limits.LESSON_CHARS_MAX] for word in words[: limits.LESSON_CHARS_MAX]]
+    folded = " ".join(words)
     if not folded.isascii():
         folded = " ".join(
             unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split()
@@ -31,9 +34,14 @@ def canonical(text: str) -> str:
 
 def key_of(*parts: object) -> str:
     """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
-    return blake2b(_encode(parts).encode(), digest_size=8).hexdigest()
+    try:  # of texts, as nearly all are, without the encoder's preparations
+        told = f"[{','.join(map(_quote, parts))}]"
+    except TypeError:
+        told = _encode(parts)
+    return blake2b(told.encode(), digest_size=8).hexdigest()
 
 
+_quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
 # made once: to make it takes longer than to use it
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 

@@ -19,17 +19,18 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.topology import FolderCount, area_of, reflect_on
+from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
-from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Metadata
+from hardwon.records.kinds import Experience, Metadata
 from hardwon.text.globs import Glob
 from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
+from hardwon.tree.routing import reflected
 from hardwon.tree.tables import File
 
 _ENVELOPE: Final = frozenset(
@@ -148,29 +149,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 for record in found.recent
                 if isinstance(record, Experience)
             ]
-        # with their keys, which scripts look for
-        keyed = {
-            area_of(path): "/".join(
-                part for part in path.split("/") if not part.startswith("outcome=")
-            )
-            for path in self._tree.folder_paths()
-        }
-        hotspots, strengths = (
-            [(keyed.get(area) or area, count) for area, count in areas]
-            for areas in (found.hotspots, found.strengths)
-        )
-        zero = dict.fromkeys(() if self._tree.routes else OUTCOMES, 0)
-        tools = (tool for _, tool in ROUTES if tool and not self._tree.routes)
-        return {
-            "total_memories": found.total,
-            "by_outcome": zero | found.by_outcome,
-            "by_tool": dict.fromkeys(tools, 0) | found.by_tool,
-            "intake": found.intake,
-            "failure_hotspots": hotspots,
-            "success_patterns": strengths,
-            "recent": [payload | {"when": payload["timestamp"]} for payload in recent],
-            "insights": found.insights,
-        }
+        return reflected(found, recent, self._tree.folder_paths(), standard=not self._tree.routes)
 
     def forget(
         self,

@@ -42,8 +42,9 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
+from hardwon.learn.topology import Reflection, area_of
 from hardwon.records.fields import ABSENT, now
-from hardwon.records.kinds import ROUTES, UNTITLED, safe_summary
+from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
 from hardwon.text.words import spelled
 
 # where a packet goes that lacks a key which the schema asks for
@@ -819,3 +820,47 @@ def _branches_for(value: str) -> list[str]:
     if found := _RANGE.fullmatch(value):
         return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]
     return [text] if "|" in value or value.startswith((">", "<")) else [value]
+
+
+# --- what a tree adds up to ---
+
+
+def standard_folders() -> list[str]:
+    """Those that the standard schema routes to."""
+    router = Coherence()
+    return [
+        router.route({"outcome": outcome, "tool": tool, **keys}).folder
+        for (outcome, tool), route in ROUTES.items()
+        for keys in ([{route[0]: value} for value in route[1]] if route else [{}])
+    ]
+
+
+def reflected(
+    found: Reflection,
+    recent: Iterable[dict[str, Any]],
+    folders: Iterable[str],
+    *,
+    standard: bool = True,
+) -> dict[str, Any]:
+    """A reflection as scripts of the tree know it: what is `standard` is there though it counts
+    nothing, and areas are named with the keys of their folders.
+    """
+    keyed = {
+        area_of(path): "/".join(part for part in path.split("/") if not part.startswith("outcome="))
+        for path in folders
+    }
+    hotspots, strengths = (
+        [(keyed.get(area) or area, count) for area, count in areas]
+        for areas in (found.hotspots, found.strengths)
+    )
+    tools = (tool for _, tool in ROUTES if tool and standard)
+    return {
+        "total_memories": found.total,
+        "by_outcome": dict.fromkeys(OUTCOMES if standard else (), 0) | found.by_outcome,
+        "by_tool": dict.fromkeys(tools, 0) | found.by_tool,
+        "intake": found.intake,
+        "failure_hotspots": hotspots,
+        "success_patterns": strengths,
+        "recent": [payload | {"when": payload["timestamp"]} for payload in recent],
+        "insights": found.insights,
+    }

@@ -26,8 +26,8 @@ from pydantic import BaseModel
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import Event, Experience, Metadata, Record, safe_summary
-from hardwon.text.tables import Form, Forms, Patterns, WordLists
+from hardwon.records.kinds import Event, Experience, Record, safe_summary
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, by_rarest
 from hardwon.text.terms import Remembered
 from hardwon.trust import redact_tables as tables
 
@@ -302,17 +302,12 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
 
 
 @cache
-def _triggers(*, folded: bool) -> list[str]:
-    """Those in small letters, or the others, without what holds another one."""
-    found = {trigger for form in SECRET_FORMS.all for trigger in form.row["triggers"]}
-    some = {word for word in found if word.islower() == folded}
-    return sorted(word for word in some if not any(each in word for each in some - {word}))
-
-
-def _has_trigger(text: str, lower: str) -> bool:
-    # one after the other: a single pattern for all of them takes twice as long
-    found = [word for word in _triggers(folded=False) if word in text]
-    return bool(found or [word for word in _triggers(folded=True) if word in lower])
+def _triggers() -> Mapping[str, list[str]]:
+    """Of everything that carries a mark of its maker, in small letters, without what holds another
+    one.
+    """
+    found = {trigger.lower() for form in SECRET_FORMS.all for trigger in form.row["triggers"]}
+    return by_rarest(word for word in found if not any(each in word for each in found - {word}))
 
 
 @cache
@@ -367,7 +362,9 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         # A text without any trigger is the usual case, and leaves after these.
         for form in _possible_keys(text):
             text = _hide(text, _find_marked(form, text), labels)
-        if _has_trigger(text, lower):
+        if [
+            1 for sign, few in _triggers().items() if sign in lower for word in few if word in lower
+        ]:
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
         if text is not before:
@@ -437,16 +434,29 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 
 R = TypeVar("R", bound=Record)
 
-# what these may hold is listed, and no secret
-_FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled"})
+# what these may hold is listed, and no secret; the envelope is looked at apart
+_FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled", "metadata"})
 
 
 def without_secrets(record: R) -> R:
     """The same record where there is nothing to hide; else one whose secrets are placeholders, and
     that names their labels.
     """
-    texts: list[str] = []
-    suspicious = _collect(record, texts)
+    # The envelope by the names of its fields: every record has one, and most of it is empty or as the
+    # last one had it.
+    metadata = record.metadata
+    moment, validation = metadata.context, metadata.validation
+    texts = [metadata.source.id, *metadata.tags]
+    for file in moment.related_files:
+        texts += (file.path, file.hash)
+    if validation.verification_id or validation.failure_hash:
+        texts += (validation.verification_id or "", validation.failure_hash or "")
+    suspicious = (
+        _collect(record, texts)
+        or _holds_secret(metadata.source.author)
+        or _holds_secret(moment.git_commit)
+        or _holds_secret(moment.git_branch)
+    )
     size = sum(map(len, texts))
     if size > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one(
@@ -479,51 +489,22 @@ def without_secrets(record: R) -> R:
 _LONG_TEXT_CHARS: Final = 500
 
 
-def _collect(model: BaseModel, texts: list[str]) -> bool:
-    """Gathers every text of a model; whether a key of a free-form object in it names a secret."""
-    extra = model.__pydantic_extra__
-    suspicious = _collect_json(extra, texts) if extra else False
-    for name, value in model.__dict__.items():
-        if not value or name in _FIXED:
-            continue
-        if type(value) is str:
-            texts.append(value)
-        elif type(value) is Metadata:
-            suspicious |= _collect_envelope(value, texts)
-        elif type(value) not in _NO_TEXT:
-            suspicious |= _collect_json(value, texts)
-    return suspicious
-
-
-def _collect_envelope(metadata: Metadata, texts: list[str]) -> bool:
-    """Its fields by their names: every record has one, and most of it is empty or as the last one
-    had it.
-    """
-    source, moment, validation = metadata.source, metadata.context, metadata.validation
-    texts += (source.id, *metadata.tags)
-    for file in moment.related_files:
-        texts += (file.path, file.hash)
-    if validation.verification_id or validation.failure_hash:
-        texts += (validation.verification_id or "", validation.failure_hash or "")
-    return (
-        _holds_secret(source.author)
-        or _holds_secret(moment.git_commit)
-        or _holds_secret(moment.git_branch)
-    )
-
-
-def _collect_json(value: Any, texts: list[str]) -> bool:
-    suspicious = False
-    if isinstance(value, str):
-        texts.append(value)
-    elif isinstance(value, list):
-        for item in value:
-            suspicious |= _collect_json(item, texts)
+def _collect(value: Any, texts: list[str]) -> bool:
+    """Gathers every text in a value; whether a key of a free-form object in it names a secret."""
+    suspicious, inside = False, value
+    if isinstance(value, BaseModel):
+        suspicious = bool(value.__pydantic_extra__) and _collect(value.__pydantic_extra__, texts)
+        inside = [item for name, item in value.__dict__.items() if item and name not in _FIXED]
     elif isinstance(value, dict):
-        for key, item in value.items():
-            suspicious |= _names_or_holds_secret(key) | _collect_json(item, texts)
-    elif isinstance(value, BaseModel):
-        return _collect(value, texts)
+        suspicious = any(map(_names_or_holds_secret, value))
+        inside = value.values()
+    elif not isinstance(value, list):
+        return False
+    for item in inside:
+        if isinstance(item, str):
+            texts.append(item)
+        elif type(item) not in _NO_TEXT:
+            suspicious |= _collect(item, texts)
     return suspicious
 
 

@@ -18,6 +18,7 @@ import typer
 
 from hardwon import limits
 from hardwon.errors import (
+    NOT_GIVEN,
     ConflictError,
     FileOnlyError,
     InvalidInputError,
@@ -596,7 +597,7 @@ def _url(ctx: typer.Context, given: str | None) -> str:
     if found is None or not is_url(found):
         raise InvalidInputError.one(
             "url",
-            found and without_password(found),
+            without_password(found) if found else NOT_GIVEN,
             "postgresql://user@host/database, after the command or as the chosen memory (--memory)",
         )
     return found
@@ -1005,6 +1006,8 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidInputError.one("file", file, "a name that ends in .html")
     from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web

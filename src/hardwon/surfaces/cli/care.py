@@ -202,7 +202,7 @@ def _life_line(happened: LifeEvent) -> Line:
         replaced = f"replaced by {event.replaced_by}" if event.replaced_by else ""
         parts += [event.verified_by, event.verification_id, helped, replaced, event.reason]
     return (
-        Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
+        Span(f"{happened.at:%Y-%m-%d %H:%M}  ", QUIET),
         Span(f"{happened.kind:<11}", STRONG),
         Span(f"{happened.status:<11}"),
         Span(visible(", ".join(filter(None, parts)))),
@@ -236,7 +236,9 @@ def stale(
         (Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),),
     ]
     for record, change in found.files:
-        told = f"{change.path}: {change.change}" + (f", now {change.now}" if change.now else "")
+        told = f"{change.path}: {change.change}" + (
+            f", now {change.now}" if change.now not in (None, change.path) else ""
+        )
         lines.append((Span(f"{record}  ", QUIET), Span(visible(told))))
     if len(found.files) < found.files_changed:
         lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
@@ -283,7 +285,10 @@ def rules(
             {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
         )
     columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
-    return Output(found, views.table_lines(found, columns, look(), "No rule was learned yet."))
+    nothing = "No rule was learned yet."
+    if state == "active":
+        nothing = "No rule is active yet; --state candidate lists those that wait."
+    return Output(found, views.table_lines(found, columns, look(), nothing))
 
 
 # --- what goes, and comes back ---

@@ -16,7 +16,7 @@ import typer
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
-from hardwon.memory.results import Merged
+from hardwon.memory.results import Merged, StoreKind
 from hardwon.outside.locations import is_url
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
@@ -110,7 +110,7 @@ def generate(
         raise typer.Exit
     lines = [f"{len(memories)} memories written to {output}"] if output is not None else []
     return Output(
-        {"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()},
+        {"total": len(memories), "output": output, "loaded": loaded and asdict(loaded)},
         "\n".join([*lines, *([str(loaded)] if loaded else [])]),
     )
 
@@ -200,7 +200,7 @@ def load(
     """
     if not _holds_records(Path(file)):
         found = _load_dataset(ctx, file, author, dry_run)
-        return Output({"source": "dataset", **found.to_dict()}, str(found), bool(found.rejected))
+        return Output({"source": "dataset", **asdict(found)}, str(found), bool(found.rejected))
     records = chosen(ctx).fill(
         lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
         lambda tried: tried.added,
@@ -392,7 +392,7 @@ def adopt(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
     kind: Annotated[
-        adoption.StoreKind | None,
+        StoreKind | None,
         typer.Option(help="What it is.", show_default="found out by looking"),
     ] = None,
     author: Annotated[
@@ -414,7 +414,7 @@ def adopt(
         "what was adopted so far stays; adopt it again to go on",
         dry_run=dry_run,
     )
-    return Output({"source": path, **done.to_dict()}, str(done), bool(done.rejected))
+    return Output({"source": path, **asdict(done)}, str(done), bool(done.rejected))
 
 
 # --- copies ---

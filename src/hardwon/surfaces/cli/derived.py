@@ -33,14 +33,14 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import NOT_GIVEN, InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.fields import Model
-from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind
+from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
 from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.complete import KEPT
 from hardwon.surfaces.cli.main import (
-    COMPLETED,
     MODULE_OF,
     Options,
     Output,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 STDIN: Final = "-"
 _NAMED: Final = "_named"
-_IDS: Final = ("record_id", "old_id", "new_id", "decision_id")
+_IDS: Final = {"record_id": "ID", "old_id": "OLD", "new_id": "NEW", "decision_id": "ID"}
 # Of an experience, what `remember` asks for otherwise.
 _REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
 # Of an issue, what a command has an option of its own for.
@@ -114,8 +114,12 @@ def objects_of(file: str) -> list[Options]:
     """
     most = limits.RECORDED_JSON_BYTES_MAX
     name = "standard input" if file == STDIN else file
-    with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
-        data = opened.read(most + 1)
+    try:
+        with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
+            data = opened.read(most + 1)
+    except OSError as error:
+        allowed = f"a file that can be read, or - for standard input ({error.strerror})"
+        raise InvalidInputError.one("--from-json", file, allowed) from None
     if len(data) > most:
         raise InvalidInputError.one(
             name, f"{len(data)} bytes and more", f"{most} bytes: hardwon load takes in more"
@@ -188,20 +192,23 @@ def _option(
     about = str(info.description).rstrip(".")
     if allowed and not any(each in about for each in allowed):
         about += f": {', '.join(allowed)}"
-    ends = "; as often as you like" if many else "; a day is meant from its beginning, in UTC"
+    if many:
+        about += "; as often as you like"
+    elif base is datetime:
+        about += "; a day is meant from its beginning, in UTC"
+    elif least is not None:  # checked by the operation, with all else that is given
+        about += f", {least} to {most}" if most is not None else f", {least} or more"
     how: dict[str, Any] = {
-        "help": f"{about}{ends if many or base is datetime else ''}.",
-        "min": least,
-        "max": most,
-        "metavar": "ID" if name in _IDS else {datetime: "TIME", dict: "JSON"}.get(base),
+        "help": f"{about}.",
+        "metavar": _IDS.get(name) or {datetime: "TIME", dict: "JSON"}.get(base),
     }
     default = None if many or optional or info.is_required() else info.default
     if info.is_required() and not optional and base is not dict:
         default = Parameter.empty
     usual = ["--limit", "-k"] if name in ("limit", "k") else [f"--{name.replace('_', '-')}"]
     source = "record_id" if name in _IDS else name
-    if allowed or source in COMPLETED:
-        how["autocompletion"] = completer(source, allowed)
+    if allowed or source in KEPT:
+        how["autocompletion"] = completer(allowed or source)
     option = (
         typer.Argument(**how)
         if is_positional
@@ -486,23 +493,10 @@ def _take_in(
 Show = Callable[..., str | Iterable[Line]]
 
 
-def plain_lines(found: Any, how: Look) -> list[Line]:
-    """Items as a table of all that they have, anything else as names and values."""
-    shapes = jsonable(found if isinstance(found, list) else [found])
-    rows = [each if isinstance(each, dict) else {"found": each} for each in shapes]
-    if not isinstance(found, list):
-        return value_lines(rows[0], how)
-    short = [
-        SimpleNamespace(**{name: _in_short(value) for name, value in row.items()}) for row in rows
-    ]
-    return table_lines(short, list(rows[0]) if rows else [], how, "None.")
-
-
-def _in_short(value: Any) -> Any:
-    """Of a record, its id and what it is about."""
-    if isinstance(value, dict) and {"id", "kind"} <= value.keys():
-        return f"{value['id']}  {value.get('content') or value.get('task_id') or value['kind']}"
-    return value
+def plain_lines(found: Any, how: Look) -> list[Line] | str:
+    """Names and values; what has no names as it is."""
+    shape = jsonable(found)
+    return value_lines(shape, how) if isinstance(shape, dict) else str(shape)
 
 
 class CommandRow(NamedTuple):
@@ -568,6 +562,29 @@ def whole_record_lines(found: AnyRecord, how: Look) -> list[Line]:
     return value_lines(shape, how)
 
 
+def _links(found: Any, how: Look) -> list[Line] | str:
+    shown = value_lines(vars(found), how)
+    return shown or "Nothing replaced it, it replaced nothing, and nothing contradicts it."
+
+
+def _by_day(found: Iterable[Any], how: Look) -> list[Line]:
+    rows = [SimpleNamespace(name=each.name, **vars(day)) for each in found for day in each.days]
+    return table_lines(rows, ("name", "day", "good", "bad"), how, _NOTHING_THEN)
+
+
+def _failure_row(found: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{**vars(found), "fix": found.fix and found.fix.action})
+
+
+def _with_record(found: Any) -> SimpleNamespace:
+    """Of something about a record, that one's id and what it is about beside the rest."""
+    return SimpleNamespace(**vars(found), id=found.record.id, text=headline(found.record))
+
+
+_NO_FIX: Final = "No fix was attempted yet."
+_NOTHING_THEN: Final = "Nothing was tried in that time."
+_COUNTED: Final = ("attempts", "applied", "verified")
+_STRATEGY: Final = ("p_success", "verified", "attempts", "last_used", "fix_commands", "analysis")
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
 
 ROWS: Final[Mapping[str, CommandRow]] = {
@@ -691,9 +708,17 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "episodes scores": CommandRow(
         ("hardwon episodes scores easy", "hardwon episodes scores easy --json"),
-        plain_lines,
-        ("task_id",),
+        views.scores_lines,
         help="How a task went: mean, best, trend, and the newest scores.",
+    ),
+    "episodes tasks": CommandRow(
+        show=_table(
+            "No episode is recorded yet.",
+            *("task_id", "episodes", "mean", "best", "change", "first_seen", "last_seen"),
+        )
+    ),
+    "episodes candidate-rules": CommandRow(
+        show=_table("No rule waits.", "task_id", "kind", "helpful", "harmful", "text")
     ),
     "episodes compare": CommandRow(
         (
@@ -725,10 +750,61 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         _table("Nothing was decided yet.", "id", "at", "action", "about", row=views.decision_row),
         more="`hardwon undo` takes one back by its id.",
+        help="What was decided about knowledge and not undone, the newest first.",
+    ),
+    "care activity": CommandRow(
+        show=_table("Nothing was recorded in that time.", "day", "kind", "records", "good", "bad"),
+        help="What was recorded day by day, by kind, and how it turned out.",
+    ),
+    "care failures": CommandRow(
+        show=_table(
+            "Nothing went wrong in that time.",
+            *("seen", "last_seen", "is_new", "authors", "text", "action", "fix"),
+            row=_failure_row,
+        ),
+        help="What goes wrong, and what made it go away: first what is new, then what came up most.",
+    ),
+    "care progress": CommandRow(
+        show=_by_day,
+        help="Whether it gets better: what went well and badly, day by day.",
+    ),
+    "care areas": CommandRow(
+        show=_table(_NOTHING_THEN, "tool", "area", "good", "bad"),
+        help="How often each tool worked and failed, and in which area.",
+    ),
+    "care helpful": CommandRow(
+        show=_table(
+            "Nothing that was recalled was said to help yet.",
+            *("helped", "hindered", "id", "text"),
+            row=_with_record,
+        ),
+        help="What helped most often when it was recalled.",
+    ),
+    "care stale": CommandRow(
+        show=_table(
+            "No record is archived because its files changed.",
+            *("since", "by", "reason", "id", "text"),
+            row=_with_record,
+        ),
+        help="What check-stale archived, the last one first.",
+    ),
+    "care links": CommandRow(
+        show=_links,
+        help="What replaced a record, what it replaced, and what contradicts it.",
+    ),
+    "care adopted": CommandRow(
+        show=lambda found, how: views.record_lines(found, how) or "Nothing was adopted from there.",
+        help="What was adopted without records, and still counts.",
+    ),
+    "care failing-tests": CommandRow(
+        show=lambda found, _: "\n".join(found) or "No test fails, as far as runs were recorded."
     ),
     "care consolidate": CommandRow(
         ("hardwon care consolidate", "hardwon care consolidate --llm"),
         views.consolidated_text,
+        help="Put knowledge in order. Rules that say nearly the same become one, contradictions are "
+        "linked, what proved itself in several tasks holds for the project, and what nobody has "
+        "seen for long retires.",
         more="""It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)). Every
         decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`, `API_BASE_URL` and `LLM_MODEL` name;
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
@@ -737,12 +813,12 @@ ROWS: Final[Mapping[str, CommandRow]] = {
     ),
     "fixes similar": CommandRow(
         (
-            "hardwon fixes similar --model qwen2.5:7b --issue-type TIMEOUT --description 'no answer'",
+            'hardwon fixes similar "no answer" --model qwen2.5:7b --issue-type TIMEOUT',
             'hardwon fixes similar --issue \'{"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}\' '
             "--json",
         ),
         views.similar_lines,
-        (),
+        ("description",),
         help="List earlier attempts to fix an issue or one like it, those that worked first.",
     ),
     "fixes odds": CommandRow(
@@ -750,26 +826,38 @@ ROWS: Final[Mapping[str, CommandRow]] = {
             "hardwon fixes odds --model qwen2.5:7b --issue-type TIMEOUT",
             'hardwon fixes odds --tool code_interpreter --task "parse the dates" --json',
         ),
-        plain_lines,
+        views.odds_lines,
+        ("description",),
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
     ),
     "fixes strategies": CommandRow(
         ("hardwon fixes strategies TIMEOUT", "hardwon fixes strategies TIMEOUT --limit 3 --json"),
-        _table(
-            "Nothing was done about that yet.",
-            "p_success",
-            "verified",
-            "attempts",
-            "last_used",
-            "fix_commands",
-            "analysis",
-        ),
-        ("issue_type",),
+        _table("Nothing was done about that yet.", *_STRATEGY),
+        help="What was done about an issue type, the likeliest to succeed first.",
+    ),
+    "fixes failed-strategies": CommandRow(
+        show=_table("Nothing that was done about that failed more often than not.", *_STRATEGY),
+        help="What was done about an issue type and mostly failed, what failed most first.",
+    ),
+    "fixes temporal-patterns": CommandRow(
+        show=lambda found, how: (
+            views.temporal_lines(found, how) or "No issue keeps to certain hours or weekdays."
+        )
+    ),
+    "fixes count": CommandRow(help="How many attempts to fix something there were since a time."),
+    "fixes days": CommandRow(
+        show=_table(_NO_FIX, "day", *_COUNTED),
+        help="How many attempts to fix something there were, day by day.",
+    ),
+    "fixes types": CommandRow(
+        show=_table(_NO_FIX, "issue_type", *_COUNTED),
+        help="How attempts at every issue type turned out, what failed most often first.",
     ),
     "fixes best-strategies": CommandRow(
         ("hardwon fixes best-strategies", "hardwon fixes best-strategies --limit 3 --json"),
         views.successful_lines,
         more="What never worked is not listed.",
+        help="What succeeded, by issue type: the most frequent type first.",
     ),
     "fixes trends": CommandRow(
         ("hardwon fixes trends", "hardwon fixes trends --days 90 --json"),
@@ -787,30 +875,15 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("hardwon fixes model qwen2.5:7b", "hardwon fixes model qwen2.5:7b --json"),
         views.model_lines,
         ("name",),
+        help="What is known of a model: how its fixes went, its common issues, and what helped.",
     ),
     "fixes matrix": CommandRow(
         ("hardwon fixes matrix", "hardwon fixes matrix --json"),
-        _table(
-            "No fix was attempted yet.",
-            "model",
-            "issue_type",
-            "attempts",
-            "applied",
-            "verified",
-            "p_success",
-        ),
+        _table(_NO_FIX, "model", "issue_type", *_COUNTED, "p_success"),
     ),
     "fixes fixers": CommandRow(
         ("hardwon fixes fixers", "hardwon fixes fixers --json"),
-        _table(
-            "Nobody fixed anything yet.",
-            "fixer",
-            "attempts",
-            "applied",
-            "verified",
-            "p_success",
-            "interval",
-        ),
+        _table(_NO_FIX, "fixer", *_COUNTED, "p_success", "interval"),
     ),
     "verify": CommandRow(
         (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",),
@@ -818,11 +891,16 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ("record_id",),
         help="Vouch for a record. A test, a person or a compiler showed it to be true.",
     ),
-    "care publish": CommandRow((f"hardwon care publish {_ID}",), views.status_text, ("record_id",)),
+    "care publish": CommandRow(
+        (f"hardwon care publish {_ID}",),
+        views.status_text,
+        help="Mark a verified record as one that proved itself.",
+    ),
     "care archive": CommandRow(
         (f'hardwon care archive {_ID} --reason "the service is gone"',),
         views.status_text,
         ("record_id",),
+        help="Take a record out of recall, and say why.",
     ),
     "care supersede": CommandRow(
         (
@@ -831,6 +909,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         ),
         views.status_text,
         ("old_id", "new_id"),
+        help="Archive a record in favour of another, which replaces it.",
     ),
     "doctor": CommandRow(
         ("hardwon doctor", "hardwon doctor --json"),
@@ -853,6 +932,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         lambda corrected, _: (
             f"{counted(corrected, 'record')} corrected; all that was counted is counted anew"
         ),
+        help="Derive again what is derived, and correct what differs.",
         more="What to do when doctor says so.",
         busy="deriving",
         kept="what was corrected stays so; the next rebuild goes on",
@@ -911,6 +991,9 @@ def _run(
     ):
         fields = given_fields(takes, given)
         fields |= {name: whole_id(memory, fields[name]) for name in _IDS if name in fields}
+        if operation.name == "similar_issues" and not fields.get("issue"):
+            options = (f"--{name.replace('_', '-')}" for name in (*ISSUE_FIELDS, "issue"))
+            raise InvalidInputError.one("issue", NOT_GIVEN, f"one or more of {', '.join(options)}")
         # to make the first validator takes a tenth of the time of a short command
         checked = fields or any(info.is_required() for info in takes.model_fields.values())
         arguments = takes.model_validate(fields) if checked else takes.model_construct()

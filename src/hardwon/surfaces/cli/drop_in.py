@@ -214,7 +214,7 @@ def check(folder: Folder = Path()) -> Output:
         lines.append(f"hardwon drop-in install {folder} takes their place")
     return Output(
         [{"module": each.module, "path": str(each.path), "whose": each.whose} for each in found],
-        "\n".join(lines or [f"none of them is in {folder}, or on PYTHONPATH"]),
+        "\n".join(lines or [f"no module of an older design is in {folder} or on PYTHONPATH"]),
         failed=older,
     )
 

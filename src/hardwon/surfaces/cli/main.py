@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -37,6 +38,7 @@ from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
+from hardwon.surfaces.cli.complete import find_values
 from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
@@ -220,9 +222,30 @@ class _Documented:
         """
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command's class
         for each in parameters:
+            each.display_type = partial(_kind_of, each)
+            if each.param_type_name == "argument":
+                each.metavar = each.metavar or each.name.upper()
             if each.nargs == 1 and not each.multiple and not each.required:
                 each.process_value = partial(_process_value, each)
         return parameters
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # as above
+        return [re.sub("[{}]", "", piece) for piece in pieces]
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002  # what it overrides has it
+        """Its first sentence, whole: it goes on in the next line where there is no room."""
+        return re.split(r"\.\s", str(self.help))[0].rstrip(".") + "."  # type: ignore[attr-defined]  # as above
+
+
+def _kind_of(parameter: Any, ctx: Any) -> str:
+    """What an option takes, as most programs say it: TEXT, and not `<str>`."""
+    if parameter.param_type_name == "argument":
+        return ""
+    kind = type(parameter).display_type(parameter, ctx).strip("<>")
+    if kind.startswith(("int", "float")):
+        return "NUMBER"
+    return "TEXT" if "str" in kind else kind
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
@@ -251,10 +274,7 @@ class _Commands(_CommandGroup):
         widest = max(map(len, self.commands))
         for section, names in COMMANDS.items():
             with formatter.section(section):
-                helps = (
-                    self.commands[name].get_short_help_str(formatter.width - widest - 6)
-                    for name in names
-                )
+                helps = (self.commands[name].get_short_help_str() for name in names)
                 formatter.write_dl(list(zip(names, helps, strict=True)), col_max=widest)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -264,13 +284,21 @@ class _Commands(_CommandGroup):
         return found
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """`--memory` may stand anywhere, but in a command that is to be run."""
-        pairs = list(pairwise(["", *args]))
-        words = (one for before, one in pairs if one[:1] != "-" and before[:2] != "--")
-        most = args.index("--") if "--" in args else 0 if next(words, "") == "run" else len(args)
-        own = [place for place, word in enumerate(args[:most]) if word == "--memory"]
-        for place in own:
-            args = [*args[place : place + 2], *args[:place], *args[place + 2 :]]
+        """`--memory` and `--project` may stand anywhere, but in a command that is to be run, and
+        where a command has projects of its own.
+        """
+        words = (
+            one
+            for before, one in pairwise(["", *args])
+            if one[:1] != "-" and (before[:2] != "--" or "=" in before)
+        )
+        first = next(words, "")
+        most = args.index("--") if "--" in args else 0 if first == "run" else len(args)
+        ours = ("--memory", *(() if first in ("tokens", "postgres") else ("--project",)))
+        for place in range(most):
+            if args[place].partition("=")[0] in ours:
+                end = place + 1 + ("=" not in args[place])
+                args = [*args[place:end], *args[:place], *args[end:]]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
@@ -464,6 +492,13 @@ class Target:
         place = find_place(self.memory)
         if place.path and in_index(place.path.resolve()):
             complain(f"warning: {IN_INDEX.format(place.path)}")
+        if self.memory and self.project is None:
+            there = memory.care.projects()
+            if there and memory.project not in there:
+                complain(
+                    f"nothing is in the project {memory.project} of this memory, which has "
+                    f"{', '.join(there[: limits.PROBLEMS_SHOWN_MAX])}: --project names one"
+                )
         if self.memory is None and is_new_here(place):
             complain(
                 f"no memory is here or above: this is your own, {place.location}, project "
@@ -551,41 +586,20 @@ def settings_of(ctx: typer.Context) -> Settings:
     """Read when a command needs them: what is wrong with a file must not keep anybody from the
     others.
     """
-    root = ctx.find_root()
-    # while a shell completes something, nothing was called yet
-    given = root.obj or Target(root.params.get("memory"), root.params.get("project"))
-    return Settings.read(vars(given))
+    return Settings.read(vars(ctx.find_root().obj))
 
 
 # --- what a shell offers ---
 
-# For an option of that name, from what the memory has and begins so.
-COMPLETED: Final[Mapping[str, Callable[[Memory, str], Iterable[str]]]] = {
-    "record_id": lambda memory, start: memory.care.ids(start),
-    **dict.fromkeys(
-        ("task_id", "task"),
-        lambda memory, _: [each.task_id for each in memory.episodes.tasks()],
-    ),
-    "tool": lambda memory, _: memory.stats().by_tool,
-    "author": lambda memory, _: memory.stats().by_author,
-    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
-    "model": lambda memory, _: sorted({each.model for each in memory.fixes.matrix()}),
-    "project": lambda memory, _: memory.care.projects(),
-}
 
-
-def completer(name: str, allowed: Sequence[str] = ()) -> Callable[[typer.Context, str], list[str]]:
-    """What a shell offers: the values that are allowed, else those of `COMPLETED`."""
+def completer(source: str | Sequence[str]) -> Callable[[typer.Context, str], list[str]]:
+    """What a shell offers: the values that are allowed, or those of a name of `complete.KEPT`."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found: Iterable[str] = allowed
-        target = chosen(ctx)
-        with suppress(HardwonError, OSError):
-            if not allowed and memory_exists(target.memory):
-                with Memory(target.memory, target.project, upgrade=False) as memory:
-                    found = COMPLETED[name](memory, incomplete)
-        return [each for each in found if each.startswith(incomplete)]
+        given = ctx.find_root().params
+        return find_values(source, given.get("memory"), given.get("project"), incomplete)
 
+    complete.source = source  # type: ignore[attr-defined]  # docs/generate.py reads it
     return complete
 
 

@@ -8,6 +8,7 @@ name or a record's text may hold anything, also what a terminal would obey.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.topology import Branch
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix, headline
 from hardwon.records.kinds import outcome_of as outcome_of_record
 from hardwon.search.rank import Hit
@@ -25,7 +25,9 @@ from hardwon.text.words import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
-    from hardwon.learn.topology import Hotspot, Reflection
+    from hardwon.learn.odds import Odds
+    from hardwon.learn.rules import ScoreHistory
+    from hardwon.learn.topology import Branch, Hotspot, Reflection
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
 
@@ -38,6 +40,8 @@ STYLES: Final[Mapping[str, str]] = {
     INTAKE: "yellow",
 }
 
+# A time as JSON has it.
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(\.\d+)?Z", re.ASCII)
 QUIET: Final = "dim"
 STRONG: Final = "bold"
 
@@ -241,6 +245,10 @@ def text_of(value: object) -> str:
             return f"{value:%Y-%m-%d}"
         case list() | tuple():
             return ", ".join(map(text_of, value))
+        case Mapping():
+            return ", ".join(f"{name} {text_of(inner)}" for name, inner in value.items())
+        case str() if time := _TIME.fullmatch(value):
+            return f"{time[1]} {time[2]}"
         case _:
             return str(value)
 
@@ -259,6 +267,8 @@ def map_lines(
     """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
     many levels are shown; folders below `min_share` are summed up in one line.
     """
+    from hardwon.learn.topology import Branch  # the one who asks for a map has loaded it
+
     bar = min(24, max(0, look.width - 44))
 
     def row(name: str, of: Branch, style: str, above: int = 0) -> list[Span]:
@@ -434,6 +444,29 @@ def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> lis
         Span(f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}", QUIET),
     )
     return [first, (Span("  " + look.cut(one_line(headline(record), look), look.width - 2)),)]
+
+
+def odds_lines(odds: Odds, look: Look) -> list[Line]:
+    """How likely it is, what was seen of exactly that, and what the number rests on."""
+    seen = "nothing like that was tried yet"
+    if odds.attempts:
+        seen = f"{odds.verified} of {odds.attempts} worked, {odds.applied} applied"
+    rows = [
+        [Span(f"  {each.scope}"), Span(f"{each.verified} of {each.attempts} worked", QUIET)]
+        for each in odds.basis
+        if each.attempts
+    ]
+    return [
+        (Span(f"p_success {odds.p_success:.2f}  ", STRONG), Span(seen)),
+        *_section("From", aligned(rows, look))[1:],
+    ]
+
+
+def scores_lines(scores: ScoreHistory, look: Look) -> list[Line]:
+    if not scores.episodes:
+        nothing = f"No episode of {look.visible(scores.task_id)} is recorded here."
+        return [(Span(nothing, QUIET),)]
+    return value_lines(vars(scores), look)
 
 
 def page_lines(page: Any, how: Look) -> list[Line]:

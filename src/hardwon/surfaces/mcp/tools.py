@@ -45,7 +45,7 @@ from hardwon.surfaces.operations import (
 )
 from hardwon.text.clean import CODE_INDENT, CUT, clean_text
 from hardwon.text.globs import Glob
-from hardwon.tree.routing import Coherence, file_name
+from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
 from hardwon.trust.access import Scope
 
 # --- bounds ---
@@ -643,15 +643,8 @@ def _memory(record: Experience) -> dict[str, Any]:
 
 def _reflect(ask: Ask, _: Nothing) -> Any:
     found = ask("reflect")
-    return {
-        "total_memories": found.total,
-        "by_outcome": found.by_outcome,
-        "by_tool": found.by_tool,
-        "failure_hotspots": found.hotspots,
-        "success_patterns": found.strengths,
-        "recent": [_memory(record) for record in found.recent if isinstance(record, Experience)],
-        "insights": found.insights,
-    }
+    recent = (_memory(record) for record in found.recent if isinstance(record, Experience))
+    return reflected(found, recent, standard_folders())
 
 
 def _recalled_text(given: Any) -> str:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate, islice
 from statistics import fmean, linear_regression
 from typing import Any, Final, get_args
 
 from hardwon import limits
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
+from hardwon.learn.actions import action_kinds
 from hardwon.learn.rules import Comparison, Curve
 from hardwon.memory.care import Per
-from hardwon.memory.results import Area, Rates
+from hardwon.memory.results import Area, DayRate, Failure, Rates
 from hardwon.records.kinds import Episode, Fact
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
-from hardwon.surfaces.web.overview import Rate, in_buckets
+from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34
@@ -33,8 +35,10 @@ _LINE_POINTS: Final = 12
 _TASKS_SHOWN: Final = 50
 _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
-_SCORES: Final = [0, 1.02]
-BY: Final = get_args(Per)
+_SCORES: Final = charts.SHARES["range"]
+_NAMES_SHOWN: Final = 50
+_FAILURES_READ: Final = 30
+BY: Final[tuple[str, ...]] = get_args(Per)
 # What of each is searched for: of a command, its words.
 _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "command": "q"}
 
@@ -42,19 +46,22 @@ _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "com
 def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     task_id, tag = (request.query.get(name, "") for name in ("task_id", "tag"))
     by_run = request.query.get("by_run") == "1"
-    since = {"since": request.since}
-    found = {each: list[Rates](ask("care.progress", per=each, **since)) for each in BY}
+    by = request.choose("by", BY)
+    since, until, in_time = _time_of(request)
+    rates = ask("care.progress", per=by, since=since, limit=_NAMES_SHOWN)
+    found = [each for each in (_up_to(until, each) for each in rates) if each.days]
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
-    if not tasks and not any(found.values()) and not ask("stats").records:
+    if not tasks and not rates and not ask("stats").records:
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
-    by = request.choose("by", BY, next((each for each in BY if found[each]), ""))
-    in_time = {"task_id": task_id or None, **since, "until": request.now}
+    in_time["task_id"] = task_id or None
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
     context: dict[str, Any] = {
         "by": by,
-        "ways": {each: f"By {each}" for each in BY if found[each]},
-        "rows": [(each, *_halves(each), _search_url(request, by, each.name)) for each in found[by]],
-        "progress_figure": _progress_figure(found[by][:_LINES]) if found[by] else None,
+        "ways": {"author": "By agent", "task": "By task", "command": "By command"},
+        "days": {name: request.query.get(name, "") for name in ("since", "until")},
+        "rows": [_row(request, by, each) for each in found],
+        "failing": _failing(ask, request, since) if by == "command" else {},
+        "progress_figure": _progress_figure(found[:_LINES]) if found else None,
         "tasks": tasks[:_TASKS_SHOWN],
         "more_tasks": len(tasks) > _TASKS_SHOWN,
         "task_id": task_id,
@@ -78,22 +85,53 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("progress.html", "Is it getting better?", context)
 
 
-def _search_url(request: PageRequest, by: str, name: str) -> Callable[..., str]:
-    """The address of somebody's attempts, or of those that turned out in one way."""
+def _time_of(request: PageRequest) -> tuple[datetime | None, date | None, dict[str, Any]]:
+    """Since when, to which day, and both as filters: days of the page's own go before the range."""
+    first, last = request.day("since"), request.day("until")
+    since = datetime.combine(first, time.min, UTC) if first else None
+    if not first and not last:
+        since = request.since
+    end = datetime.combine(last, time.min, UTC) + timedelta(days=1) if last else request.now
+    return since, last, {"since": since, "until": end}
+
+
+def _up_to(last: date | None, rates: Rates) -> Rates:
+    return replace(rates, days=tuple(day for day in rates.days if last is None or day.day <= last))
+
+
+def _row(
+    request: PageRequest, by: str, rates: Rates
+) -> tuple[Rates, Callable[..., str], list[Any]]:
+    """Somebody's attempts, the address of those that turned out in one way, and all of them, the
+    earlier and the later half of its days: how they went, and where they are.
+    """
     kind = {"kind": "trajectory"} if by == "command" else {}
-    return lambda **more: request.url("search", **{_FILTER[by]: name}, **kind, **more)
+    days, middle = rates.days, len(rates.days) // 2
+
+    def url(some: Sequence[DayRate] = days, **more: str) -> str:
+        ends: dict[str, Any] = {"since": some[0].day, "until": some[-1].day} if some else {}
+        return request.url("search", **{_FILTER[by]: rates.name}, **kind, **ends, **more)
+
+    halves = (days, days[:middle], days[middle:])
+    return rates, url, [(Rate.of(some), url(some)) for some in halves]
 
 
-def _halves(rates: Rates) -> tuple[Rate, Rate, Rate]:
-    """All of it, and the earlier and the later half of its days."""
-    middle = len(rates.days) // 2
-    return Rate.of(rates.days), Rate.of(rates.days[:middle]), Rate.of(rates.days[middle:])
+def _failing(
+    ask: Ask, request: PageRequest, since: datetime | None
+) -> dict[str, tuple[Failure, str]]:
+    """What each command fails with most often, and the address of that."""
+    found: list[Failure] = ask("care.failures", since=since, limit=_FAILURES_READ)
+    return {
+        kind: (each, failure_url(request, each))
+        for each in sorted(found, key=lambda each: each.seen)
+        for kind in action_kinds(each.action)
+    }
 
 
 def _progress_figure(found: Sequence[Rates]) -> charts.Figure:
     data, days = [], set[date]()
     for number, rates in enumerate(found, 1):
-        buckets = dict(in_buckets(rates.days, _LINE_POINTS))
+        buckets = {day: rate for day, _, rate in in_buckets(rates.days, _LINE_POINTS)}
         days.update(buckets)
         drawn = charts.line(
             [day.isoformat() for day in buckets],
@@ -107,7 +145,7 @@ def _progress_figure(found: Sequence[Rates]) -> charts.Figure:
     return charts.figure(
         data,
         xaxis=charts.days_axis(sorted(days)),
-        yaxis={"range": _SCORES, "tickformat": ".0%"},
+        yaxis=charts.SHARES,
         showlegend=True,
         **charts.LEGEND_ABOVE,
     )
@@ -235,6 +273,7 @@ def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
     )
     tools, sorts = (names[: limits.WEB_MAP_ROWS_MAX] for names in (tools, sorts))
     of_task = {"task_id": task_id or None}
+    tasks = [each.task_id for each in ask("episodes.tasks", limit=_TASKS_SHOWN)]
     return WebPage(
         "knowledge.html",
         "What does it know?",
@@ -244,31 +283,25 @@ def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
             ],
             "map_figure": _map_figure(request, areas, tools, sorts) if areas else None,
             "map_px": 150 + _ROW_PX * len(tools),
-            "rules": _rules(ask, task_id, state),
+            "rules": _rules(ask, [task_id] if task_id else [None, *tasks[:_RULE_TASKS]], state),
             "facts": _facts(ask),
             "cards": ask("cards", limit=12, **of_task),
             "solutions": ask("solutions", error=error or None, limit=12),
             "error": error,
             "task_id": task_id,
-            "tasks": [each.task_id for each in ask("episodes.tasks", limit=_TASKS_SHOWN)],
+            "tasks": tasks,
             "state": state or "",
             "states": STATES,
         },
     )
 
 
-def _rules(ask: Ask, task_id: str, state: str | None) -> list[Any]:
-    """Those of a task, or of the project and of the tasks that were tried most, by what speaks for
-    them.
-    """
-    asked = {"state": state, "limit": _RULES_SHOWN}
-    if task_id:
-        return list(ask("rules", task_id=task_id, **asked))
-    tasks = [None, *(each.task_id for each in ask("episodes.tasks", limit=_RULE_TASKS))]
+def _rules(ask: Ask, tasks: Sequence[str | None], state: str | None) -> list[Any]:
+    """Those of the project and of these tasks, by what speaks for them."""
     found = {
         (rule.task_id, rule.id): rule
         for task in tasks
-        for rule in ask("rules", task_id=task, **asked)
+        for rule in ask("rules", task_id=task, state=state, limit=_RULES_SHOWN)
     }
     ranked = sorted(
         found.values(), key=lambda rule: (STATES.index(rule.state), -rule.vouched, -rule.helpful)
@@ -359,6 +392,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
     buckets = list(fix_buckets(days))
+    half = len(days) // 2
     drawn_models, drawn_types = models[:15], types[:12]
     tried = ask("fixes.strategies", issue_type=issue_type, limit=50) if issue_type else []
     failed = [each for each in tried if each.attempts > each.verified]
@@ -369,7 +403,12 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "totals": totals,
             "in_range": _sum(days) if days else None,
             "buckets": buckets,
-            "days_figure": _days_figure(buckets),
+            "days_figure": _days_figure([bucket for bucket, _ in buckets]),
+            # The first and the last day of the earlier half, and of the later.
+            "halves": [
+                {"since": some[0].day, "until": some[-1].day} if some else {}
+                for some in (days[:half], days[len(days) - half :])
+            ],
             "trends": ask("fixes.trends", days=span)[:20],
             "cells": cells,
             "models": models,
@@ -410,10 +449,12 @@ def _sum(days: Sequence[FixDay]) -> FixDay:
     )
 
 
-def fix_buckets(days: Sequence[FixDay]) -> Iterator[FixDay]:
-    """As many days together as makes a chart that can be read."""
+def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
+    """As many days together as makes a chart that can be read, each with its last day."""
     width = max(1, -(-len(days) // _BUCKETS_MAX))
-    return (_sum(days[start : start + width]) for start in range(0, len(days), width))
+    for start in range(0, len(days), width):
+        some = days[start : start + width]
+        yield _sum(some), some[-1].day
 
 
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
@@ -482,7 +523,7 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
     names = charts.names_axis([fixer.fixer for fixer in fixers])
     return charts.figure(
         [drawn],
-        xaxis={"range": [0, 1.03], "tickformat": ".0%"},
+        xaxis=charts.SHARES,
         yaxis={**names, "range": [len(fixers) - 0.5, -0.5]},
         showlegend=False,
     )

@@ -21,6 +21,7 @@ from hardwon.records.kinds import headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
+from hardwon.surfaces.web.records import count_waiting
 
 # --- how much went well ---
 
@@ -60,9 +61,9 @@ class Rate(NamedTuple):
 
 def in_buckets(
     days: Sequence[Activity | DayRate], most: int = _BUCKETS_MAX
-) -> Iterator[tuple[date, Rate]]:
-    """As many days together as makes a chart that can be read: the first, and how they went. Those
-    on which nothing turned out well or badly are left out.
+) -> Iterator[tuple[date, date, Rate]]:
+    """As many days together as makes a chart that can be read: the first and the last, and how
+    they went. Those on which nothing turned out well or badly are left out.
     """
     if not days:
         return
@@ -70,7 +71,8 @@ def in_buckets(
     width = (days[-1].day - first).days // most + 1
     for place, inside in groupby(days, lambda day: (day.day - first).days // width):
         if (rate := Rate.of(inside)).tried:
-            yield first + timedelta(days=place * width), rate
+            begins = first + timedelta(days=place * width)
+            yield begins, begins + timedelta(days=width - 1), rate
 
 
 # --- overview ---
@@ -97,13 +99,14 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "stats": stats,
             "rate": Rate.of(days),
             "counts": counts,
+            "kinds": KINDS,
             "buckets": buckets,
             "success_figure": _success_figure(buckets) if buckets else None,
             "failures": [(each, failure_url(request, each)) for each in failures],
             # tests report by facts
             "failing_tests": ask("tests.failing") if "fact" in stats.by_kind else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
-            "decisions": ask("care.decisions", limit=_SHOWN),
+            "waiting": count_waiting(ask, request, stats),
             "newest": ask("care.page", limit=_SHOWN).records,
         },
     )
@@ -119,16 +122,16 @@ def failure_url(request: PageRequest, failure: Failure) -> str:
     return request.url("search", q=failure.text[:300], outcome="failure")
 
 
-def _success_figure(buckets: list[tuple[date, Rate]]) -> charts.Figure:
-    x = [day.isoformat() for day, _ in buckets]
-    intervals = [rate.interval or (0.0, 1.0) for _, rate in buckets]
+def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Figure:
+    x = [day.isoformat() for day, _, _ in buckets]
+    intervals = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
     return charts.figure(
         [
             *charts.band(x, intervals, "90 % interval", charts.ACCENT),
-            charts.line(x, [rate.p for _, rate in buckets], "success", charts.ACCENT),
+            charts.line(x, [rate.p for *_, rate in buckets], "success", charts.ACCENT),
         ],
-        yaxis={"range": [0, 1.02], "tickformat": ".0%"},
-        xaxis=charts.days_axis([day for day, _ in buckets]),
+        yaxis=charts.SHARES,
+        xaxis=charts.days_axis([day for day, _, _ in buckets]),
         showlegend=False,
     )
 
@@ -183,9 +186,9 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         "limits": limits,
         "issue_open": bool(issue),
         "context": context,
-        # Each line with what is behind it, and how many records more.
+        # Each line with what is behind it, and the ids of further records.
         "lines": [
-            (line, sources(line.ids), max(0, len(line.ids) - _SOURCES_SHOWN))
+            (line, sources(line.ids), line.ids[_SOURCES_SHOWN:])
             for line in (context.lines if context else ())
         ],
         "advice": advice,

@@ -161,6 +161,14 @@ class PageRequest:
             raise InvalidInputError.one(name, given, f"{what}, 1 to {most}")
         return int(given)
 
+    def day(self, name: str) -> date | None:
+        """A parameter that is a day."""
+        given = self.query.get(name, "").strip()
+        try:
+            return date.fromisoformat(given) if given else None
+        except ValueError:
+            raise InvalidInputError.one(name, given, "a day, such as 2026-03-31") from None
+
     def url(
         self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
     ) -> str:
@@ -175,9 +183,9 @@ class PageRequest:
 
     def here(self, **changed: Any) -> str:
         """This very page, with these parameters changed; in another time range, from its
-        beginning.
+        beginning, and without days of its own.
         """
-        again = {"cursor": None} if "range" in changed else {}
+        again = dict.fromkeys(("cursor", "since", "until")) if "range" in changed else {}
         return self.url(self.page, self.item, **{**self.query, **again, **changed})
 
 
@@ -186,6 +194,8 @@ class PageRequest:
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
 SECOND: Final = "$series2"  # beside the accent, for a series that is neither good nor bad
+# An axis of shares, with room for the points at its ends.
+SHARES: Final[Figure] = {"range": [-0.02, 1.03], "tickformat": ".0%"}
 DAY_MS: Final = 86_400_000  # plotly counts times in milliseconds
 # Layout of a chart whose axis has a title where the legend would be.
 LEGEND_ABOVE: Final[Figure] = {

@@ -309,6 +309,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "verification_steps": "How to verify",
     "fix_success": "Applied",
     "verification_success": "Verified",
+    "execution_time_seconds": "Took, in seconds",
     "system_info": "System",
 }
 
@@ -332,7 +333,7 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
         name = f"{record.kind}-{record.id}.json"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(f"{written}\n", headers=headers, media_type="application/json")
-    title = shorten(headline(record), 120) or record.kind
+    title = shorten(title_of(ask, record), 120) or record.kind
     return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
 
 
@@ -366,6 +367,14 @@ def record_parts(
         "as_of": "",
         "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
     }
+
+
+def title_of(ask: Ask, record: AnyRecord) -> str:
+    """What it is about; of a decision without words, what the first record says that it rests on."""
+    if isinstance(record, Decision) and not record.text:
+        known = ask.record(record.evidence[0]) if record.evidence else None
+        return f"{record.action}: {headline(known) if known else record.reason or record.target}"
+    return headline(record)
 
 
 def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
@@ -503,6 +512,7 @@ _BY_STATUS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "hypotheses": ("hypothesis", ("verify", "publish", "archive", "supersede")),
     "verified": ("verified", ("publish", "archive", "supersede")),
 }
+_COUNTED: Final = ("stale", "contradictions")
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
 # What is ranked by something else than its time is read so far, to find what lies in the range.
 _RANKED_READ: Final = 200
@@ -514,13 +524,18 @@ _TITLE_CHARS: Final = 140
 @dataclass(frozen=True)
 class ReviewItem:
     """A record in a list. `why` is what else there is to say of it, `actions` what may be done with
-    it.
+    it, `title` what is said instead of its own headline.
     """
 
     record: AnyRecord
     actions: tuple[str, ...] = ()
     why: str = ""
     at: datetime | None = None
+    title: str = ""
+
+    @property
+    def headline(self) -> str:
+        return self.title or headline(self.record)
 
 
 # --- what waits ---
@@ -531,9 +546,9 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
     if request.item:
         return _view_choices(ask, request, tab)
     stats = ask("stats")
-    known = stats.by_status
     undo = [each for each in request.query.get("undo", "").split(",") if _ID.fullmatch(each)]
-    listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **_list(ask, request, tab)}
+    lists = {each: _list(ask, request, each) for each in {tab, *_COUNTED}}
+    listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **lists[tab]}
     authors = sorted(stats.by_author, key=lambda each: (-stats.by_author[each], each))
     choices = {"kind": KINDS, "outcome": OUTCOMES[:2], "author": authors[:_AUTHORS_OFFERED]}
     return WebPage(
@@ -542,10 +557,7 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
         {
             "tab": tab,
             "tabs": TABS,
-            "counts": {
-                "hypotheses": known.get("hypothesis", 0),
-                "verified": known.get("verified", 0),
-            },
+            "counts": _count(stats, lists),
             "records": stats.records,
             **listed,
             # Like with like: one decision may settle them all.
@@ -562,6 +574,17 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
     )
 
 
+def count_waiting(ask: Ask, request: PageRequest, stats: Stats) -> dict[str, int]:
+    """How many wait in each list; not of rules, which would all have to be weighed for it."""
+    return _count(stats, {each: _list(ask, request, each) for each in _COUNTED})
+
+
+def _count(stats: Stats, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    """Those of a status in all, the others as far as they are listed."""
+    known = {tab: stats.by_status.get(status, 0) for tab, (status, _) in _BY_STATUS.items()}
+    return known | {tab: len(next(iter(lists[tab].values()))) for tab in _COUNTED}
+
+
 def _group(waiting: Sequence[ReviewItem]) -> list[list[ReviewItem]]:
     """Those together that are of one kind, turned out alike and say much the same."""
     sorts: dict[tuple[str, str], list[tuple[int, ReviewItem]]] = defaultdict(list)
@@ -570,7 +593,7 @@ def _group(waiting: Sequence[ReviewItem]) -> list[list[ReviewItem]]:
     groups = [
         group
         for some in sorts.values()
-        for group in group_alike(some, lambda each: headline(each[1].record))
+        for group in group_alike(some, lambda each: each[1].headline)
     ]
     return [[item for _, item in group] for group in sorted(groups, key=lambda each: each[0][0])]
 
@@ -625,7 +648,12 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
         rules = ask("episodes.candidate_rules", limit=_RANKED_READ)
         return {"rules": [rule for rule in rules if in_range(rule.last_seen)][:most]}
     decisions = recent(ask("care.decisions", limit=most))
-    return {"waiting": [ReviewItem(each, ("undo",), each.reason) for each in decisions]}
+    return {
+        "waiting": [
+            ReviewItem(each, ("undo",), each.reason, title=title_of(ask, each))
+            for each in decisions
+        ]
+    }
 
 
 def _list_status(

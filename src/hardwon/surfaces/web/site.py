@@ -258,13 +258,15 @@ class Site:
             if place.act is None:
                 raise RefusedError("wrong-method", "nothing is changed there", Allow="GET")
             return _redirect(_local(place.act(ask, request, form)))
+        # asked for first: what is written while the page is made changes it again
+        mark = ask("care.change_mark")
         shown = place.view(ask, request)
         if isinstance(shown, Response):
             shown.headers.update(_HEADERS)
             return shown
         # with this header a page is only brought up to date: messages wait for the next whole page
         fresh = "x-hardwon-live" not in http.headers
-        return self._render(shown, visit, request, mark=ask("care.change_mark"), flashes=fresh)
+        return self._render(shown, visit, request, mark=mark, flashes=fresh)
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:
         packs = "gzip" in http.headers.get("accept-encoding", "")

@@ -11,7 +11,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -79,6 +79,7 @@ _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _HEX: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b")
 _VAGUE_WORDS_MAX: Final = 3
+_OTHER: Final = re.compile(r"(?<=memory )\d+")
 
 _STOP: Final = frozenset(
     """an the and or but of in on at to for from by with without about as is was are were be been being it its this that these
@@ -201,8 +202,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
-            f"{counted(len(self.warnings), 'warning')}"
+            f"{counted(self.total, 'memory', 'memories')}: {_counted(self.errors, 'error')}, "
+            f"{_counted(self.warnings, 'warning')}"
         ]
         for found in self.distributions:
             verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
@@ -230,10 +231,6 @@ class DatasetLoaded:
     warnings: tuple[Fault, ...]
     dry_run: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
-        return asdict(self)
-
     def __str__(self) -> str:
         done = "would be stored" if self.dry_run else "stored"
         refused = self.total - self.stored - self.present
@@ -245,16 +242,29 @@ class DatasetLoaded:
         return "\n".join([first, *_listed(self.rejected)])
 
 
+def _alike(problems: Iterable[Fault]) -> list[list[Fault]]:
+    """Those that are wrong in the same way with one another, whichever memory they name."""
+    alike: dict[tuple[object, ...], list[Fault]] = {}
+    for each in problems:
+        wrong = each.wrong if each.index is None else _OTHER.sub("", each.wrong)
+        alike.setdefault((each.severity, each.field, wrong), []).append(each)
+    return list(alike.values())
+
+
+def _counted(problems: Sequence[Fault], noun: str) -> str:
+    kinds = len(_alike(problems))
+    return counted(len(problems), noun) + (
+        f" of {kinds} kinds" if 1 < kinds < len(problems) else ""
+    )
+
+
 def _listed(problems: Iterable[Fault]) -> list[str]:
     """The first of them as lines, and how many more there are. What is wrong with many memories in
     the same way is one line.
     """
-    alike: dict[tuple[str, ...], list[Fault]] = {}
-    for problem in problems:
-        alike.setdefault((problem.severity, problem.field, problem.wrong), []).append(problem)
     lines = [
         str(first) + (f" (and {len(others)} more like it)" if others else "")
-        for first, *others in alike.values()
+        for first, *others in _alike(problems)
     ]
     left = len(lines) - limits.PROBLEMS_SHOWN_MAX
     return [*lines[: limits.PROBLEMS_SHOWN_MAX], f"… and {left} more"] if left > 0 else lines

@@ -64,8 +64,11 @@
       const source = document.getElementById(place.dataset.chart);
       if (!source) { continue; }
       const figure = themed(JSON.parse(source.textContent), colours);
-      // a phone has no room for the scale of colours; the text below tells it
-      if (window.innerWidth < 640) { figure.data.forEach((each) => { if (each.type === "heatmap") { each.showscale = false; } }); }
+      // a phone has no room for the scale of colours, nor for many columns; the text below tells so
+      if (window.innerWidth < 640 && figure.data[0].type === "heatmap") {
+        figure.data[0].showscale = false;
+        figure.layout.xaxis.range = [-0.5, Math.min(figure.data[0].x.length, 6) - 0.5];
+      }
       const config = { displaylogo: false, responsive: true, displayModeBar: false };
       window.Plotly.react(place, figure.data, layoutOf(figure.layout || {}, colours), config).then(() => {
         if (!place.dataset.drawn) {
