@@ -212,6 +212,7 @@ def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
     [
         ("[('people',), ('players',)]", ["people", "players"]),
         ("[('def', 'db', 'cars', 1), ('def', 'db', 'makers', 2)]", ["cars", "makers"]),
+        ("[('id', b'int'), ('name', b'text'), ('ag", ["id", "name", "…"]),
         ("[(1, 'ds'), (2, 'math')]", []),
         ("a.txt\nsrc/\nsetup.py", ["a.txt", "src/", "setup.py"]),
         ("id | name | age\n---+------+----\n1 | ann | 3", ["id", "name", "age"]),
@@ -345,6 +346,10 @@ def test_alike_is_what_has_the_words_and_little_else() -> None:
     assert question.alike_to("fix the billing deadlock") > 0.8
     assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
     assert question.alike_to("make tea") == 0.0
+    terms = query_terms("cities with between 160000 and 900000 people")
+    question = Question(terms, {"citi": 20, "900000": 1}, 50)
+    asked = {term for term in question.worth if term.isdigit()}
+    assert asked == {"900000"}, "nobody has spoken of the other"
     few, many = Question([], {}, 3), Question([], {}, 3_000)
     assert few.alike_to("make tea") < few.alike_from < many.alike_from == ALIKE_FROM
 
