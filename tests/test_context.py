@@ -341,6 +341,14 @@ def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
 
 
+def test_what_came_near_is_told_whole_where_there_is_room(memory: Memory) -> None:
+    near = "find /srv/logs -name '*.log' -mtime +30 -print0 | xargs -0 gzip --best --verbose"
+    memory.record_trajectory("compress the old logs of the shop", [{"action": near}], 0.67)
+    asked = "compress the old logs of the billing service"
+    assert f"FAILED (0.67): {near} [" in said(memory, asked)[0]
+    assert "xargs -0… [" in said(memory, asked, budget_tokens=80)[0]
+
+
 def test_alike_is_what_has_the_words_and_little_else() -> None:
     question = Question(query_terms("the deadlock in billing"), {"bill": 40, "deadlock": 1}, 50)
     assert question.alike_to("fix the billing deadlock") > 0.8
