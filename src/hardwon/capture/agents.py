@@ -328,8 +328,7 @@ def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | Non
     doubtful = code == 0 and not command.exit_code_tells and shows_error(attempts.shown_of(output))
     if doubtful and not command.tests:  # who knows: a search that prints errors has worked
         return None
-    result = RunResult(code or 0, seconds=event.seconds, output=output)
-    return result, doubtful or code is None
+    return RunResult(code or 0, seconds=event.seconds, output=output), doubtful or code is None
 
 
 def _after_command(

@@ -193,8 +193,7 @@ def _ended(told: Json, failed: bool) -> tuple[int | None, str] | None:
     interrupted, refused, or sent to the background.
     """
     if failed:
-        error = _text(told, "error")
-        first, _, printed = error.partition("\n")
+        first, _, printed = _text(told, "error").partition("\n")
         found = _EXIT_CODE.search(first[:_HEAD_CHARS])
         code = int(found[1]) if found and told.get("is_interrupt") is not True else 0
         return (code, printed) if code else None

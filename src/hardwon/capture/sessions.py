@@ -95,7 +95,8 @@ class AgentSession:
         ids, steps = [], []
         for item in arranged(items):
             record = memory.get(item["id"]) if "id" in item else None
-            if isinstance(record, Trajectory) and not _is_vouched(record):
+            # what somebody confirmed, or took out, stands, or lies, for itself
+            if isinstance(record, Trajectory) and record.metadata.validation.status == "hypothesis":
                 ids.append(record.id)
                 steps += record.steps
             elif "id" not in item:
@@ -108,11 +109,6 @@ class AgentSession:
         source = {"id": self.kept["session"], "author": self.kept["author"]}
         own = {"task": task, "steps": steps, "final_reward": float(solved)}
         return _join(memory, ids, own, {"source": source, "tags": [TAG], "recalled": recalled})
-
-
-def _is_vouched(record: Trajectory) -> bool:
-    """Somebody confirmed it, or took it out: it stands, or lies, for itself."""
-    return record.metadata.validation.status != "hypothesis"
 
 
 def _join(

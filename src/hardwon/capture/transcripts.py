@@ -116,14 +116,13 @@ class _Work:
         steps = [item.get("step") or Step(action=item["line"]) for item in arranged(self._items)]
         first = next((item["id"] for item in self._items if "id" in item), None)
         if first is not None:
-            solved = not left_failing(self._items)
             self.pieces.append(
                 {
                     "id": derived_id("session", self.author, self.session, first),
                     "own": {
                         "task": self._task or steps[0].action,
                         "steps": steps,
-                        "final_reward": float(solved),
+                        "final_reward": float(not left_failing(self._items)),
                     },
                     "at": self._at,
                 }
@@ -190,8 +189,7 @@ def _record(memory: Memory, work: _Work, piece: Json) -> Trajectory:
         envelope["timestamp"] = parse_time(piece["at"])
     if work.branch.isprintable():
         envelope["git_branch"] = work.branch[: limits.NAME_CHARS_MAX]
-    made = make(memory._project, Trajectory, piece["own"], envelope)
-    return made.altered(id=piece["id"])
+    return make(memory._project, Trajectory, piece["own"], envelope).altered(id=piece["id"])
 
 
 def _is_here(folder: str) -> bool:
@@ -315,10 +313,9 @@ def _codex_event(call: Json, output: object, folder: str) -> Json:
     parsed = read_json(_text(output)) if isinstance(output, str) else output
     response: object = _text(output)
     if isinstance(parsed, dict):
-        code = _at(parsed, "metadata", "exit_code")
         response = {
             "stdout": _text(_at(parsed, "output") or _at(parsed, "content")),
-            "exitCode": code,
+            "exitCode": _at(parsed, "metadata", "exit_code"),
         }
     shell = call.get("name") in _SHELLS
     return {
@@ -385,8 +382,7 @@ def _asked(messages: object) -> str:
     listed = read_json(messages) if isinstance(messages, str) else messages
     for message in listed if isinstance(listed, list) else []:
         if _at(message, "role") == "user":
-            parts = _at(message, "parts")
-            return _text([{"text": _at(part, "content")} for part in parts or []])
+            return _text([{"text": _at(part, "content")} for part in _at(message, "parts") or []])
     return ""
 
 

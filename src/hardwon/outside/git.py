@@ -422,8 +422,7 @@ class Checkout:
             # said from the root, or from where we are, or in full
             meant = [word] if self._below == "." else [word, f"{self._below}/{word}"]
             if word.startswith("/"):
-                inside = word.startswith(self._prefix)
-                meant = [word.removeprefix(self._prefix)] if inside else []
+                meant = [word.removeprefix(self._prefix)] if word.startswith(self._prefix) else []
             for path in meant:
                 full = self._prefix + path
                 # most words are no file, and this says so without an exception

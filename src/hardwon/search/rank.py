@@ -125,13 +125,27 @@ def rank(
         high = max(cosines)
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
-    pairs = [f" {one} {other} " for one, other in pairwise(asked)]
-    ranked = []
+    framed = [f" {term} " for term in asked]
+    ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
-        why = _parts(each, best_text, nearness, today, about_error, pairs)
-        if (each.text or each.neighbour) and _name[each.author] in asked:
-            why["author"] = AUTHOR
+        why = _parts(each, best_text, nearness, today, about_error)
+        words = f" {each.terms} ".replace("\n", " ")
+        having = [term in words for term in framed]  # faster than a split
+        if each.text and len(asked) > 1:
+            # side by side are only those that it has
+            both = [
+                f" {asked[place]}{framed[place + 1]}" in words
+                for place, pair in enumerate(pairwise(having))
+                if all(pair)
+            ]
+            if any(both):
+                why["phrase"] = PHRASE * sum(both) / (len(asked) - 1)
+        if (name := _name[each.author]) in asked:
+            having[asked.index(name)] = True
+            if each.text or each.neighbour:
+                why["author"] = AUTHOR
+        shares[each.id] = sum(having) / len(asked) if asked else 0.0
         ranked.append(Ranked(each, why, math.fsum(why.values())))
     # what a better hit says is worth less when it is said again
     if len({each.terms for each in given}) < len(given):
@@ -141,12 +155,10 @@ def rank(
             each if best[each.candidate.terms] is each else each.moved("repeats", REPEATS)
             for each in ranked
         ]
-    return _take_turns(ranked, asked)[:k]
+    return _take_turns(ranked, shares)[:k]
 
 
-def lowered(
-    ranked: Sequence[Ranked[C]], stale: Collection[str], terms: Sequence[str] = ()
-) -> list[Ranked[C]]:
+def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:
     """The same hits, those whose files changed a little lower. Turns are taken anew: or else a
     place that becomes free would go to a source that has one already.
     """
@@ -156,7 +168,7 @@ def lowered(
         if each.candidate.id in stale:
             why["stale"] = STALE
         moved.append(Ranked(each.candidate, why, math.fsum(why.values())))
-    return _take_turns(moved, [term for term in terms if not term.startswith(FORM)])
+    return _take_turns(moved, {})
 
 
 def _parts(
@@ -165,7 +177,6 @@ def _parts(
     nearness: float,
     today: int,
     about_error: bool,
-    pairs: Sequence[str],
 ) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
     why = {
@@ -174,13 +185,8 @@ def _parts(
     }
     if candidate.exact:
         why["exact"] = EXACT
-    words = candidate.terms.partition("\n")[0]  # without their forms
-    if pairs and candidate.text:
-        text = f" {words} "
-        together = len([pair for pair in pairs if pair in text])
-        if together:
-            why["phrase"] = PHRASE * together / len(pairs)
     if candidate.neighbour:
+        words = candidate.terms.partition("\n")[0]  # without their forms
         short = min(1.0, SHORT / (words.count(" ") + 1))
         beside = NEIGHBOUR * short * short * candidate.neighbour / best_text
         why["neighbour"] = min(beside, NEIGHBOUR_MAX)
@@ -199,16 +205,12 @@ def _parts(
 
 
 def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
-    """How much a record is about a question, from 0 to 1."""
-    return max(_share(candidate, asked), candidate.vector, float(candidate.exact))
-
-
-def _share(candidate: Candidate, asked: Sequence[str]) -> float:
-    """The share of the question's words that a record or its author's name has, however often."""
-    text = f" {_name[candidate.author]} {candidate.terms} ".replace(
-        "\n", " "
-    )  # faster than a split
-    return sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
+    """How much a record is about a question, from 0 to 1: the share of its words that the record or
+    its author's name has, however often.
+    """
+    text = f" {_name[candidate.author]} {candidate.terms} ".replace("\n", " ")
+    share = sum(f" {term} " in text for term in asked) / len(asked) if asked else 0.0
+    return max(share, candidate.vector, float(candidate.exact))
 
 
 # What an author is called by: the first word of the name. One word alone, or else whoever has a name
@@ -220,10 +222,10 @@ def _order(each: Ranked[Any]) -> tuple[float, int, str]:
     return -each.score, -each.candidate.at_us, each.candidate.id
 
 
-def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]]:
+def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float]) -> list[Ranked[C]]:
     """In order, but each source's best before any source's second, among those that are about as
-    relevant. What somebody vouches for waits for nobody. The scores follow the order: the part
-    `influence` says how much waiting costs.
+    relevant, by the `shares` of the question's words that they have. What somebody vouches for waits
+    for nobody. The scores follow the order: the part `influence` says how much waiting costs.
     """
     ranked.sort(key=_order)
     found = [each.candidate for each in ranked]
@@ -232,7 +234,7 @@ def _take_turns(ranked: list[Ranked[C]], asked: Sequence[str]) -> list[Ranked[C]
     relevances = [
         1.0
         if each.candidate.exact or each.why.get("vector", 0.0) >= _NEAREST * VECTOR
-        else _share(each.candidate, asked)
+        else shares.get(each.candidate.id, 0.0)
         for each in ranked
     ]
     floor = RELEVANT_FROM * max(relevances)

@@ -1,10 +1,9 @@
 """What a caller may narrow a question by."""
 
-from __future__ import annotations
-
 import re
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
+from typing import Annotated, Any, Final, Self, TypedDict
 
 from pydantic import AfterValidator, Field
 
@@ -18,9 +17,6 @@ from hardwon.records.kinds import (
     SourceType,
     Status,
 )
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 
 def _check_pair(pair: str) -> str:
@@ -131,7 +127,7 @@ class Filters(Narrowing):
     recorded_here: bool = False
 
     @classmethod
-    def of(cls, project: str, given: dict[str, Any]) -> Filters:
+    def of(cls, project: str, given: dict[str, Any]) -> Self:
         """Checks a caller's keywords. A memory answers for its own project only."""
         asked = given.pop("project", None)
         problems = [

@@ -91,8 +91,7 @@ def kind_of(given: str | Path) -> StoreKind:
 
 
 def _kind_of_text(file: Path) -> StoreKind:
-    data = read_text_file(file)
-    first = first_item(data)
+    first = first_item(read_text_file(file))
     if isinstance(first, dict) and first.keys() & _TRAINING_KEYS:
         return "training-memory"
     if isinstance(first, dict) and first.keys() & _KNOWLEDGE_KEYS:

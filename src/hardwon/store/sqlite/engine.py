@@ -23,7 +23,7 @@ from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.kinds import Event
+from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store.base import (
@@ -248,8 +248,8 @@ _FIRST_MIN: Final = 40
 class _Counted(NamedTuple):
     """What is known of a project's words, as of the transaction of that number: how many texts there
     are, and of how many sources; whether somebody vouches for any, ever voted for one, and any
-    source was rolled back; and what is read of those that are found. And how many records have a
-    term, as of when there were so many.
+    source was rolled back; and what is read of those that are found. Of the records that were asked
+    for it, the source and the status. And how many records have a term, as of when there were so many.
     """
 
     number: int
@@ -258,6 +258,7 @@ class _Counted(NamedTuple):
     vouched: bool
     rolled_back: bool
     columns: str
+    standing: dict[int, tuple[str, str]]
     frequency: dict[str, int]
     counted_texts: int
 
@@ -266,63 +267,114 @@ _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' L
 _HAS_SESSIONS: Final = f"SELECT 1 FROM record_key WHERE project_id = ? AND {SESSION_KEYS} LIMIT 1"
 
 
-def _best_matching(
-    session: SqliteSession,
-    project: str,
-    counted: _Counted,
-    terms: Sequence[str],
-    filters: Filters,
-    limit: int,
-    among: Among,
-    *,
-    whole: bool = False,
-) -> list[Scored]:
-    """The best of a project that match, and pass the filters; `whole`: that have all terms."""
-    where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
-    match = "(" + (" AND " if whole else " OR ").join([f'"{term}"' for term in terms]) + ")"
-    if among.vouched:
-        match += f' AND "{VOUCHED}"'
-    if among.without:
-        marks = [f'"{mark_of_source(each)}"' for each in among.without]
-        match += f" NOT ({' OR '.join(marks)})"
-    name = index_name(project)
-    matching = f"SELECT rowid, -rank FROM {name} WHERE {name} MATCH ?"
-    reading = (
-        f"SELECT {counted.columns} FROM json_each(?{len(values) + 1}) b CROSS JOIN record r "
-        f"ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value WHERE {where}"
-    )
-    # The best by their words alone, which nearly always pass; only where too few do, all that match
-    # are asked. That is done at once where they are few, and in a small memory where the filters
-    # leave out some.
-    most = max(_FIRST_MIN, _FIRST_SPARE * limit)
-    first: tuple[str, ...] = (f" ORDER BY rank, rowid DESC LIMIT {most}", "")
-    if sum([counted.frequency.get(term, most) for term in terms]) <= limits.SEARCHED_TEXTS or (
-        filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
-    ):
-        first = ("",)
-    found: list[Scored] = []
-    for which in first:
-        matched: list[Any] = session.connection.execute(matching + which, (match,)).fetchall()
-        if not which:
-            matched.reverse()  # the newest first among those that are as good
-            matched.sort(key=itemgetter(1), reverse=True)
-        scores, found = dict(matched), []
-        start, size = 0, limit
-        while start < len(matched) and len(found) < limit:
+class _Matches:
+    """The texts of a project that match, best first; read is what somebody asks for. `whole`: they
+    have all terms. Marks of texts count nothing: so whoever is asked, the scores are the same, and
+    the index is searched once.
+    """
+
+    def __init__(
+        self,
+        session: SqliteSession,
+        project: str,
+        counted: _Counted,
+        terms: Sequence[str],
+        filters: Filters,
+        limit: int,
+        *,
+        whole: bool = False,
+    ) -> None:
+        self._session, self._limit, self._standing = session, limit, counted.standing
+        self._name = index_name(project)
+        any_or_all = " AND " if whole else " OR "
+        self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
+        where, self._values = search_condition_of(
+            SQLITE, project, filters, rolled_back=counted.rolled_back
+        )
+        self._reading = (
+            f"SELECT {counted.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN "
+            "record r ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value "
+            f"WHERE {where}"
+        )
+        # The best by their words alone, which nearly always pass; only where too few do, all that
+        # match are asked. That is done at once where they are few, and in a small memory where the
+        # filters leave out some.
+        most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), limits.SEARCHED_TEXTS
+        if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
+            most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
+        matching = sum([counted.frequency.get(term, most) for term in terms])
+        small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+        self._most = None if matching <= few or small else most
+        self._read: dict[int, Found] = {}
+        self._first = self._matching("", self._most)
+
+    def best(self, among: Among) -> list[Scored]:
+        """Of these, those that pass the filters."""
+        found = self._passing(self._first, among)
+        if self._most is not None and len(found) < self._limit and len(self._first) == self._most:
+            marked = f' AND "{VOUCHED}"' if among.vouched else ""
+            if among.without:
+                marks = [f'"{mark_of_source(each)}"' for each in among.without]
+                marked += f" NOT ({' OR '.join(marks)})"
+            for most in (self._most, None) if marked else (None,):
+                matched = self._matching(marked, most)
+                found = self._passing(matched, among)
+                if len(found) >= self._limit or len(matched) != most:
+                    break
+        found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
+        return found[: self._limit]
+
+    def _matching(self, marked: str, most: int | None) -> list[tuple[int, float]]:
+        """Their numbers and scores, the newest first among those that are as good."""
+        matching = f"SELECT rowid, -rank FROM {self._name} WHERE {self._name} MATCH ?"
+        if most is not None:
+            matching += f" ORDER BY rank, rowid DESC LIMIT {most}"
+        found: list[Any] = self._session.connection.execute(
+            matching, (self._match + marked,)
+        ).fetchall()
+        if most is None:
+            found.reverse()
+            found.sort(key=itemgetter(1), reverse=True)
+        return found
+
+    def _passing(self, matched: Sequence[tuple[int, float]], among: Among) -> list[Scored]:
+        """As many as are wanted, with whatever is as good as the last of them, be it a flood of the
+        same.
+        """
+        if among != Among():
+            matched = self._of(matched, among)
+        found: list[Scored] = []
+        start, size = 0, self._limit
+        while start < len(matched) and len(found) < self._limit:
             end = start + size
-            # with whatever is as good as the last of them, be it a flood of the same
             last = min(len(matched), end + limits.SEARCHED_TEXTS)
             while end < last and matched[end][1] == matched[end - 1][1]:
                 end += 1
-            seqs = ",".join([str(seq) for seq, _ in matched[start:end]])
-            for row in session.connection.execute(reading, (*values, f"[{seqs}]")):
-                each = found_of(row)
-                found.append((each, scores[each.seq]))
+            page = matched[start:end]
+            if unread := [str(seq) for seq, _ in page if seq not in self._read]:
+                values = (*self._values, f"[{','.join(unread)}]")
+                for row in self._session.connection.execute(self._reading, values):
+                    each = found_of(row)
+                    self._read[each.seq] = each
+            read = [(self._read.get(seq), score) for seq, score in page]
+            found += [(each, score) for each, score in read if each]
             start, size = end, 4 * size
-        if len(found) >= limit or len(matched) < most:
-            break
-    found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
-    return found[:limit]
+        return found
+
+    def _of(self, matched: Sequence[tuple[int, float]], among: Among) -> list[tuple[int, float]]:
+        """Those of the sources that are asked."""
+        standing = self._standing
+        if unknown := [str(seq) for seq, _ in matched if seq not in standing]:
+            sql = "SELECT seq, author, status FROM json_each(?) CROSS JOIN record ON seq = value"
+            rows: Any = self._session.connection.execute(sql, (f"[{','.join(unknown)}]",))
+            standing.update([(seq, (author, status)) for seq, author, status in rows])
+        nobody = "", ""  # it went meanwhile
+        asked = [(pair, standing.get(pair[0], nobody)) for pair in matched]
+        return [
+            pair
+            for pair, (author, status) in asked
+            if author not in among.without and (not among.vouched or status in VOUCHED_STATUSES)
+        ]
 
 
 def _nearest(
@@ -530,13 +582,13 @@ class SqliteStore(Store):
                 return []
             asked = session, project, counted
             if whole:
-                best = partial(_best_matching, *asked, rarest(having), filters, limit, whole=True)
-                return from_everybody(best, counted.sources, counted.vouched, limit)
+                matches = _Matches(*asked, rarest(having), filters, limit, whole=True)
+                return from_everybody(matches.best, counted.sources, counted.vouched, limit)
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
-                best = partial(_best_matching, *asked, chosen, filters, limit)
+                best = _Matches(*asked, chosen, filters, limit).best
                 if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []
@@ -576,13 +628,15 @@ class SqliteStore(Store):
                 bool(sources) and index.has(VOUCHED),
                 bool(rolled_back_authors(session, project)),
                 columns,
+                {},
                 counted.frequency if counted and same else {},
                 counted.counted_texts if counted and same else texts,
             )
             # one assignment: other threads look things up too
             self._words[project] = counted
-        if len(counted.frequency) > limits.TERMS_REMEMBERED_MAX:
-            counted.frequency.clear()
+        for known in (counted.frequency, counted.standing):
+            if len(known) > limits.TERMS_REMEMBERED_MAX:
+                known.clear()
         having = {}
         for term in terms if counted.sources else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it

@@ -101,8 +101,7 @@ def run_(
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
-            of_tests = attempts.told_of_tests(advice.failures)
-            complain(of_tests if tests else advice.message)
+            complain(attempts.told_of_tests(advice.failures) if tests else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(FAILED)
     ran = process.run(words, os.environ | session.environment(line))

@@ -198,7 +198,9 @@ def load(
     """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code
     1 when something was refused.
     """
-    if not _holds_records(Path(file)):
+    if not Path(file).is_file():  # told before a memory is made for it
+        fail(f"cannot read {file}: there is no such file")
+    if not is_record(adoption.first_item(adoption.read_text_file(Path(file)))):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **asdict(found)}, str(found), bool(found.rejected))
     records = chosen(ctx).fill(
@@ -236,13 +238,6 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
         "what was loaded so far stays; load it again to go on",
         dry_run=dry_run,
     )
-
-
-def _holds_records(path: Path) -> bool:
-    """Whether the file has records, and is no data set."""
-    if not path.is_file():  # told before a memory is made for it
-        fail(f"cannot read {path}: there is no such file")
-    return is_record(adoption.first_item(adoption.read_text_file(path)))
 
 
 # --- other memories, and older stores ---
@@ -335,10 +330,9 @@ def merge(
     if not _brings(done):
         text = f"there is nothing in project {project} of the other memory: --project names another"
     well = ["both memories are well"] if wrong == [] else []
-    lines = [text, *map(_conflict, done.conflicting), *well]
     return Output(
         {"other": find_place(other).location, **asdict(done), "not_well": wrong},
-        "\n".join(lines),
+        "\n".join([text, *map(_conflict, done.conflicting), *well]),
         bool(done.conflicting or wrong),
         wrong or (),
     )

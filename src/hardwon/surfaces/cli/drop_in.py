@@ -112,7 +112,11 @@ def install(
     """Put Hardwon's modules in place of the older ones, which are kept aside."""
     wanted = {_named(name) for name in module or ()}
     places = _places(folder)
-    taken = [each for each in places if each.whose == "older" or _is_free(each, wanted)]
+    taken = [
+        each
+        for each in places
+        if each.whose == "older" or (each.whose == "nobody" and each.module in wanted)
+    ]
     already = [each for each in places if each.whose == "hardwon"]
     left = [each for each in places if each.whose == "another"]
     if not taken and not already:
@@ -142,10 +146,6 @@ def _named(name: str) -> str:
     if path not in _BODIES:
         raise InvalidInputError.one("module", name, ", ".join(_BODIES))
     return path
-
-
-def _is_free(place: DropIn, wanted: Iterable[str]) -> bool:
-    return place.module in wanted and place.whose == "nobody"
 
 
 def _keep_aside(place: DropIn) -> None:

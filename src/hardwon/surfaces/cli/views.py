@@ -298,8 +298,7 @@ def map_lines(
         for number, (each, own) in enumerate(entries if levels else [], 1):
             last = number == len(entries)
             twig = ("|- ", "`- ") if look.ascii_only else ("├─ ", "└─ ")
-            name = f"{twigs}{twig[last]}{look.visible(each.name)}"
-            yield row(name, each, own, parent.count)
+            yield row(f"{twigs}{twig[last]}{look.visible(each.name)}", each, own, parent.count)
             below = "   " if last else "|  " if look.ascii_only else "│  "
             yield from rows(each, twigs + below, own, levels - 1)
 

@@ -189,7 +189,6 @@ def _server_paths() -> dict[str, Any]:
         "required": ["status"],
         "properties": {"status": {"type": "string"}},
     }
-    names = {"type": "array", "items": {"type": "string"}}
     found: dict[str, Any] = {
         path: {
             "get": {
@@ -211,7 +210,7 @@ def _server_paths() -> dict[str, Any]:
                 "projects",
                 "The projects that have records and that the token reaches.",
                 JSON,
-                names,
+                {"type": "array", "items": {"type": "string"}},
                 (*_EVERYWHERE, "invalid-input"),
             ),
             (
