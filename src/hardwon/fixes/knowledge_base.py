@@ -21,7 +21,7 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
@@ -250,7 +250,9 @@ def _mark(item: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    return ask_foreign(lambda: type(one) is type(other) and bool(one == other), one is other)
+    if type(one) is not type(other) or type(one) in (str, int, float):  # as nearly all are
+        return type(one) is type(other) and bool(one == other)
+    return ask_foreign(lambda: bool(one == other), one is other)
 
 
 # --- in place ---
@@ -377,7 +379,8 @@ class KnowledgeFile:
         self._database = Path(memory.location)
         self._path = (folder / KNOWLEDGE_BASE_NAME).resolve()  # a link to it stays one
         self._written = folder / f".{KNOWLEDGE_BASE_NAME}.written"
-        self._learned, self._version = learned, version
+        self._learned, self._version, self._now = learned, version, memory._project.now
+        self._adopted = memory.fixes.history.adopted
         self._guard = threading.RLock()
         self._saved: Statements = {}
         self._given: Statements = {}
@@ -404,23 +407,27 @@ class KnowledgeFile:
             self.knowledge.update(knowledge)
             self._seen = None
 
-    def _bring_up_to_date(self) -> Statements:
-        """Returns what callers added, here and elsewhere."""
-        own, others = self._kept()
+    def _bring_up_to_date(self) -> tuple[Statements, list[Adopted]]:
+        """Returns what callers added, here and elsewhere, and where that is kept."""
+        live = [record for record in self._adopted() if _knowledge_in(record)]
+        own, others = (  # of callers, and of others whose knowledge bases were adopted
+            [record for record in live if (record.metadata.source.author == AUTHOR) == is_own]
+            for is_own in (True, False)
+        )
         stored: Statements = {}
         for record in own:  # what several saved at the same time; where they differ, the newest
             stored = {**statements_of(_knowledge_in(record)), **stored}
         self._given = statements_of(learned_knowledge(self._learned()))
-        for record in others:
+        for record in others[: limits.ADOPTED_READ_MAX]:
             self._given = {**statements_of(_knowledge_in(record)), **self._given}
         snapshot = statements_of(self.knowledge)
         added = merged(self._saved, self.knowledge.added(snapshot), stored)
         self._show(snapshot, added)
         self._saved = stored
-        return added
+        return added, own
 
     def _show(self, snapshot: Statements, added: Statements) -> None:
-        self.knowledge.show(snapshot, self._given, added, self._memory.care.now().isoformat())
+        self.knowledge.show(snapshot, self._given, added, self._now().isoformat())
 
     # --- saving ---
 
@@ -434,7 +441,7 @@ class KnowledgeFile:
                 shaped({name: part for name, part in sections.items() if isinstance(part, list)})
             )
             check(self.knowledge.added(statements_of(self.knowledge)))
-            added = self._bring_up_to_date()
+            added, own = self._bring_up_to_date()
             content, (digests, before) = held.read(), self._last_written()
             if content is not None and _digest(content) not in digests:  # somebody edited it
                 edited = _parsed(content)
@@ -443,14 +450,15 @@ class KnowledgeFile:
                         f"{self._path} is not a knowledge base as JSON: it was kept as "
                         f"{held.set_aside().name} in the same folder"
                     )
+                    content = None
                 else:
                     added = beyond(
                         merged(statements_of(before), statements_of(edited), added), self._given
                     )
                     check(added, KNOWLEDGE_BASE_NAME)
                     self._show(statements_of(self.knowledge), added)
-            self._saved = self._keep(added)
-            self._write(held, {**self._given, **self._saved})
+            self._saved = self._keep(added, own)
+            self._write(held, {**self._given, **self._saved}, content)
             self._seen = None  # this very save changed the memory
 
     def follow(self) -> None:
@@ -516,8 +524,7 @@ class KnowledgeFile:
         """
         return _without_secrets(json.loads(self.refresh().to_json()))
 
-    def _keep(self, added: Statements) -> Statements:
-        own = self._kept()[0]
+    def _keep(self, added: Statements, own: Sequence[Adopted]) -> Statements:
         data = _without_secrets(
             {name: part for name, part in knowledge_of(added).items() if part != {}}
         )
@@ -532,7 +539,7 @@ class KnowledgeFile:
                 data={_KEY: data},
                 metadata=Metadata(
                     source=Source(author=AUTHOR),
-                    context=Moment(timestamp=self._memory.care.now()),
+                    context=Moment(timestamp=self._now()),
                 ),
             )
             self._memory.care.take_in([record], by=AUTHOR)
@@ -541,21 +548,6 @@ class KnowledgeFile:
                     earlier, record.id, "the knowledge base was saved again", AUTHOR
                 )
         return statements_of(data)
-
-    def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
-        """What callers added, and what was adopted from knowledge bases of others; the newest
-        first.
-        """
-        live = [
-            record
-            for record in self._memory.care.adopted(FIX_HISTORY, limits.SHOWN_MAX)
-            if _knowledge_in(record)
-        ]
-        own, others = (
-            [record for record in live if (record.metadata.source.author == AUTHOR) == is_own]
-            for is_own in (True, False)
-        )
-        return own, others[: limits.ADOPTED_READ_MAX]
 
     # --- the file ---
 
@@ -581,7 +573,7 @@ class KnowledgeFile:
                 if content is None:
                     files.remove(self._written)
                 elif _digest(content) in self._last_written()[0]:
-                    self._write(held, everything)
+                    self._write(held, everything, content)
         except HardwonError as error:
             _warn(f"{self._path} may hold texts that the memory does not have any more: {error}")
 
@@ -594,12 +586,12 @@ class KnowledgeFile:
             before if isinstance(before, dict) else {},
         )
 
-    def _write(self, held: LockedFile, everything: Statements) -> None:
+    def _write(self, held: LockedFile, everything: Statements, before: bytes | None) -> None:
+        """`before` is what the file holds."""
         whole = _without_secrets(
             {**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]}
         )
         content = json.dumps(whole, indent=2).encode()  # as fix history has always written it
-        before = held.read()
         # Before the file itself: between the two it is what it was, which is no edit either.
         digests = [_digest(content), *([] if before is None else [_digest(before)])]
         # of somebody who was killed

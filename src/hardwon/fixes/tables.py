@@ -27,7 +27,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
-from hardwon.learn.support import shared_out
+from hardwon.learn.support import FIX_HISTORY, shared_out
 from hardwon.learn.tallies import (
     APPLIED,
     SUCCEEDED,
@@ -44,10 +44,10 @@ from hardwon.learn.tallies import (
 from hardwon.memory.project import batches
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
+from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
+from hardwon.store.query import FIXES, did, is_packed, original_of, readable, rolled_back_authors
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
@@ -651,6 +651,17 @@ class FixHistory:
         """What works, and what does not, by issue type and model."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return FixTables(session).learned()
+
+    def adopted(self) -> list[Adopted]:
+        """What came from fix history without records, and counts; the newest first."""
+        found = self._store.by_key(
+            DEFAULT_PROJECT,
+            [exact_key("adopted", FIX_HISTORY)],
+            Filters(kind="adopted"),
+            limits.SHOWN_MAX,
+        )
+        read = readable(each.stored for each in found)
+        return [record for record in read if isinstance(record, Adopted)]
 
 
 def _rows(

@@ -537,8 +537,8 @@ class Writer(Reader):
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
         sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
-        found: int | None = self.session.value(sql, (project, record_id))
-        return found
+        found = self.session.first(sql, (project, record_id))
+        return found[0] if found else None
 
     def arrived(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""

@@ -352,10 +352,11 @@ def file_text(body: str, path: str) -> bytes:
     """
     lines = []
     for key, value in payload_of(body, path).items():
-        text = _quoted(value)
         if type(value) is dict and value:
             inner = [f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()]
             text = "{\n" + ",\n".join(inner) + "\n  }"
+        else:
+            text = _quoted(value)
         lines.append(f'  "{key}": {text}')
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 

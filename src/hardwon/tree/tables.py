@@ -165,12 +165,13 @@ class TreeIndex:
     def folder_id(self, path: str) -> int:
         """The folder's number; one that is new gets one."""
         row = self._project, path
-        self._run(
-            "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) ON CONFLICT DO NOTHING", row
-        )
-        found: int = self._run(
+        found: int | None = self._run(
             "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?", row
         ).get
+        if found is None:
+            found = self._run(
+                "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id", row
+            ).get
         return found
 
     # --- files ---

@@ -302,12 +302,19 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
 
 
 @cache
-def _triggers() -> Mapping[str, list[str]]:
-    """Of everything that carries a mark of its maker, in small letters, without what holds another
-    one.
+def _triggers() -> tuple[Mapping[str, list[str]], Mapping[str, list[str]]]:
+    """Of everything that carries a mark of its maker, without what holds another one: those that
+    are looked for as they are, and those in small letters.
     """
-    found = {trigger.lower() for form in SECRET_FORMS.all for trigger in form.row["triggers"]}
-    return by_rarest(word for word in found if not any(each in word for each in found - {word}))
+    found = {trigger for form in SECRET_FORMS.all for trigger in form.row["triggers"]}
+    written, folded = (
+        {word for word in found if word.islower() == small} for small in (False, True)
+    )
+    one, other = (
+        by_rarest(word for word in some if not any(each in word for each in some - {word}))
+        for some in (written, folded)
+    )
+    return one, other
 
 
 @cache
@@ -363,7 +370,12 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         for form in _possible_keys(text):
             text = _hide(text, _find_marked(form, text), labels)
         if [
-            1 for sign, few in _triggers().items() if sign in lower for word in few if word in lower
+            word
+            for where, triggers in zip((text, lower), _triggers(), strict=True)
+            for sign, few in triggers.items()
+            if sign in where
+            for word in few
+            if word in where
         ]:
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)

@@ -177,7 +177,7 @@ class WordIndex:
     def exists(self) -> bool:
         # asked of the file, not of the connection, which may not know yet what others made
         sql = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-        return self._session.connection.execute(sql, (self.name,)).get is not None
+        return self._session.first(sql, (self.name,)) is not None
 
     def set(self, name: str, value: object) -> None:
         """One of FTS5's settings."""
@@ -189,29 +189,35 @@ class WordIndex:
 
     def add(self, texts: Iterable[tuple[int, str, str]]) -> None:
         """Numbers that have no text yet, with their terms and marks."""
-        connection = self._session.connection
-        if not self.exists:  # the view of the project's texts, and the index of them
-            quoted = self.project.replace("'", "''")
-            split = "instr(t.terms || char(10), char(10))"
-            connection.execute(
-                f"CREATE VIEW {self.name}_texts AS SELECT t.seq, "
-                f"substr(t.terms, 1, {split} - 1) AS terms, "
-                f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
-                f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'"
-            )
-            connection.execute(
-                f"CREATE VIRTUAL TABLE {self.name} USING fts5 (terms, forms, marks, "
-                f"content = '{self.name}_texts', content_rowid = 'seq', "
-                f"tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
-            )
-            self.set("secure-delete", 1)
-            self.set("rank", f"bm25(1.0, {FORM_WEIGHT}, 0.0)")
         kept = list(texts)
-        connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
-        connection.executemany(
-            f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)",
-            [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in kept],
+        self._session.connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
+        rows = [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in kept]
+        sql = f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)"
+        try:
+            self._session.connection.executemany(sql, rows)
+        except apsw.SQLError:
+            if self.exists:
+                raise
+            self._make()
+            self._session.connection.executemany(sql, rows)
+
+    def _make(self) -> None:
+        """The view of the project's texts, and the index of them."""
+        quoted = self.project.replace("'", "''")
+        split = "instr(t.terms || char(10), char(10))"
+        self._session.run(
+            f"CREATE VIEW {self.name}_texts AS SELECT t.seq, "
+            f"substr(t.terms, 1, {split} - 1) AS terms, "
+            f"substr(t.terms, {split} + 1) AS forms, t.marks FROM record r JOIN record_text t "
+            f"ON t.seq = r.seq WHERE r.project_id = '{quoted}'"
         )
+        self._session.run(
+            f"CREATE VIRTUAL TABLE {self.name} USING fts5 (terms, forms, marks, "
+            f"content = '{self.name}_texts', content_rowid = 'seq', "
+            f"tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
+        )
+        self.set("secure-delete", 1)
+        self.set("rank", f"bm25(1.0, {FORM_WEIGHT}, 0.0)")
 
     def remove(self, seq: int) -> None:
         sql = "SELECT terms, marks FROM record_text WHERE seq = ?"
