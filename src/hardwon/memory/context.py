@@ -197,7 +197,8 @@ class Context(Tabular):
         return self.text
 
     def __repr__(self) -> str:
-        return f"<Context of {self.tokens} tokens, {len(self.hits)} hits {self.empty_reason}>"
+        empty = f": {self.empty_reason}" if self.empty_reason else ""
+        return f"<Context of {self.tokens} tokens, {len(self.hits)} hits{empty}>"
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""
