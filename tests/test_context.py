@@ -212,6 +212,7 @@ def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
     [
         ("[('people',), ('players',)]", ["people", "players"]),
         ("[('def', 'db', 'cars', 1), ('def', 'db', 'makers', 2)]", ["cars", "makers"]),
+        ("[('id', b'int'), ('name', b'text'), ('ag", ["id", "name", "…"]),
         ("[(1, 'ds'), (2, 'math')]", []),
         ("a.txt\nsrc/\nsetup.py", ["a.txt", "src/", "setup.py"]),
         ("id | name | age\n---+------+----\n1 | ann | 3", ["id", "name", "age"]),
@@ -340,11 +341,23 @@ def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
 
 
+def test_what_came_near_is_told_whole_where_there_is_room(memory: Memory) -> None:
+    near = "find /srv/logs -name '*.log' -mtime +30 -print0 | xargs -0 gzip --best --verbose"
+    memory.record_trajectory("compress the old logs of the shop", [{"action": near}], 0.67)
+    asked = "compress the old logs of the billing service"
+    assert f"FAILED (0.67): {near} [" in said(memory, asked)[0]
+    assert "xargs -0… [" in said(memory, asked, budget_tokens=80)[0]
+
+
 def test_alike_is_what_has_the_words_and_little_else() -> None:
     question = Question(query_terms("the deadlock in billing"), {"bill": 40, "deadlock": 1}, 50)
     assert question.alike_to("fix the billing deadlock") > 0.8
     assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
     assert question.alike_to("make tea") == 0.0
+    terms = query_terms("cities with between 160000 and 900000 people")
+    question = Question(terms, {"citi": 20, "900000": 1}, 50)
+    asked = {term for term in question.worth if term.isdigit()}
+    assert asked == {"900000"}, "nobody has spoken of the other"
     few, many = Question([], {}, 3), Question([], {}, 3_000)
     assert few.alike_to("make tea") < few.alike_from < many.alike_from == ALIKE_FROM
 

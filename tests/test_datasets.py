@@ -26,10 +26,7 @@ from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.records.kinds import ROUTES, Experience
 from hardwon.tree.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
 from hardwon.tree.datasets.check import (
-    ERROR_RANGES,
-    OUTCOME_RANGES,
-    TASK_RANGES,
-    TOOL_RANGES,
+    RANGES,
     fingerprint,
     is_within,
     too_little,
@@ -132,17 +129,17 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         for key in ("task_type", "error_type")
     )
     groups = (
-        (OUTCOME_RANGES, size, {name: every[name] for name in OUTCOME_RANGES}),
+        (RANGES["outcome"], size, {name: every[name] for name in RANGES["outcome"]}),
         (
-            TOOL_RANGES,
+            RANGES["tool"],
             size,
             {
                 name: sum(n for sort, n in planned.items() if sort.tool == name)
-                for name in TOOL_RANGES
+                for name in RANGES["tool"]
             },
         ),
-        (ERROR_RANGES, sum(failed.values()), Counter(failed)),
-        (TASK_RANGES, sum(coded.values()), Counter(coded)),
+        (RANGES["error_type"], sum(failed.values()), Counter(failed)),
+        (RANGES["task_type"], sum(coded.values()), Counter(coded)),
     )
     for ranges, base, counted in groups:
         for name, target in ranges.items():

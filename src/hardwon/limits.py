@@ -544,6 +544,10 @@ EXAMPLE_CHARS_MAX: Final = 4_000
 # looks at the records.
 SAME_TASK_LINES_MAX: Final = 6
 
+# What came near at a similar task, told whole where there is room: a longer command is a program that
+# went astray.
+NEARLY_CHARS_MAX: Final = 160
+
 # Lines of a program that failed: enough to know it again.
 FAILED_LINES_MAX: Final = 8
 

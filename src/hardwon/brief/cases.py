@@ -306,10 +306,14 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         error = attempt.error
         if not told.same and attempt.earned:
             error = ""
-        if not told.same or is_talk(actions[-1]):  # its beginning will do
-            actions = (shortened(one_line(actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX),)
     head = (f"{task} -> " if task else "") + outcome
     shown = f" -> {error}" if error else ""
+    whole = ""
+    if outcome and not warned and (not told.same or is_talk(actions[-1])):
+        tried, nearly = one_line(actions[-1]), attempt.earned >= NEARLY_FROM
+        if nearly and len(tried) <= limits.NEARLY_CHARS_MAX and not is_talk(tried):
+            whole = _worded(head, (tried,), shown, mark)
+        actions = (shortened(tried, limits.EXAMPLE_TASK_CHARS_MAX),)  # its beginning will do
     why = "the very same task" if told.same else f"a task like this one ({told.relevance:.2f})"
     return Line(
         _worded(head, actions, shown, mark),
@@ -321,6 +325,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         relevance=told.relevance * (FAILED_ELSEWHERE if outcome and not told.same else 1),
         why=f"{why}, worked {attempt.worked} of {attempt.tried}",
         shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
+        whole=whole,
     )
 
 

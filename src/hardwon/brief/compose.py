@@ -57,6 +57,14 @@ class Budget:
             self.turns[source] = self.turns.get(source, 0) + 1
         return cost
 
+    def complete(self) -> None:
+        """Lines are said whole as far as there is room left, those first that came first."""
+        for number, (place, line) in enumerate(self.lines):
+            more = self.cost(line.whole) - self.cost(line.text) if line.whole else 0
+            if 0 < more <= self.left:
+                self.lines[number] = place, line._replace(text=line.whole)
+                self.left -= more
+
 
 def add_by_turns(
     lines: Sequence[Line],
@@ -99,4 +107,5 @@ def add_by_turns(
                 budget.left_out.append((line, reason))
             order = waiting
             turn += 1
+    budget.complete()
     return [line for _, line in sorted(budget.lines, key=lambda pair: pair[0])]

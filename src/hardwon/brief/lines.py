@@ -37,8 +37,8 @@ class Line(NamedTuple):
     What was found by its words has a `relevance`: lines that are not about as relevant as the best
     of these take no turns, and come later. Of each `sort` that has
     places so many are said; what was `only_claimed` comes after what was recorded. A line of more
-    than `tokens_max` tokens is made `shorter`, where that is possible. `pool` names the tokens that
-    it shares with others.
+    than `tokens_max` tokens is made `shorter`, where that is possible; `whole` is said instead where
+    there is room left in the end. `pool` names the tokens that it shares with others.
     """
 
     text: str
@@ -54,6 +54,7 @@ class Line(NamedTuple):
     tokens_max: int | None = None
     shorter: Callable[[int], str] | None = None
     pool: str = ""
+    whole: str = ""
 
     @property
     def only_source(self) -> str | None:

@@ -586,7 +586,7 @@ def _types_by_name() -> dict[str, Any]:
     return {name: value for module in modules for name, value in vars(module).items()}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Operation:
     """One use of a memory. `place` is its method and its path below a project's address; `signs`
     is the keyword by which `Memory` is told who asks; `tool` and `command` are its names as an MCP
@@ -621,7 +621,7 @@ class Operation:
 
     def __post_init__(self) -> None:
         if self.command == "":
-            object.__setattr__(self, "command", self.name.replace(".", " ").replace("_", "-"))
+            self.command = self.name.replace(".", " ").replace("_", "-")
 
     @lazy
     def gives(self) -> Any:

@@ -39,11 +39,13 @@ class Question:
     """The words of a question, and what each is worth: the fewer texts have it, the more."""
 
     def __init__(self, terms: Iterable[str], having: Mapping[str, int], texts: int) -> None:
-        """`having`: how many of the `texts` have a term."""
+        """`having`: how many of the `texts` have a term. A number that none has tells what is wanted,
+        not what it is about.
+        """
         self.worth = {
             term: math.log1p((max(texts, count) - count + 0.5) / (count + 0.5))
             for term in terms
-            if not term.startswith(FORM)
+            if not term.startswith(FORM) and (having.get(term) or not term.isdigit())
             for count in (max(1, having.get(term, 0)),)
         }
         self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from hardwon.text.clean import CUT
 from hardwon.text.failures import shows_error
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import Remembered
@@ -29,7 +30,8 @@ _RULE: Final = re.compile(r"[-+|=\s]{3,}")
 
 def _names_in(observation: str) -> list[str]:
     """The names that an observation lists, in order: a column of rows, the keys of objects, the
-    heading of a table, a name on each line. None where it is no list of names.
+    heading of a table, a name on each line. None where it is no list of names. Rows that were cut
+    end with a sign of it: what is not there may have been cut off.
     """
     text = observation[:_READ_CHARS_MAX].strip()
     if text[:1] in ("[", "(", "{"):
@@ -59,7 +61,7 @@ def _of_rows(text: str) -> list[str]:
         if not all(map(_NAME.fullmatch, column)):
             return []
         if len(set(column)) == len(column) >= _NAMES_MIN:
-            return list(column)
+            return [*column, *(() if text[-1] in ")]" else (CUT,))]
     return []
 
 

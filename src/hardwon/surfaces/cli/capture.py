@@ -373,7 +373,7 @@ def status(into: Into = "git", local: Local = False, user: User = False) -> Outp
 def run_hook(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
     if name != git_hooks.NAME:
-        named = vars(ctx.find_root().obj)
+        named = ctx.find_root().obj._asdict()
         before = [word for key in named if named[key] for word in (f"--{key}", named[key])]
         if not hook.main([*before, "hooks", "run", name, *ctx.args]):
             given = " ".join((name, *ctx.args))

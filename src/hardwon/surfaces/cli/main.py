@@ -21,7 +21,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
@@ -471,8 +470,7 @@ def _show_upgrade(done: int, total: int) -> None:
         sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A memory and a project in it: as the options before the command name them, or as the settings
     do.
     """
@@ -586,7 +584,7 @@ def settings_of(ctx: typer.Context) -> Settings:
     """Read when a command needs them: what is wrong with a file must not keep anybody from the
     others.
     """
-    return Settings.read(vars(ctx.find_root().obj))
+    return Settings.read(ctx.find_root().obj._asdict())
 
 
 # --- what a shell offers ---

@@ -42,30 +42,33 @@ Ranges = Mapping[str, Range]
 # How often what should occur, in percent. Outcomes and tools are shares of all memories; error
 # types are shares of what the code interpreter failed at, task types of what it did well. Memories
 # without a tool (learning, interaction) count in the shares of tools too.
-OUTCOME_RANGES: Final[Ranges] = {
-    "success": (55, 65),
-    "failure": (15, 25),
-    "learning": (10, 15),
-    "interaction": (5, 10),
+RANGES: Final[Mapping[str, Ranges]] = {
+    "outcome": {
+        "success": (55, 65),
+        "failure": (15, 25),
+        "learning": (10, 15),
+        "interaction": (5, 10),
+    },
+    "tool": {
+        "code_interpreter": (40, 50),
+        "web_search": (15, 20),
+        "file_operation": (10, 15),
+        "conversation": (5, 10),
+    },
+    "error_type": {
+        "runtime": (35, 45),
+        "syntax": (20, 30),
+        "logic": (20, 30),
+        "timeout": (5, 10),
+    },
+    "task_type": {
+        "debug": (35, 45),
+        "write": (25, 35),
+        "refactor": (15, 25),
+        "explain": (5, 10),
+    },
 }
-TOOL_RANGES: Final[Ranges] = {
-    "code_interpreter": (40, 50),
-    "web_search": (15, 20),
-    "file_operation": (10, 15),
-    "conversation": (5, 10),
-}
-ERROR_RANGES: Final[Ranges] = {
-    "runtime": (35, 45),
-    "syntax": (20, 30),
-    "logic": (20, 30),
-    "timeout": (5, 10),
-}
-TASK_RANGES: Final[Ranges] = {
-    "debug": (35, 45),
-    "write": (25, 35),
-    "refactor": (15, 25),
-    "explain": (5, 10),
-}
+_CODED: Final = {"error_type": "failure", "task_type": "success"}
 
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
 _RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
@@ -293,12 +296,8 @@ def validate(source: Any) -> Report:
     total = len(entries.values)
     memories = [value for value in entries.values if isinstance(value, Mapping)]
     shares = []
-    for name, outcome, ranges in (
-        ("outcome", None, OUTCOME_RANGES),
-        ("tool", None, TOOL_RANGES),
-        ("error_type", "failure", ERROR_RANGES),
-        ("task_type", "success", TASK_RANGES),
-    ):
+    for name, ranges in RANGES.items():
+        outcome = _CODED.get(name)
         among = (
             each
             for each in memories

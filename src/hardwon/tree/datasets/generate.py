@@ -2,7 +2,7 @@
 seed.
 
 Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories
-(`OUTCOME_RANGES` and those below it). The other gives counts for 1,000 of them: outcomes
+(`RANGES`). The other gives counts for 1,000 of them: outcomes
 600/200/120/80, tools of the successes 300/120/90/90, and error types 80/50/50/20. The last four add
 up to all 200 failures, while only those of the code interpreter have an error type and those of
 other tools must be there as well: so these are the shares that its error types have.
@@ -46,14 +46,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.fields import check_whole_number
 from hardwon.records.kinds import ROUTES, AnyRecord, Step
-from hardwon.tree.datasets.check import (
-    ERROR_RANGES,
-    OUTCOME_RANGES,
-    TASK_RANGES,
-    TOOL_RANGES,
-    Ranges,
-    fingerprint,
-)
+from hardwon.tree.datasets.check import RANGES, Ranges, fingerprint
 
 SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
@@ -75,7 +68,6 @@ _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
     "insight_type": {"pattern": 30, "correction": 30, "preference": 20, "fact": 20},
     "sentiment": {"positive": 45, "neutral": 25, "negative": 30},
 }
-_RANGES: Final[Mapping[str, Ranges]] = {"task_type": TASK_RANGES, "error_type": ERROR_RANGES}
 
 # Where a caller names no day. Always the same, so that the same call gives the same data set; a
 # Monday, and long enough ago for the largest named size to lie in the past.
@@ -208,14 +200,14 @@ def plan(size: int) -> dict[MemorySort, int]:
     least = {
         outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES
     }
-    outcomes = split(size, _OUTCOMES, OUTCOME_RANGES, least=least)
+    outcomes = split(size, _OUTCOMES, RANGES["outcome"], least=least)
     unknown = max(int(pairs), size // 100)
     failures = outcomes["failure"] - unknown
     least = dict.fromkeys(_TOOLS_OF_FAILURES, int(pairs))
     if values:
         least = {"code_interpreter": 4, "web_search": 3, "file_operation": 1}
     of_both = {tool: 2 * count for tool, count in least.items()} | {"conversation": int(pairs)}
-    tools = split(outcomes["success"] + failures, _TOOLS, TOOL_RANGES, base=size, least=of_both)
+    tools = split(outcomes["success"] + failures, _TOOLS, RANGES["tool"], base=size, least=of_both)
     failed = split(failures, _TOOLS_OF_FAILURES, least=least)
     counts: dict[tuple[str, str | None], int] = {
         ("failure", "unknown"): unknown,
@@ -230,7 +222,7 @@ def plan(size: int) -> dict[MemorySort, int]:
             continue
         key, weights = route[0], _WEIGHTS[route[0]]
         every = dict.fromkeys(weights, int(values))
-        by_value = split(counts[pair], weights, _RANGES.get(key), least=every)
+        by_value = split(counts[pair], weights, RANGES.get(key), least=every)
         sorts |= {MemorySort(*pair, key, value): count for value, count in by_value.items()}
     return {sort: count for sort, count in sorts.items() if count}
 
