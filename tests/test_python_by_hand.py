@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hardwon import AsyncMemory, Memory, Step
+from hardwon import AsyncMemory, Memory, Step, Trajectory
+from hardwon.errors import InvalidInputError
 
 
 def fill(memory: Memory) -> None:
@@ -60,6 +62,9 @@ def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> Non
         *memory.rules("login"),
         memory.episodes.compare(),
     ]
+    for more in (memory.odds(), memory.stats(), memory.episodes.scores("login"), memory.doctor()):
+        assert more._repr_html_().startswith("<table><tr><th>")
+    assert repr(memory.care) == "<Care of the project default>"
     assert {type(each).__name__ for each in shown} >= {
         "Hit",
         "Context",
@@ -74,6 +79,35 @@ def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> Non
         assert html.startswith(("<table>", "<pre>"))
         assert "<b>" not in html
     assert "&lt;b&gt;fails" in next(hit for hit in hits if hit.kind == "experience")._repr_html_()
+
+
+def test_type_checkers_know_what_is_allowed(tmp_path: Path) -> None:
+    """mypy, which reads these lines too, complains where one of them would not be wrong to it."""
+
+    async def ask() -> None:
+        async with AsyncMemory(tmp_path / "brain") as memory:
+            with pytest.raises(InvalidInputError):
+                await memory.remember("x", "odd")  # type: ignore[arg-type]
+            with pytest.raises(InvalidInputError):
+                await memory.recall("x", outcome="odd")  # type: ignore[arg-type]
+            with pytest.raises(InvalidInputError):
+                await memory.browse(outcome="odd")  # type: ignore[arg-type]
+
+    with Memory(tmp_path / "brain") as memory:
+        wrong: list[Callable[[], object]] = [
+            lambda: memory.remember("x", "odd"),  # type: ignore[arg-type]
+            lambda: memory.recall("x", outcome="odd"),  # type: ignore[arg-type]
+            lambda: memory.browse(outcome="odd"),  # type: ignore[arg-type]
+            lambda: memory.forget(outcome="odd"),  # type: ignore[arg-type]
+            lambda: memory.care.page(outcome="odd"),  # type: ignore[arg-type]
+            lambda: memory.episodes.compare(outcome="odd"),  # type: ignore[arg-type]
+            lambda: memory.verify("x", by="odd"),  # type: ignore[arg-type]
+            lambda: memory.rules(state="odd"),  # type: ignore[arg-type]
+        ]
+        for each in wrong:
+            with pytest.raises(InvalidInputError, match="'odd' is not allowed"):
+                each()
+    asyncio.run(ask())
 
 
 def test_every_method_can_be_awaited(tmp_path: Path) -> None:
@@ -108,6 +142,7 @@ def test_a_block_that_fails_is_recorded_all_the_same(tmp_path: Path) -> None:
                     steps.step("1 / 0", "ZeroDivisionError", 0.0)
                     raise ZeroDivisionError
             (found,) = await memory.browse()
+            assert isinstance(found, Trajectory)
             assert found.final_reward == 0.0
 
     asyncio.run(work())

@@ -30,7 +30,7 @@ from hardwon.learn.odds import (
 )
 from hardwon.learn.support import Evidence, gather
 from hardwon.learn.tallies import HELPED, Tally
-from hardwon.records.fields import from_us
+from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import Cleaned, Fix
 
 PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
@@ -241,7 +241,7 @@ def _unlikely(
 
 
 @dataclass(frozen=True)
-class ModelInsights:
+class ModelInsights(Tabular):
     """What is known of a model. `success_rate` is the plain share of attempts that were applied and
     verified; `odds` has the probability of the next one. `common_issues` and `effective_fixes` are
     the most frequent, and the likeliest to work, first.
@@ -298,7 +298,7 @@ def performance_notes(
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(Tabular):
     """An action that was taken after an error, across trajectories: how often, and how often it
     helped; `after` is the action that had failed so, empty where others came in between; `vouched`
     how many of the trajectories somebody vouches for.

@@ -31,6 +31,7 @@ from typing import Final, NamedTuple, Protocol
 from hardwon import limits
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
+from hardwon.records.fields import Tabular
 
 ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
@@ -70,7 +71,7 @@ class Basis(NamedTuple):
     verified: int
 
 
-class Rated:
+class Rated(Tabular):
     """Something that works with a probability, which rests on so many attempts and pseudo-counts."""
 
     p_success: float

@@ -361,7 +361,7 @@ def _date(day: int) -> date:
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(Tabular):
     """A mistake that episodes reported, with the decision that would have been right, as the newest
     of them words it. `seen_count` counts episodes; `adopted_count` is what training memory had
     counted, where the card was adopted.
@@ -446,7 +446,7 @@ def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
 
 
 @dataclass(frozen=True)
-class ScoreHistory:
+class ScoreHistory(Tabular):
     """How a task went. `trend` is how much better the newer half of `recent` (oldest first) is than
     the older half; `direction` says `flat` where the scores' own noise explains it.
     """
@@ -461,7 +461,7 @@ class ScoreHistory:
 
 
 @dataclass(frozen=True)
-class TaskScores:
+class TaskScores(Tabular):
     """How a task went, as far as counts tell: `change` is how much better its episodes of the later
     days were than those of the earlier ones, both halves of the days with an episode; None where
     there is only one such day.

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
 from hardwon.text.words import counted
 
@@ -55,7 +56,7 @@ class Hotspot:
 
 
 @dataclass(frozen=True)
-class Reflection:
+class Reflection(Tabular):
     """What the tree says about the work. `hotspots` are the areas of failures, `strengths` those of
     successes, the largest first, each with its count; `intake` is how many could not be routed,
     which `total` includes.

@@ -10,6 +10,7 @@ from typing import Final, TypeGuard
 
 from hardwon import limits
 from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
+from hardwon.brief.cases import folded
 from hardwon.learn.actions import (
     ANY_FAILURE,
     ActionContext,
@@ -494,4 +495,4 @@ def _names(sentence: str, action: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    return one == other or spelled_alike(one) == spelled_alike(other)
+    return one == other or folded(one) == folded(other)

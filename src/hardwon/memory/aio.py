@@ -5,14 +5,17 @@ each of its methods runs here in a thread, so that the loop goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import wraps
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, Unpack
 
 from hardwon.memory import Memory
 from hardwon.memory.project import Group
+from hardwon.records.kinds import AnyRecord
+from hardwon.search.terms import FilterKeywords
 
+P = ParamSpec("P")
 T = TypeVar("T")
 # What gives a block of the caller's own code something to record with.
 _BLOCKS: Final = ("trajectory", "episode")
@@ -32,6 +35,21 @@ class _Threaded:
             return lambda *given, **named: AsyncBlock(found(*given, **named))
         return _in_thread(found) if callable(found) else found
 
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *dir(self._inner)}
+
+
+def _awaited(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, T]]:
+    """The method in a thread, with its signature: editors and type checkers know it."""
+
+    @wraps(method)
+    async def call(self: AsyncMemory, /, *given: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.memory, *given, **named)
+
+    return call
+
 
 class AsyncMemory(_Threaded):
     """`Memory` with `await` before each call: `async with AsyncMemory("agent_brain") as memory:
@@ -43,6 +61,30 @@ class AsyncMemory(_Threaded):
     def __init__(self, *given: Any, **named: Any) -> None:
         self.memory = Memory(*given, **named)
         super().__init__(self.memory)
+
+    # what programs call most; the rest is as it is found
+    add = _awaited(Memory.add)
+    add_many = _awaited(Memory.add_many)
+    advise = _awaited(Memory.advise)
+    context = _awaited(Memory.context)
+    credit = _awaited(Memory.credit)
+    forget = _awaited(Memory.forget)
+    get = _awaited(Memory.get)
+    recall = _awaited(Memory.recall)
+    record_episode = _awaited(Memory.record_episode)
+    record_fact = _awaited(Memory.record_fact)
+    record_fix = _awaited(Memory.record_fix)
+    record_trajectory = _awaited(Memory.record_trajectory)
+    remember = _awaited(Memory.remember)
+    rules = _awaited(Memory.rules)
+    verify = _awaited(Memory.verify)
+
+    async def browse(
+        self, limit: int | None = None, **filters: Unpack[FilterKeywords]
+    ) -> list[AnyRecord]:
+        return await asyncio.to_thread(lambda: list(self.memory.browse(limit, **filters)))
+
+    browse.__doc__ = Memory.browse.__doc__
 
     async def __aenter__(self) -> Self:
         return self

@@ -26,6 +26,7 @@ from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
     TIME_US_MAX,
+    Tabular,
     check_all,
     check_flag,
     check_inside,
@@ -254,7 +255,7 @@ class Finder:
 
 
 @dataclass(frozen=True)
-class Stats(Counts):
+class Stats(Counts, Tabular):
     """What there is, and where. Events do not count creations, which are the records themselves."""
 
     location: str

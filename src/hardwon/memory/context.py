@@ -197,7 +197,8 @@ class Context(Tabular):
         return self.text
 
     def __repr__(self) -> str:
-        return f"<Context of {self.tokens} tokens, {len(self.hits)} hits {self.empty_reason}>"
+        empty = f": {self.empty_reason}" if self.empty_reason else ""
+        return f"<Context of {self.tokens} tokens, {len(self.hits)} hits{empty}>"
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""
@@ -392,9 +393,9 @@ class Recaller(Finder):
         found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED, in_turns=True)
         unread = [each for each in found if each.id not in known]
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
-        warned = {}
+        acts, warned = [(record, _actions_of(record)) for record in records], {}
         for action, key in offered.items():
-            having = [record for record in records if key in _actions_of(record)]
+            having = [record for record, actions in acts if key in actions]
             attempts = [each for record in having for each in attempts_in(record, action, None)]
             if failures := standing_failures(attempts):
                 warned[key] = failures[-1].said

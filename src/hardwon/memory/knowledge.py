@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
@@ -111,7 +111,7 @@ from hardwon.records.kinds import (
     MistakeCard,
     Trajectory,
 )
-from hardwon.search.terms import Filters
+from hardwon.search.terms import Filters, MoreFilters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
 from hardwon.text.clean import clean_action
@@ -901,7 +901,7 @@ class Episodes(Group):
         *,
         tag: str | None = None,
         by_run: bool = False,
-        **filters: Any,
+        **filters: Unpack[MoreFilters],
     ) -> Comparison:
         """Whether the memory helps, at a `task_id` or at all: scores of episodes that had it
         against scores of those that had not. An episode had it that says what it recalled, be it

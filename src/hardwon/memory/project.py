@@ -680,6 +680,9 @@ class Group:
     def __init__(self, project: Project) -> None:
         self._project = project
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of the project {self._project.name}>"
+
 
 G = TypeVar("G", bound=Group)
 

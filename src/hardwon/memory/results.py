@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hardwon import limits
+from hardwon.records.fields import Tabular
 from hardwon.records.kinds import AnyRecord, Decision, Event, Fix, StaleFile
 from hardwon.store.types import Finding
 
@@ -281,7 +282,7 @@ class Backup:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Tabular):
     """What doctor found. `ok` when every finding is."""
 
     findings: list[Finding]
@@ -290,6 +291,9 @@ class Diagnosis:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return all(finding.ok for finding in self.findings)
+
+    def as_row(self) -> dict[str, Any]:
+        return {check: detail if ok else f"BAD: {detail}" for check, ok, detail in self.findings}
 
     def __str__(self) -> str:
         return "\n".join(

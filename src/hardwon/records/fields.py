@@ -4,6 +4,7 @@ say so. No I/O.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -512,7 +513,8 @@ class Tabular:
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""
-        raise NotImplementedError
+        of: Any = self
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(of)}
 
     def _repr_html_(self) -> str:
         from html import escape  # whom nobody shows a table does not wait for it

@@ -35,21 +35,19 @@ def _check_commit(commit: str) -> str:
 _COMMIT: Final = re.compile(r"[0-9a-fA-F]{7,64}")
 
 
-class FilterKeywords(TypedDict, total=False):
-    """`Narrowing` as keywords, for editors and type checkers."""
+class MoreFilters(TypedDict, total=False):
+    """`FilterKeywords` of a method that asks for a task and a tag itself."""
 
     kind: Kind | None
     outcome: Outcome | None
     tool: str | None
     fact_type: FactType | None
     entity: str | None
-    task_id: str | None
     model: str | None
     issue_type: str | None
     key: str | None
     status: Status | None
     failure_hash: str | None
-    tag: str | None
     author: str | None
     source_type: SourceType | None
     source_id: str | None
@@ -58,6 +56,13 @@ class FilterKeywords(TypedDict, total=False):
     until: datetime | str | None
     path: str | None
     project: str | None
+
+
+class FilterKeywords(MoreFilters, total=False):
+    """`Narrowing` as keywords, for editors and type checkers."""
+
+    task_id: str | None
+    tag: str | None
 
 
 class Narrowing(Model):

@@ -309,7 +309,7 @@ def _rules(ask: Ask, tasks: Sequence[str | None], state: str | None) -> list[Any
     return ranked[:_RULES_SHOWN]
 
 
-_RULE_TASKS: Final = 8
+_RULE_TASKS: Final = 5
 
 
 def _facts(ask: Ask) -> list[tuple[Fact, int, int]]:

@@ -95,11 +95,13 @@
 
   function sortBy(table, header) {
     const column = Array.from(header.parentNode.children).indexOf(header);
-    const down = header.getAttribute("aria-sort") === "ascending";
-    all("th", table).forEach((each) => each.removeAttribute("aria-sort"));
-    header.setAttribute("aria-sort", down ? "descending" : "ascending");
     const body = table.tBodies[0];
     const rows = Array.from(body.rows).sort((a, b) => compared(textOf(a.cells[column]), textOf(b.cells[column])));
+    // of numbers and times the largest come first: those are looked for
+    const before = header.getAttribute("aria-sort");
+    const down = before ? before === "ascending" : rows.some((row) => /^\d/.test(textOf(row.cells[column])));
+    all("th", table).forEach((each) => each.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", down ? "descending" : "ascending");
     body.append(...(down ? rows.reverse() : rows));
   }
 
