@@ -133,7 +133,7 @@ def test_merging_is_of_one_project() -> None:
     fill("other", "of red", project="red")
     fill("other", "of none")
     assert at_once("--project", "blue", "merge", "other").stdout.startswith(
-        "there is nothing in project blue of the other memory"
+        "there is nothing in project blue of the other memory, which has default, red: "
     )
     assert answered("--project", "red", "merge", "other")["added"] == 1
     assert answered("--project", "red", "stats")["records"] == 1

@@ -103,6 +103,8 @@ def test_every_door_takes_it_and_the_same_fact_is_one() -> None:
     done = at_once("record", "fact", "--from-json", "facts.json")
     assert done.stderr.startswith("hardwon: came as 1 published: hypotheses here")
     ids = done.stdout.split()
+    assert at_once("record", "--from-json", "facts.json").stdout.split() == ids
+    assert at_once("record", "--from-json=facts.json", "--strict").stdout.split() == ids
     assert answered("load", "facts.json")["present"] == 2
     assert "kind: 'fact' is not allowed" in refused(
         "record", "trajectory", "--from-json", "facts.json"

@@ -140,6 +140,7 @@ NO_TOOL = {
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
     "care report": "a file of this machine",
+    "record any": "whole records, as `add_many` takes them",
     **dict.fromkeys(("init", "demo"), "make a memory"),
     "fixes recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(

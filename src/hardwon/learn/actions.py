@@ -235,6 +235,16 @@ def task_key(task: str, *more: str) -> str:
     return key_of("task", canonical(task), *more)
 
 
+@lru_cache(maxsize=1024)  # agents do the same again and again
+def _known_by(action: str) -> tuple[list[ActionKey], dict[str, ActionKey], ActionKey]:
+    """The kinds, the words and the shape of an action, whenever it is taken."""
+    return (
+        [ActionKey("kind", kind) for kind in action_kinds(action)],
+        {word: ActionKey("word", word) for word in action_words(action)},
+        ActionKey("action", action_shape(action)),
+    )
+
+
 class Judged(NamedTuple):
     """Everything whose record says something about an action."""
 
@@ -248,15 +258,15 @@ class Judged(NamedTuple):
 
     @classmethod
     def by(cls, action: str, situation: ActionContext) -> Judged:
-        words = action_words(action)
+        kinds, words, shape = _known_by(action[: limits.ACTION_CHARS_MAX])
         task = canonical(situation.task)
         return cls(
             EVERYTHING,
             ActionKey("situation", situation.name(words)),
-            [ActionKey("kind", kind) for kind in action_kinds(action)],
-            {word: ActionKey("word", word) for word in words},
+            [*kinds],
+            {**words},
             ActionKey("task", task_key(task)) if task else None,
-            ActionKey("action", action_shape(action)),
+            shape,
             ActionKey("same", task_key(task, same_action(action))) if task else None,
         )
 

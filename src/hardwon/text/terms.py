@@ -157,15 +157,13 @@ def index_text(text: str, language: str | None = None) -> str:
     second line, where there are any, the forms of its words as they were written. By the rules of a
     language; of its own where none is given.
     """
-    text = text[: limits.INDEXED_CHARS_MAX]
+    text, longest = text[: limits.INDEXED_CHARS_MAX], limits.WORD_CHARS_MAX
     if not text.isascii() or "'" in text:
         text = _plain(text)
     language = language or language_of(text.lower().split())
     # one word may be as long as the text
     found = [
-        _remembered(word, language)
-        if len(word) <= limits.WORD_CHARS_MAX
-        else _terms(word, language)
+        _remembered(word, language) if len(word) <= longest else _terms(word, language)
         for word in text.split()
     ]
     terms = " ".join([term for term, _ in found if term])
@@ -179,6 +177,8 @@ def _plain(text: str) -> str:
 
 def _terms(word: str, language: str) -> tuple[str, str]:
     """What is indexed of a word, and the forms of the words in it; each with blanks between."""
+    if word.isdecimal() and word.isascii():  # numbers are many, and hardly come again
+        return word[: limits.TERM_CHARS_MAX], ""
     terms: list[str] = []
     forms: list[str] = []
     for place, run in enumerate(RE.cjk_run.split(word) if not word.isascii() else (word,)):

@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -55,7 +56,12 @@ def same_action(action: str) -> str:
     """The same for the very same action, but for case and spacing. Quoted values and numbers count:
     another timeout, or another command inside a shell, is another action.
     """
-    return key_of("same", spelled_alike(action))
+    return _key_of_same(spelled_alike(action))
+
+
+_key_of_same = lru_cache(maxsize=1024)(
+    partial(key_of, "same")
+)  # agents do the same again and again
 
 
 def spelled_alike(action: str) -> str:

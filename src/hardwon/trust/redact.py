@@ -477,9 +477,11 @@ def without_secrets(record: R) -> R:
     # Short ones are looked at together, which costs less; long ones alone, so that what one has to be
     # searched for does not cost the others. NUL is in no field: whatever matches across it is looked
     # at again field by field.
-    alone = [text for text in texts if len(text) >= _LONG_TEXT_CHARS]
-    together = "\n\0\n".join([text for text in texts if len(text) < _LONG_TEXT_CHARS])
-    if not suspicious and not any(redact(text)[1] for text in (together, *alone)):
+    alone: list[str] = []
+    if size >= _LONG_TEXT_CHARS:
+        alone = [text for text in texts if len(text) >= _LONG_TEXT_CHARS]
+        texts = [text for text in texts if len(text) < _LONG_TEXT_CHARS]
+    if not suspicious and not any(redact(text)[1] for text in ("\n\0\n".join(texts), *alone)):
         return record
     data = record.model_dump(mode="json", exclude_none=True)
     kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}

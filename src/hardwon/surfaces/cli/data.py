@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
@@ -328,7 +329,12 @@ def merge(
     if done.unknown:
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
     if not _brings(done):
-        text = f"there is nothing in project {project} of the other memory: --project names another"
+        with Target(other, project).open(to_read=True) as there:
+            names = ", ".join(there.care.projects()[: limits.PROBLEMS_SHOWN_MAX]) or "none"
+        text = (
+            f"there is nothing in project {project} of the other memory, which has {names}: "
+            "--project names another"
+        )
     well = ["both memories are well"] if wrong == [] else []
     return Output(
         {"other": find_place(other).location, **asdict(done), "not_well": wrong},

@@ -337,14 +337,15 @@ def remember(
 
 add_group(
     "record",
-    "Keep a fact, an episode, a fix or a trajectory.",
+    "Keep a fact, an episode, a fix or a trajectory; --from-json FILE: records of any kind.",
     """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
     `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
     of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.
     Objects with a `metadata` are whole ones too, after the [metadata schema](migration/metadata-schema.md): they keep what
-    they say, and come in as hypotheses.""",
+    they say, and come in as hypotheses; `hardwon record --from-json FILE` takes them whatever their kind.""",
+    usual={"--from-json": "any"},
 )
 
 
@@ -408,26 +409,43 @@ RECORDED: Final[Mapping[Kind, Recorded]] = {
 }
 
 
+_FROM_JSON: Final = typer.Option(
+    metavar="FILE", help="A file of JSON objects; - is standard input."
+)
+_Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Of JSON with metadata, demand all that the metadata schema does."
+    ),
+]
+
+
+@command(
+    "hardwon record --from-json records.jsonl --strict",
+    words="record any",
+    answers="JSON: `ids` and `records`, in the order in which they were given.",
+)
+def record_any(
+    ctx: typer.Context,
+    from_json: Annotated[str, _FROM_JSON],
+    *,
+    strict: _Strict = False,
+) -> Output:
+    """Keep whole records of any kind, after the metadata schema: their fields tell which."""
+    with chosen(ctx).open() as memory:
+        return _tell(*_take_in(memory, None, objects_of(from_json), strict=strict))
+
+
 def _build_recorded(kind: Kind) -> Any:
     row, takes = RECORDED[kind], OPERATIONS[f"record_{kind}"].takes
     spelled = {**dict.fromkeys(Enveloped.model_fields, ""), **row.spelled}
-    from_json = Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input."),
-    ]
-    strict = Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Of JSON with metadata, demand all that the metadata schema does."
-        ),
-    ]
     parameters = [
         parameter("ctx", typer.Context),
         *options_of(takes, (row.first,), spelled, optional=True),
         _as_option(row.first),
         *_ENVELOPE,
-        parameter("from_json", from_json, None),
-        parameter("strict", strict, False),
+        parameter("from_json", Annotated[str | None, _FROM_JSON], None),
+        parameter("strict", _Strict, False),
     ]
     run = with_parameters(partial(_record, kind, takes, row.first), parameters)
     run.__name__, run.__doc__ = kind, row.help
@@ -456,14 +474,16 @@ def _record(
     options = given_fields(takes, given)
     options |= signed(ctx, {name: value for name, value in envelope.items() if value})
     objects = objects_of(from_json) if from_json else [{}]
-    lowered: list[str] = []
     with chosen(ctx).open() as memory:
         if any("metadata" in each for each in objects):
-            kept, done = _take_in(memory, kind, objects, strict=strict)
-            lowered += [done.lowered_text] if done.lowered else []
-        else:
-            kept = memory.care.record_many(kind, [options | each for each in objects])
+            return _tell(*_take_in(memory, kind, objects, strict=strict))
+        return _tell(memory.care.record_many(kind, [options | each for each in objects]))
+
+
+def _tell(kept: Sequence[AnyRecord], done: "Loaded | None" = None) -> Output:
+    """The ids, and what is to be said of them."""
     ids = [each.id for each in kept]
+    lowered = [done.lowered_text] if done and done.lowered else []
     notes = [
         f"{each.id} does not stand alone: {finding}"
         for each in kept
@@ -474,14 +494,14 @@ def _record(
 
 
 def _take_in(
-    memory: Memory, kind: Kind, objects: Sequence[Options], *, strict: bool
+    memory: Memory, kind: Kind | None, objects: Sequence[Options], *, strict: bool
 ) -> "tuple[list[AnyRecord], Loaded]":
     """Objects that have an envelope are whole records, after the metadata schema."""
     records: list[AnyRecord] = []
     for number, each in enumerate(objects, 1):
         try:
             record = read_record(each, strict=strict)
-            if record.kind != kind:
+            if kind and record.kind != kind:
                 raise InvalidInputError.one("kind", record.kind, kind)
             records.append(record)
         except InvalidInputError as error:

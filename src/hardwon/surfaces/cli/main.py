@@ -85,7 +85,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
 
 # The commands that have a word before them; `add_group` says what each of these words is for.
 NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory"), "derived"),
+    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory", "any"), "derived"),
     "fixes": {
         **dict.fromkeys(("similar", "solutions", "odds", "model"), "derived"),
         **dict.fromkeys(("patterns", "recent"), "care"),
@@ -256,6 +256,7 @@ def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
 
 class _CommandGroup(_Documented, TyperGroup):
     noun = ""
+    usual: Mapping[str, str] = {}
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -264,6 +265,12 @@ class _CommandGroup(_Documented, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
         """The names alone: completing one of them must not build all."""
         return list(self.commands)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """An option that stands where a command would means its usual one."""
+        usual = self.usual.get(args[0].partition("=")[0]) if args else None
+        rest: list[str] = super().parse_args(ctx, [usual, *args] if usual else args)
+        return rest
 
 
 class _Commands(_CommandGroup):
@@ -298,8 +305,7 @@ class _Commands(_CommandGroup):
             if args[place].partition("=")[0] in ours:
                 end = place + 1 + ("=" not in args[place])
                 args = [*args[place:end], *args[:place], *args[end:]]
-        rest: list[str] = super().parse_args(ctx, args)
-        return rest
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -320,11 +326,19 @@ def _new_app(cls: type, **options: Any) -> typer.Typer:
     )
 
 
-def add_group(noun: str, about: str, more: str = "", **options: Any) -> None:
-    """A word that stands before other commands: `NOUNS` has those."""
+def add_group(
+    noun: str,
+    about: str,
+    more: str = "",
+    usual: Mapping[str, str] = {},
+    **options: Any,
+) -> None:
+    """A word that stands before other commands: `NOUNS` has those. `usual`: which of them an option
+    means that stands alone.
+    """
 
     def build() -> TyperGroup:
-        cls = type("Group", (_CommandGroup,), {"noun": noun, "more": more})
+        cls = type("Group", (_CommandGroup,), {"noun": noun, "more": more, "usual": usual})
         return typer.main.get_group(_new_app(cls, help=about, **options))
 
     builders[noun] = build
