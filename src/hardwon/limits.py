@@ -112,11 +112,11 @@ FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
 # are found sooner by going through all records in the order of time.
 TAGGED_SORTED_MAX: Final = 1_000
 
-# Terms whose frequency is remembered between searches.
+# Terms whose frequency is remembered between searches, and as many records whose source is.
 TERMS_REMEMBERED_MAX: Final = 50_000
 
 # Where more records match than are looked at, and some sources fill the list, others are asked for
-# without them, up to so many times: each takes as long as the search itself.
+# without them, up to so many times: in a large memory, each takes as long as the search itself.
 SEARCH_ROUNDS_MAX: Final = 4
 
 # Sources of a project that are counted before a search, to know whether others can be asked.

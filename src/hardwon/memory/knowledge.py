@@ -661,16 +661,19 @@ class Knowledge:
 
         return self._first(weighed.support.sample_ids, words)
 
+    @lazy
+    def _rolled_back(self) -> set[str]:
+        return self._store.rolled_back(self.project)
+
     @_read_once
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
         rules = self._project_rules(decisions)
-        untrusted = self._store.rolled_back(self.project)
         for decision in decisions:
             if decision.action != "rule" or decision.task_id not in (None, task_id):
                 continue
             known = [record for record in map(self.record, decision.evidence) if record]
-            tainted = [record for record in known if record.said_by in untrusted]
+            tainted = [record for record in known if record.said_by in self._rolled_back]
             # not one that was read from nothing but records of sources that were rolled back
             if not known or len(tainted) < len(known):
                 # What the words rest on, and the words themselves, may both be doubted.
