@@ -14,6 +14,7 @@ from cases import each
 from hardwon import (
     Fix,
     Issue,
+    Memory,
     Step,
     Trajectory,
     fix_history_signature,
@@ -384,6 +385,36 @@ def test_a_failure_teaches_what_did_not_help() -> None:
 def test_an_action_that_helped_at_last_helped() -> None:
     made = trajectory(("run", BOOM, 0), ("retry", BOOM, 0), ("retry", "fine", 1.0))
     assert pairs(made) == {same_action("retry"): True}
+
+
+def test_a_look_on_the_way_is_no_solution() -> None:
+    looked = ("run", BOOM, 0), ("cat README.md", "install it first", 0)
+    assert pairs(
+        trajectory(*looked, ("pip install it", "done", 0), ("run", "fine", 0), final=1.0)
+    ) == {same_action("pip install it"): True}
+    assert pairs(trajectory(*looked, final=1.0)) == {same_action("cat README.md"): True}, (
+        "where nothing else was done, it is the answer"
+    )
+
+
+@pytest.mark.engines("sqlite", "postgres")
+def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
+    error = "ModuleNotFoundError: No module named 'stripe'"
+    steps = [
+        Step(action=action, observation=shown, reward=reward, ok=shown != error)
+        for action, shown, reward in (
+            ("pytest tests/shop", error, 0.0),
+            ("cat README.md", "install the extras first", 0.0),
+            ("pip install stripe", "Successfully installed stripe-9", 0.0),
+            ("pytest tests/shop", "12 passed", 1.0),
+        )
+    ]
+    memory.record_trajectory("make the tests of the shop pass", steps, final_reward=1.0)
+    assert [each.action for each in memory.solutions(error)] == ["pip install stripe"]
+    assert memory.advise("pytest tests/shop", error=error).worked_instead == ("pip install stripe",)
+    (failure,) = memory.care.failures()
+    assert failure.fix is not None
+    assert failure.fix.action == "pip install stripe"
 
 
 # --- consolidation ---

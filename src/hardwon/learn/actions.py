@@ -27,7 +27,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
-from hardwon.text.shell import reported_failure
+from hardwon.text.shell import only_looks, reported_failure
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of, same_action
 
@@ -437,19 +437,36 @@ class TriedAction(NamedTuple):
     helped: bool
 
 
+def looks_on_the_way(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> set[int]:
+    """The steps that only looked at something, before the last that did something: they worked, and
+    made nothing work.
+    """
+    looks, done = set[int](), False
+    for place in reversed(range(len(steps))):
+        if outcomes[place].worked and steps[place].reward <= 0 and only_looks(steps[place].action):
+            looks |= {place} if done else set()
+        else:
+            done = done or outcomes[place].worked
+    return looks
+
+
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An
     action helped when it worked, and earned a reward, was said to be ok, or belongs to a trajectory
     that ended well; then the errors before it are settled. It did not when it failed. Whatever lies
-    in between says nothing.
+    in between says nothing, and so does a look at something before the last that was done.
     """
     steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
-    ended_well = trajectory.turned_out_well
+    if not any(each.failure for each in outcomes):
+        return []
+    ended_well, looks = trajectory.turned_out_well, looks_on_the_way(steps, outcomes)
     found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
     open_errors: dict[str, None] = {}
     for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
         step, good, failure = steps[number], outcomes[number].worked, outcomes[number].failure
         helped = good and (step.reward > 0 or step.ok is True or ended_well)
+        if number in looks:
+            continue
         if open_errors and step.action.strip() and (helped or not good):
             action = same_action(step.action)
             for error in open_errors:

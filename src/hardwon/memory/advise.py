@@ -20,6 +20,7 @@ from hardwon.learn.actions import (
     error_in,
     forecast,
     judge_steps,
+    looks_on_the_way,
     solving_steps,
     task_key,
     worked,
@@ -351,11 +352,15 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
         for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
             # what nobody calls an error may be one all the same: the reader is told one
             like = likeness(step.observation, error)
-            after = steps[place + 1 : place + 2]
-            if like and (not outcome.worked or not step.reward) and after:
-                good = outcomes[place + 1].worked and not likeness(after[0].observation, error)
-                if good and (after[0].reward > 0 or after[0].ok or record.turned_out_well):
-                    yield _once(record, step.observation, after[0].action, step.action)
+            if like and (not outcome.worked or not step.reward):
+                looks = looks_on_the_way(steps, outcomes)
+                later = next((at for at in range(place + 1, len(steps)) if at not in looks), None)
+                if later is None or not outcomes[later].worked:
+                    continue
+                after = steps[later]
+                helped = after.reward > 0 or after.ok or record.turned_out_well
+                if helped and not likeness(after.observation, error):
+                    yield _once(record, step.observation, after.action, step.action)
     elif isinstance(record, Fix) and record.succeeded and record.fix_commands:
         shown = record.issue.error_output or record.issue.description
         if likeness(shown, error):
