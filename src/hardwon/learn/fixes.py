@@ -99,10 +99,10 @@ def _p_success(share: Share, usual_p: float) -> float:
 def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
     """Strategies as `rank_strategies` has them, those that are equally likely together."""
 
-    def unlikely(strategy: str) -> tuple[bool, float]:
-        share = shares[strategy]
-        return not share.believed, -_p_success(share, usual_p)
-
+    unlikely = {
+        strategy: (not share.believed, -_p_success(share, usual_p))
+        for strategy, share in shares.items()
+    }.__getitem__
     return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
 
 

@@ -117,7 +117,7 @@ class TallyReader(Query):
         by_item: dict[str, dict[str, odds.Share]] = {}
         for item, author, *figures in self._select(sql, bound):
             # A database adds up in an order of its own, which shows in the last digits.
-            weights = (round(figure, 9) for figure in figures[3:])
+            weights = [round(figure, 9) for figure in figures[3:]]
             by_item.setdefault(item, {})[author] = share(*figures[:3], *weights)
         if scope.partition(".")[0] == "fix":  # its items are fixers: anybody may make up another
             share.be_fair([said for _, said in sorted(by_item.items())])
