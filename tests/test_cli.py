@@ -497,6 +497,7 @@ def test_the_examples_of_the_help_work() -> None:
         ids["care supersede"] = memory.record_fact("Port 82 is open.", "observation").id
         memory.verify(ids["care publish"], "compiler")
         newer = memory.record_fact("Port 82 is shut.", "observation").id
+        memory.export("agentdb.jsonl")
     subprocess.run(["git", "init", "-q"], check=True)
     Path("old").mkdir()
     legacy_fixes.make(Path("old/ai_memory.db"), [{}])

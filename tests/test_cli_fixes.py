@@ -285,7 +285,6 @@ def test_reading_makes_no_memory(command: str) -> None:
         "recent many",
         "recent 36501",
         "recent --limit 0",
-        "successful --limit 1001",
         "model",
     ],
 )
@@ -293,6 +292,11 @@ def test_wrong_usage(command: str) -> None:
     done = at_once(*command.split())
     assert (done.exit_code, done.stdout) == (2, "")
     assert "Error: " in done.stderr
+
+
+def test_a_number_out_of_bounds_is_told_with_them() -> None:
+    fill()
+    assert refused("successful", "--limit", "1001").startswith("limit: 1001 is not allowed")
 
 
 def test_colours_are_for_terminals() -> None:

@@ -167,8 +167,8 @@ def test_project_and_author_are_not_set_for_a_memory_that_lies_elsewhere(
         monkeypatch.setenv("HARDWON_MEMORY", mine)
     if who == "user file":
         user_file(f'memory = "{mine}"\n')
-    assert answered(*options, "recall", "launch code") == []
-    kept = answered(*options, "remember", "x", *FAILURE)
+    assert answered(*options, "recall", "launch code", complaints=True) == []
+    kept = answered(*options, "remember", "x", *FAILURE, complaints=True)
     assert kept["record"]["metadata"]["source"]["author"] == "agent"
     shown = answered(*options, "config")
     assert [said.split(":")[0] for said in shown["ignored"]] == [

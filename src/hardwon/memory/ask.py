@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from itertools import accumulate, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -25,6 +26,7 @@ from hardwon.memory.later import times
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
+    EPOCH,
     TIME_US_MAX,
     Tabular,
     check_all,
@@ -157,6 +159,12 @@ NEIGHBOURED: Final = 20
 """Hits whose neighbours in their session are looked at, the best by their text."""
 
 
+@cache
+def _time_words() -> re.Pattern[str]:
+    """Loaded with the first question: many a command asks none."""
+    return times.NAMES_TIME
+
+
 class Finder:
     """Finds the records of one project that answer a question."""
 
@@ -175,7 +183,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = times.time_asked(query, now)
+        span = times.time_asked(query, now) if _time_words().search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
@@ -204,7 +212,7 @@ class Finder:
         if span:
             for each in found.values():
                 each.in_time = to_us(span[0]) <= each.at_us < to_us(span[1])
-        today = to_us(now) // limits.DAY_US
+        today = (now - EPOCH).days
         ranked = rank(found.values(), k, today, terms, about_error=about_error)
         return [(each, each.candidate) for each in ranked]
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 # --- ids and time ---
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # A number of milliseconds below this would be before March 1973, which is nobody's memory: these
 # are seconds, as most programs write them.
 _SECONDS_BELOW: Final = 100_000_000_000
@@ -51,7 +51,7 @@ def now() -> datetime:
 
 def to_us(time: datetime) -> int:
     """Microseconds since 1970, exact."""
-    since = time - _EPOCH
+    since = time - EPOCH
     # a third of the time of a division
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
@@ -61,7 +61,7 @@ TIME_US_MAX: Final = to_us(datetime.max.replace(tzinfo=UTC))
 
 
 def from_us(at_us: int) -> datetime:
-    return _EPOCH + at_us * _MICROSECOND
+    return EPOCH + at_us * _MICROSECOND
 
 
 def digest_of(body: bytes) -> bytes:
@@ -107,10 +107,10 @@ def parse_time(value: object) -> datetime:
             value = datetime.fromisoformat(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             unit_ms = 1000 if value < _SECONDS_BELOW else 1
-            value = _EPOCH + timedelta(milliseconds=value * unit_ms)
+            value = EPOCH + timedelta(milliseconds=value * unit_ms)
         if isinstance(value, datetime) and value.utcoffset() is not None:
             time = value if value.tzinfo is UTC else value.astimezone(UTC)
-            if time >= _EPOCH:
+            if time >= EPOCH:
                 return time
     except (ValueError, OverflowError, NotImplementedError, TypeError):
         pass

@@ -33,13 +33,11 @@ _DATED: Final = re.compile(r"(?<![\w-])(?P<date>\d{4}(?:-\d\d(?:-\d\d)?)?)(?![\w
 
 
 # A question in small letters without any of these names no time: nearly all of them.
-_NAMES_TIME: Final = re.compile(rf"\d{{4}}-|\b(?:{'|'.join(_MONTHS)})|{'|'.join(WORDS.time_words)}")
+NAMES_TIME: Final = re.compile(rf"\d{{4}}-|\b(?:{'|'.join(_MONTHS)})|{'|'.join(WORDS.time_words)}")
 
 
 def time_asked(question: str, now: datetime) -> Span | None:
     """From when until when; None where no time is named, or none that has begun."""
-    if not _NAMES_TIME.search(question.lower()):
-        return None
     try:
         span = _dated(question) or _named(question, now) or _relative(question, now)
     except (OverflowError, ValueError):  # no such day, or before the first year

@@ -1006,8 +1006,6 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InvalidInputError.one("file", file, "a name that ends in .html")
     from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web
@@ -1015,6 +1013,8 @@ def report(
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
         replaced = files.target("file", path, memory.location, "report.html")
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise InvalidInputError.one("file", file, "a name that ends in .html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:

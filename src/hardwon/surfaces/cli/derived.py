@@ -337,7 +337,7 @@ def remember(
 
 add_group(
     "record",
-    "Keep a fact, an episode, a fix or a trajectory; --from-json FILE: records of any kind.",
+    "Keep a fact, an episode, a fix or a trajectory.",
     """The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
     from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
     [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
@@ -421,7 +421,7 @@ _Strict = Annotated[
 
 
 @command(
-    "hardwon record --from-json records.jsonl --strict",
+    "hardwon record --from-json agentdb.jsonl",
     words="record any",
     answers="JSON: `ids` and `records`, in the order in which they were given.",
 )
