@@ -37,6 +37,7 @@ from command_line import (
 from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.cli.views import size_text
+from serving import wait_until
 
 FIRST = ("remember", "tree sync", "tree generate", "care backup")
 """Their examples make what those of the others read."""
@@ -190,9 +191,12 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdin
-        # more than a pipe holds: once it is written, the command reads
+        # More than a pipe holds: once it is written, the command reads. Python notices a signal while
+        # it waits, or before the next step; between two parts of one reading it does neither.
         process.stdin.write(b"x" * 100_000)
         process.stdin.flush()
+        state = Path(f"/proc/{process.pid}/stat")
+        wait_until(lambda: state.read_text().rpartition(") ")[2].startswith("S"))
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
         assert process.communicate() == (b"", b"")

@@ -48,6 +48,7 @@ from hardwon.store.postgres.connection import (
 from postgres_proxy import Proxy
 from postgres_server import Server
 from processes import free_port
+from serving import wait_until
 
 LOCK = 4711
 SECRET = "Gr8heim#/@nis"
@@ -128,6 +129,21 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         timer.join()
+
+
+def await_row(database: str, sql: str) -> None:
+    """Until somebody else sees one."""
+    with psycopg.connect(database, autocommit=True) as own:
+        wait_until(lambda: own.execute(sql).fetchone())
+
+
+def interrupt_asleep(database: str) -> None:
+    """This process, as soon as a statement of its sleeps."""
+    await_row(
+        database,
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+    )
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 # --- addresses ---
@@ -504,7 +520,8 @@ def test_a_transaction_that_is_left_alone_ends(
         pytest.raises(InterruptedWriteError),
         Link(database).writing("hardwon", LOCK, True) as session,
     ):
-        time.sleep(0.6)
+        here = f"FROM pg_stat_activity WHERE pid = {session._connection.info.backend_pid}"
+        await_row(database, f"SELECT 1 WHERE NOT EXISTS (SELECT 1 {here})")
         session.run("SELECT 1")
 
 
@@ -944,9 +961,9 @@ def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> N
 
 
 @pytest.mark.usefixtures("_interruptible")
-def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None:
+def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link, database: str) -> None:
     undone: list[int] = []
-    with later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)):
+    with later(0, lambda: interrupt_asleep(database)):
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt), link.writing("hardwon", LOCK, True) as session:
             session.undos.append(lambda: undone.append(1))
@@ -967,14 +984,14 @@ def test_an_interrupt_while_a_write_is_being_kept(
     with link.writing("hardwon", LOCK, True) as session:
         session.run(
             "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN PERFORM pg_sleep(1); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
+            "$$ BEGIN PERFORM pg_sleep(60); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
             + ("RETURN NULL; END $$" if is_too_late else "RAISE; END $$")
         )
         session.run(
             "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR "
             "EACH ROW EXECUTE FUNCTION slow()"
         )
-    interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    interrupting = later(0, lambda: interrupt_asleep(database))
     with (
         interrupting,
         pytest.raises(KeyboardInterrupt),
