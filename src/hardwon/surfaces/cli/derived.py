@@ -93,12 +93,16 @@ def moment(given: str | None) -> str | None:
 
 def whole_id(memory: Memory, given: str) -> str:
     """The id that begins so; what is no beginning of one stays as it is."""
-    if not re.fullmatch(r"[0-9a-fA-F-]{4,35}", given):
+    if not re.fullmatch(r"[0-9a-fA-F-]{1,35}", given):
         return given
+    if len(given) < 4:
+        raise InvalidInputError.one("id", given, "an id, or 4 characters of its beginning")
     found = memory.care.ids(given, 3)
+    if not found:
+        raise InvalidInputError.one("id", given, "an id, or its beginning: none begins so")
     if len(found) > 1:
         raise InvalidInputError.one("id", given, f"more of it: {', '.join(found)} begin so")
-    return found[0] if found else given
+    return found[0]
 
 
 def json_object(option: str, given: str) -> Options:
