@@ -959,6 +959,17 @@ ALIKE["make: the same target with another code"] = [
     "make: *** [wheel] Error 1",
     "make[2]: *** [Makefile:13: wheel] Error 1",
 ]
+ALIKE["make: a script that says what it lacks"] = [
+    "deploy.sh: STAGING_HOST is not set\nmake: *** [Makefile:2: deploy] Error 2",
+    "deploying\n./deploy.sh: STAGING_HOST is not set\nmake: *** [deploy] Error 2",
+    "deploy.sh: STAGING_HOST is not set\nmake[1]: *** [Makefile:9: deploy] Error 2\n"
+    "make[1]: Leaving directory '/srv/shop'\nmake: *** [Makefile:3: all] Error 2",
+]
+ALIKE["make: the same script that lacks something else"] = [
+    "deploy.sh: no key for the registry\nmake: *** [Makefile:2: deploy] Error 2",
+    "pushing 3 images\ndeploy.sh: no key for the registry\nmake: *** [deploy] Error 2",
+    "/srv/shop/deploy.sh: no key for the registry\ngmake: *** [deploy] Error 2",
+]
 ALIKE["git: no repository"] = [
     "fatal: not a git repository (or any of the parent directories): .git",
     "$ git status\nfatal: not a git repository (or any of the parent directories): .git",

@@ -399,6 +399,10 @@ def pick_missing_command(match: re.Match[str]) -> str:
 def pick_make(match: re.Match[str]) -> str:
     if not match["code"]:
         return _line(match)
+    # The cause, where the program that make ran said it, with its own name before it.
+    said = match.string[: match.start()].rpartition("\n")[2]
+    if RE.complaint.match(said):
+        return said
     # Newer versions say in which file and line the rule stands: [Makefile:12: all].
     return f"make: *** [{match['target'].rpartition(': ')[2]}] Error {match['code']}"
 

@@ -22,6 +22,12 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"\n\[?20\d\d[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?Z| UTC",
         r"| ?[+-]\d\d:?\d\d)?\]?(?:[ \t]+-[ \t]|[ \t]|(?=\n))|\n#\d{1,4} \d{1,5}\.\d{1,4} ",
     ],
+    # deploy.sh: STAGING_HOST is not set
+    "complaint": [
+        r"(?!(?i:g?make|info|note|hint|debug|warn(?:ing)?)\b)[\w./+-]{1,60}: [^\n]{0,200}?\b(?:not?",
+        "|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused|without",
+        r"|unset|unexpected|bad|wrong|exceeded|expected)\b",
+    ],
     "unindented": r"\n[^ \t\n]",
     "service": r"\n[A-Za-z][\w.-]{0,60}[-_]\d{1,3}[ \t]{1,40}\| ",
     # lines inside a string
