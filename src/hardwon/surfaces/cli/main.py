@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -267,9 +267,11 @@ class _CommandGroup(_Documented, TyperGroup):
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """An option that stands where a command would means its usual one."""
-        usual = self.usual.get(args[0].partition("=")[0]) if args else None
-        rest: list[str] = super().parse_args(ctx, [usual, *args] if usual else args)
+        """Options that stand where a command would may tell which is meant."""
+        if args and args[0][:1] == "-":
+            told = (self.usual.get(each.partition("=")[0]) for each in args)
+            args = [*islice(filter(None, told), 1), *args]
+        rest: list[str] = super().parse_args(ctx, args)
         return rest
 
 
