@@ -148,20 +148,40 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
             named = question.share(_terms(" ".join(attempts[0].actions)))
             alike = min(alike + NAMED * named, NOT_THE_SAME)
         told.append(Told(alike, same, attempts))
+    _put_usual_first([each for each in told if not each.same])
     return sorted(told, key=lambda each: (not each.same, -each.relevance))
 
 
-def _best_first(attempt: Attempt) -> tuple[object, ...]:
-    """What holds, by how often; else what earned most. Of equals the shortest."""
+def _put_usual_first(told: Sequence[Told]) -> None:
+    """Of attempts at a like task that are as good as each other, the one that has most in common
+    with what was done at all of them: what is usual there is likelier to help with another.
+    """
+    usual = Counter[str]()
+    for each in told:
+        for term in _terms(each.attempts[0].key):
+            usual[term] += each.relevance**SHARPNESS
+
+    def is_usual(attempt: Attempt) -> float:
+        terms = _terms(attempt.key)
+        return math.fsum(usual[term] for term in terms) / math.sqrt(len(terms) or 1)
+
+    for attempts in (each.attempts for each in told):
+        best = _goodness(attempts[0])
+        equals = sum(_goodness(one) == best for one in attempts)
+        if equals > 1:
+            place = max(range(equals), key=lambda place: is_usual(attempts[place]))
+            attempts.insert(0, attempts.pop(place))
+
+
+def _goodness(attempt: Attempt) -> tuple[object, ...]:
+    """The least is the best: what holds, by how often; else what earned most."""
     share = attempt.worked / attempt.tried
-    return (
-        not attempt.holds,
-        -share,
-        -attempt.worked,
-        -attempt.earned,
-        -attempt.tried,
-        attempt.length,
-    )
+    return not attempt.holds, -share, -attempt.worked, -attempt.earned, -attempt.tried
+
+
+def _best_first(attempt: Attempt) -> tuple[object, ...]:
+    """Of equals the shortest."""
+    return *_goodness(attempt), attempt.length
 
 
 def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
