@@ -405,6 +405,10 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
+# Actions after errors that are kept in words, so that their records are not read again for the next
+# answer: all of them take a few megabytes at most.
+PAIRS_WORDED_MAX: Final = 1_024
+
 # Earlier attempts at an action that are read before it is judged, each author's newest first;
 # half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
 # it failed.
