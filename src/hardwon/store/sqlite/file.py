@@ -446,11 +446,11 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
     """For a file of a version that indexed words otherwise."""
     count, done = int(session.value("SELECT count(*) FROM record")), 0
     for index in indexes_in(session):
-        sql = (
+        rows = session.each(
             "SELECT r.seq, r.author, r.status, r.id, r.kind, r.at_us, r.body, r.digest, "
-            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq"
+            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq",
+            (index.project,),
         )
-        rows = session.each(sql, (index.project,))
         while batch := list(islice(rows, limits.BATCH_ROWS)):
             index.add(
                 (seq, terms_of(Stored(*columns)), marks_of(author, status))
