@@ -405,9 +405,10 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
-# Commands that failed in the same way, the newest, and for how long after each of them what was run
-# next is looked at: who mends a command tries it again within minutes.
+# Commands that failed in the same way, the newest, of which what was run next is looked at.
 RUNS_FOLLOWED_MAX: Final = 4
+
+# For how long after a command that failed: who mends one tries it again within minutes.
 RUN_FOLLOWS_S: Final = 900
 
 # Earlier attempts at an action that are read before it is judged, each author's newest first;
