@@ -428,7 +428,11 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
         (297, "docker compose up -d --force-recreate", True),
         (1, "docker compose up -d", False),
     ):
-        step = {"action": line, "observation": "" if good else f"Error: {error}", "reward": float(good)}
+        step = {
+            "action": line,
+            "observation": "" if good else f"Error: {error}",
+            "reward": float(good),
+        }
         at = datetime.now(UTC) - timedelta(minutes=minutes)
         memory.record_trajectory(line, [step], float(good), timestamp=at)
     (solution,) = memory.solutions(error)

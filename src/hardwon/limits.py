@@ -405,7 +405,10 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
-# Commands that failed in the same way, the newest, of which what was run next is looked at.
+# Commands that failed in the same way that are read, the newest.
+FAILED_RUNS_READ_MAX: Final = 8
+
+# Of those, how many are looked at for what was run next: each is a look-up.
 RUNS_FOLLOWED_MAX: Final = 4
 
 # For how long after a command that failed: who mends one tries it again within minutes.

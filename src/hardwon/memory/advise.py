@@ -270,14 +270,11 @@ class Adviser(Finder):
 
     def _ran_otherwise(self, diagnosis: str) -> list[Solution]:
         """What was run after a command that failed so, is much like it, and worked: what followed
-        soon, and what is found. Each run is a record of its own, so no record tells of both.
+        soon, then what is found. Each run is a record of its own, so no record tells of both.
         """
-        known = self._store.by_key(
-            self._project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), _RUNS_READ
-        )
-        failed = [each for each in readable(each.stored for each in known) if _failed_run(each)]
+        failed = failed_runs(self._store, self._project, diagnosis)
         found: list[tuple[Trajectory, AnyRecord]] = []
-        # of the same command the first
+        # of the same command, from its first failure on
         for run in {same_action(each.steps[0].action): each for each in failed}.values():
             later = Filters(kind="trajectory", outcome="success", since=from_us(run.at_us))
             hits = self.find(run.steps[0].action, CANDIDATES, later)
@@ -327,7 +324,7 @@ def _added(one: Solution, other: Solution) -> Solution:
     )
 
 
-def _is_run(record: AnyRecord | None) -> TypeGuard[Trajectory]:
+def _is_run(record: AnyRecord) -> TypeGuard[Trajectory]:
     """A command that was run by itself. Tests that pass later say nothing of how."""
     return (
         isinstance(record, Trajectory)
@@ -336,16 +333,19 @@ def _is_run(record: AnyRecord | None) -> TypeGuard[Trajectory]:
     )
 
 
-def _failed_run(record: AnyRecord | None) -> TypeGuard[Trajectory]:
-    return _is_run(record) and not worked(record.steps[0])
+def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
+    """Commands that were run by themselves and failed so, the newest."""
+    known = store.by_key(
+        project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
+    )
+    runs = filter(_is_run, readable(each.stored for each in known))
+    return [each for each in runs if not worked(each.steps[0])]
 
 
-def ran_next(store: Store, project: str, records: Iterable[AnyRecord | None]) -> list[Solution]:
-    """What was run soon after the first of these commands that failed, is much like them, and
-    worked.
-    """
+def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
+    """What was run soon after the first of these commands, is much like them, and worked."""
     found: list[tuple[Trajectory, AnyRecord]] = []
-    for run in islice(filter(_failed_run, records), limits.RUNS_FOLLOWED_MAX):
+    for run in islice(failed, limits.RUNS_FOLLOWED_MAX):
         start = from_us(run.at_us)
         until = start + timedelta(seconds=limits.RUN_FOLLOWS_S)
         # of all kinds: to look for one of them alone would take longer than these few do
@@ -429,7 +429,6 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
-_RUNS_READ: Final = 8  # that failed in the same way, the newest
 _NOW_US: Final = 2**62  # later than any record
 
 

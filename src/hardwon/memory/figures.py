@@ -14,7 +14,7 @@ from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
 from hardwon.learn.fixes import Solution
 from hardwon.learn.tallies import generate_issue_signature
-from hardwon.memory.advise import ran_next
+from hardwon.memory.advise import failed_runs, ran_next
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
@@ -134,8 +134,6 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     ]
     told = [_failure(each, first_us.get(each.key), from_us(new_us)) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    most = limits.RUNS_FOLLOWED_MAX
-    known.read_ahead(id_ for each in told[:limit] if each.action for id_ in each.evidence[:most])
     fixed = [_with_fix(project, known, each) for each in told[:limit]]
     # what only words tell of is looked for among what helped against errors worded like it
     known_fixes = (
@@ -211,11 +209,13 @@ def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
             action = "; ".join(fix.fix_commands) or fix.analysis
             done = (action, fix.verified, fix.attempts, fix.evidence)
     elif sort == "failure":
-        paired = (known.solution(each, which) for each in known.tried("pair", which, 1))
-        seen = map(known.record, failure.evidence)
-        for found in [*paired, *ran_next(project.store, project.name, seen)]:
-            if found and found.helped and not done:
-                done = (found.action, found.helped, found.tried, found.evidence)
+        paired = [known.solution(each, which) for each in known.tried("pair", which, 1)]
+        helped = [each for each in paired if each and each.helped]
+        if not helped and failure.action:
+            failed = failed_runs(project.store, project.name, which)
+            helped = ran_next(project.store, project.name, failed)
+        for found in helped[:1]:
+            done = (found.action, found.helped, found.tried, found.evidence)
     return replace(failure, fix=Remedy(*done)) if done else failure
 
 
