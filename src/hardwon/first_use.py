@@ -26,7 +26,8 @@ class Later:
     """A module that is imported when something of it is first used."""
 
     def __init__(self, module: str) -> None:
-        self._module, self._imported = module, None
+        self._module = module
+        self._imported: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if self._imported is None:
