@@ -15,7 +15,15 @@ from unicodedata import normalize
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
-from hardwon.records.fields import check_all, check_items, check_one_of, check_text, from_us, to_us
+from hardwon.records.fields import (
+    check_all,
+    check_items,
+    check_one_of,
+    check_signer,
+    check_text,
+    from_us,
+    to_us,
+)
 from hardwon.records.kinds import NO_ORIGIN, VERIFIERS, VIA_IMPORT, Metadata, Source
 from hardwon.store.types import TokenKeep, TokenRow
 from hardwon.trust.access import SCOPES, Caller, Scope
@@ -128,7 +136,7 @@ def author_name(field: str, name: str) -> str:
     """The name as an author's: whoever asks from outside is nobody who is believed for their
     name.
     """
-    name = Source(author=normalize("NFKC", Source(author=name).author)).author.strip()
+    name = Source(author=normalize("NFKC", check_signer(field, name))).author.strip()
     if not name or name in _RESERVED or name.endswith(VIA_IMPORT) or redact(name)[1]:
         allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
         raise InvalidInputError.one(field, redact(name)[0], allowed)

@@ -204,12 +204,15 @@ def load(
     if not is_record(adoption.first_item(adoption.read_text_file(Path(file)))):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **asdict(found)}, str(found), bool(found.rejected))
+    with Path(file).open("rb") as opened:
+        lines_in_file = sum(1 for _ in opened)
     records = chosen(ctx).fill(
         lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
         lambda tried: tried.added,
         "loading",
         "what was loaded so far stays; load it again to go on",
         dry_run=dry_run,
+        expected=lines_in_file,
     )
     done = "would be added" if records.dry_run else "added"
     lines = [

@@ -964,7 +964,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         help="Derive again what is derived, and correct what differs.",
         more="What to do when doctor says so.",
         busy="deriving",
-        kept="what was corrected stays so; the next rebuild goes on",
+        kept="what was corrected stays so; rebuild again corrects the rest",
     ),
 }
 

@@ -549,13 +549,14 @@ class Target(NamedTuple):
         kept: str,
         *,
         dry_run: bool = False,
+        expected: int = 0,
     ) -> T:
         """What `work` (told whether to change nothing, and whom to tell how far it is) brings in
         from elsewhere. Where there is no memory yet it is tried in a passing one first: what fails,
-        or brings nothing, leaves no empty memory behind. `title` and `kept` as of `progress`.
+        or brings nothing, leaves no empty memory behind. `title`, `kept` and `expected` as of `progress`.
         """
         if dry_run:
-            with self.open(to_read=True) as memory, progress(title) as bar:
+            with self.open(to_read=True) as memory, progress(title, expected=expected) as bar:
                 return work(memory, True, bar)
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
@@ -564,11 +565,11 @@ class Target(NamedTuple):
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,
-                progress("checking") as bar,
+                progress("checking", expected=expected) as bar,
             ):
                 if not brings(work(passing, True, bar)):
                     return work(passing, False, bar)
-        with self.open() as memory, progress(title, kept) as bar:
+        with self.open() as memory, progress(title, kept, expected) as bar:
             return work(memory, False, bar)
 
     def may_exist(self) -> bool:
@@ -812,14 +813,14 @@ _NOTHING_CHANGED: Final = "nothing was changed"
 
 
 @contextmanager
-def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
+def progress(title: str, kept: str = _NOTHING_CHANGED, expected: int = 0) -> Iterator[Progress]:
     """A bar on standard error while something long goes on; nothing where that is not a terminal.
     `kept`: what is said where somebody interrupts it. Before the total is known, things are only
-    looked at.
+    looked at; `expected`: how many, most likely.
     """
     far = {"done": 0, "total": 0}
     try:
-        with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
+        with _bar(title, expected) if sys.stderr.isatty() else nullcontext() as bar:
 
             def tell(done: int, total: int) -> None:
                 far.update(done=done, total=total)
@@ -835,7 +836,7 @@ def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Progress]:
+def _bar(title: str, expected: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -854,7 +855,13 @@ def _bar(title: str) -> Iterator[Progress]:
         transient=True,
     ) as bars:
         task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total or None)
+
+        def tell(done: int, total: int) -> None:
+            likely = max(done, expected) if expected else None
+            about = "checking" if done and not total else title
+            bars.update(task, description=about, completed=done, total=total or likely)
+
+        yield tell
 
 
 if __name__ == "__main__":
