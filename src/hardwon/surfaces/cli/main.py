@@ -859,7 +859,9 @@ def _bar(title: str, expected: int) -> Iterator[Progress]:
         def tell(done: int, total: int) -> None:
             likely = max(done, expected) if expected else None
             about = "checking" if done and not total else title
-            bars.update(task, description=about, completed=done, total=total or likely)
+            if about != bars.tasks[task].description:
+                bars.reset(task, description=about)  # how fast it was says nothing of the rest
+            bars.update(task, completed=done, total=total or likely)
 
         yield tell
 
