@@ -196,9 +196,10 @@ def import_(
     )
     would = "would be " if dry_run else ""
     lines = [
-        f"{done.sessions} sessions in {done.files} files: {done.elsewhere} of other repositories, "
+        f"{counted(done.sessions, 'session')} in {counted(done.files, 'file')}: "
+        f"{done.elsewhere} of other repositories, "
         f"{done.recorded} recorded already by hooks",
-        f"{done.read} pieces of work: {done.added} {would}added, {done.present} present already, "
+        f"{counted(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} present already, "
         f"{done.changed} changed since, {done.forgotten} forgotten here",
     ]
     return Output(done.to_dict(), "\n".join(lines))
