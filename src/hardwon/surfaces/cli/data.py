@@ -331,13 +331,16 @@ def merge(
         text += "\nnot taken over without --trust:\n  " + "\n  ".join(shown)
     if done.unknown:
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
+    with Target(other, project).open(to_read=True) as there:
+        others = [each for each in there.care.projects() if each != project]
+    names = ", ".join(others[: limits.PROBLEMS_SHOWN_MAX])
     if not _brings(done):
-        with Target(other, project).open(to_read=True) as there:
-            names = ", ".join(there.care.projects()[: limits.PROBLEMS_SHOWN_MAX]) or "none"
         text = (
-            f"there is nothing in project {project} of the other memory, which has {names}: "
-            "--project names another"
+            f"there is nothing in project {project} of the other memory, which has "
+            f"{names or 'none'}: --project names another"
         )
+    elif others:
+        text += f"\nonly project {project} was merged; the other memory also has {names}: --project names one"
     well = ["both memories are well"] if wrong == [] else []
     return Output(
         {"other": find_place(other).location, **asdict(done), "not_well": wrong},

@@ -33,7 +33,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError
+from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
 from hardwon.memory import Memory
 from hardwon.records.fields import Model, check_all
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
@@ -486,7 +486,23 @@ def _record(
     with chosen(ctx).open() as memory:
         if any("metadata" in each for each in objects):
             return _tell(*_take_in(memory, kind, objects, strict=strict))
-        return _tell(memory.care.record_many(kind, [options | each for each in objects]))
+        try:
+            return _tell(memory.care.record_many(kind, [options | each for each in objects]))
+        except InvalidInputError as error:
+            if from_json:
+                raise
+            raise InvalidInputError([_as_typed(kind, each) for each in error.problems]) from None
+
+
+def _as_typed(kind: Kind, problem: Problem) -> Problem:
+    """By the name of its option or argument."""
+    row, (name, *rest) = RECORDED[kind], problem.field.split(".")
+    typed = row.spelled.get(name) or f"--{name.replace('_', '-')}"
+    if name == row.first:
+        typed = name.upper()
+    elif name == "issue":
+        typed = " or ".join((*(f"--{each.replace('_', '-')}" for each in ISSUE_FIELDS), typed))
+    return Problem(".".join((typed, *rest)), problem.value, problem.allowed)
 
 
 def _tell(kept: Sequence[AnyRecord], done: "Loaded | None" = None) -> Output:
