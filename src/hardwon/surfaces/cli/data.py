@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
-from hardwon.outside.locations import is_url
+from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
@@ -511,11 +511,13 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
+    memory, project = chosen(ctx)
     with (
-        chosen(ctx).open(to_read=True) as memory,
+        # all projects are copied: that one has nothing is not worth a word
+        Target(memory, project or DEFAULT_PROJECT).open(to_read=True) as opened,
         progress("copying", "no file was written") as bar,
     ):
-        made = memory.backup(file, progress=bar)
+        made = opened.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",
