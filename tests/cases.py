@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -56,3 +57,10 @@ def each(
         return tried
 
     return of
+
+
+def seed_of_the_run() -> int:
+    """The same in every ordinary run, so that one fails for what was changed and not by chance; the
+    long runs draw a new one each time.
+    """
+    return random.SystemRandom().randrange(2**32) if TORTURE else 20261116

@@ -10,7 +10,7 @@ import signal
 import time
 from pathlib import Path
 
-from cases import TORTURE
+from cases import TORTURE, seed_of_the_run
 from hardwon import Experience, Memory
 from processes import Child, Tell
 
@@ -40,7 +40,7 @@ def write_forever(location: Path, seed: int, tell: Tell) -> None:
 
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(2**32)
+    seed = seed_of_the_run()
     rng = random.Random(seed)
     print(f"seed {seed}")
     location = tmp_path / "brain"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import TORTURE, each, examples
+from cases import TORTURE, each, examples, seed_of_the_run
 from hardwon import limits
 from hardwon.brief.fence import NOT_INSTRUCTIONS, fenced
 from hardwon.errors import InvalidInputError
@@ -141,7 +141,7 @@ def test_attack_stays_inside(attack: str) -> None:
 
 
 def test_mixtures_of_everything_stay_inside() -> None:
-    number = random.SystemRandom().getrandbits(32)
+    number = seed_of_the_run()
     print(f"random.Random({number})")  # shown when the test fails
     chance = random.Random(number)
     pieces = [

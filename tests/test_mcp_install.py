@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from cases import examples
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, MissingExtraError, PlaceError
 from hardwon.surfaces.cli.admin import ClientName
+from hardwon.surfaces.mcp import clients
 from hardwon.surfaces.mcp.clients import CLIENTS, check_start, snippet, take_out, write
 from mcp_calls import SOURCE
 
@@ -91,8 +93,10 @@ def test_the_clients_own_command_is_told_where_it_has_one() -> None:
 @pytest.mark.parametrize("options", [(), ("--user",)])
 @pytest.mark.parametrize("name", JSON_CLIENTS)
 def test_it_is_written_beside_what_is_there_and_taken_out_again(
-    name: str, options: tuple[str, ...], tmp_path: Path
+    name: str, options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    started: list[Sequence[str]] = []  # that it really can start is tried elsewhere here, once
+    monkeypatch.setattr(clients, "check_start", lambda command, _: started.append(command))
     path, key = file_of(name, *options), CLIENTS[name].key
     assert tmp_path in path.parents
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +104,7 @@ def test_it_is_written_beside_what_is_there_and_taken_out_again(
     path.write_text(json.dumps(before))
     path.chmod(0o640)
     told = answered("mcp", "install", name, *options, "--write")
-    assert told["written"] is True
+    assert (told["written"], started) == (True, [told["command"]])
     after = json.loads(path.read_text())
     assert list(after) == ["theme", key, "last"]
     assert after[key].pop("hardwon")["args"][-1] == "mcp"

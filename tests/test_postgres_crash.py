@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from cases import TORTURE
+from cases import TORTURE, seed_of_the_run
 from engines import a_location, schema_of, schemas_of
 from hardwon import Memory
 from hardwon.errors import UnreachableError
@@ -107,7 +107,7 @@ def kill_one(server: Server, rng: random.Random) -> None:
 def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(
     server: Server, url: str, tmp_path: Path
 ) -> None:
-    seed = random.SystemRandom().randrange(2**32)
+    seed = seed_of_the_run()
     rng = random.Random(seed)
     print(f"seed {seed}")
     stop = tmp_path / "stop"

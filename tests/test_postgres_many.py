@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from cases import TORTURE
+from cases import TORTURE, seed_of_the_run
 from engines import schemas_of
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
@@ -136,7 +136,7 @@ def deadlocks(url: str) -> int:
 
 
 def test_many_processes_learn_at_once(place: str) -> None:
-    seed = random.SystemRandom().randrange(2**32)
+    seed = seed_of_the_run()
     print(f"seed {seed}")
     with Memory(place, "default") as memory:
         shared = [

@@ -5,7 +5,6 @@ finds what is wrong.
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import crowd
 import crowd_world
 import hardwon
 import model
+from cases import seed_of_the_run
 from crowd import Plan, live
 from hardwon import Memory
 from hardwon.memory import record as recording
@@ -28,13 +28,13 @@ from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.sqlite.statements import SqliteDialect
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
-STEPS = 4_000
+STEPS = 3_000
 STEPS_IN_A_DATABASE = 300
 LIVES_TRIED = 6
 
 
 def test_thousands_of_steps_under_faults() -> None:
-    plan = Plan(random.SystemRandom().randrange(2**32), STEPS)
+    plan = Plan(seed_of_the_run(), STEPS)
     print(f"seed {plan.seed}")
     found = crowd.Run()
     for lived in crowd.run(plan, range(plan.lives), 1, None):
@@ -56,7 +56,7 @@ def test_thousands_of_steps_under_faults() -> None:
 
 
 def test_a_database_whose_connections_are_lost() -> None:
-    plan = Plan(random.SystemRandom().randrange(2**32), STEPS_IN_A_DATABASE, postgres=True)
+    plan = Plan(seed_of_the_run(), STEPS_IN_A_DATABASE, postgres=True)
     print(f"seed {plan.seed}")
     (lived,) = crowd.run(plan, range(plan.lives), 1, None)
     assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, 0)}"
