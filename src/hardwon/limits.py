@@ -405,6 +405,15 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
+# Commands that failed in the same way that are read, the newest.
+FAILED_RUNS_READ_MAX: Final = 8
+
+# Of those, how many are looked at for what was run next: each is a look-up.
+RUNS_FOLLOWED_MAX: Final = 4
+
+# For how long after a command that failed: who mends one tries it again within minutes.
+RUN_FOLLOWS_S: Final = 900
+
 # Earlier attempts at an action that are read before it is judged, each author's newest first;
 # half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
 # it failed.
@@ -1472,8 +1481,8 @@ WEB_SNIPPET_READ_CHARS: Final = 20_000
 # Other records that a record's page names by their headlines; of more, the ids.
 WEB_LINKED_SHOWN: Final = 20
 
-# Records that are read to tell what goes wrong, the newest that failed: some 20 ms.
-FAILURES_READ_MAX: Final = 2_000
+# Records that are read to tell what goes wrong, the newest that failed: some 10 ms.
+FAILURES_READ_MAX: Final = 1_500
 
 # Failures among them that have no hash, and are put together by their words: each is compared with
 # all before it.

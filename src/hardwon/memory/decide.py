@@ -249,11 +249,12 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
     if event.kind not in ("status", "superseded") or (
         isinstance(record, Decision) and event.status == "archived"
     ):
-        allowed = (
+        raise InvalidInputError.one(
+            "decision_id",
+            f"{event.kind} {event_id}",
             "that a record was verified, published, archived or replaced; a decision that was "
-            "taken back is made anew"
+            "taken back is made anew",
         )
-        raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
     if any(other.undoes == event_id for other in writer.events_of(project.name, event.record_id)):
         raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
     return change.event(event.record_id, "undone", by, undoes=event_id)

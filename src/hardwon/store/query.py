@@ -913,11 +913,11 @@ class Query(Reader):
 
     def ids_from(self, project: str, beginning: str, limit: int) -> list[str]:
         """The ids that begin so, the newest first."""
-        sql = (
+        found = self._select(
             "SELECT r.id FROM record r WHERE r.project_id = ?1 AND substr(r.id, 1, ?2) = ?3 "
-            "ORDER BY r.id DESC LIMIT ?4"
+            "ORDER BY r.id DESC LIMIT ?4",
+            Bound([project, len(beginning), beginning, limit]),
         )
-        found = self._select(sql, Bound([project, len(beginning), beginning, limit]))
         return [record_id for (record_id,) in found]
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:

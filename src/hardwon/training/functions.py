@@ -690,12 +690,13 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     size = _bytes(data)
     if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
         largest = max(raw, key=lambda name: _bytes(raw[name]))
-        allowed = (
+        raise InvalidInputError.one(
+            largest,
+            f"{size} bytes",
             f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
             f"{largest!r}: shorten its texts, "
-            "or keep the newest, in a copy of the file, and adopt that"
+            "or keep the newest, in a copy of the file, and adopt that",
         )
-        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
     return data
 
 
