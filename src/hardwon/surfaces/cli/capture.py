@@ -202,7 +202,7 @@ def import_(
         f"{counted(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} present already, "
         f"{done.changed} changed since, {done.forgotten} forgotten here",
     ]
-    return Output(done.to_dict(), "\n".join(lines))
+    return Output(done, "\n".join(lines))
 
 
 # --- hooks ---
