@@ -350,6 +350,9 @@ SHOWN_MAX: Final = 1_000
 # were meant.
 RECORDS_PREVIEWED: Final = 20
 
+# Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
+ID_BEGINNING_CHARS_MIN: Final = 4
+
 # Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to
 # bury it.
 EVIDENCE_SHOWN_MAX: Final = 5

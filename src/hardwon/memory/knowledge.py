@@ -90,10 +90,7 @@ from hardwon.memory.project import Group, Project, R
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
     check_all,
-    check_flag,
-    check_limit,
     check_text,
-    check_texts,
     from_us,
     is_derived,
 )
@@ -907,7 +904,8 @@ class Episodes(Group):
         go better of late.
         """
         known, store = self._project.knowledge, self._project.store
-        tasks = store.most_counted(self._project.name, "score", check_limit(limit))
+        check_all(limit=limit)
+        tasks = store.most_counted(self._project.name, "score", limit)
         supports = ((task, known.supports("score", task).get("")) for task in tasks)
         return [task_scores(task, support) for task, support in supports if support]
 
@@ -932,10 +930,10 @@ class Episodes(Group):
         episodes of a run (`source.id`) count as one, which is right where they learn from one
         another. Filters as in `browse`; of very many episodes the newest are compared.
         """
-        _, _, asked = check_all(
-            lambda: check_texts(tag=tag),
-            lambda: check_flag("by_run", by_run),
+        asked, *_ = check_all(
             lambda: Filters.of(self._project.name, {**filters, "task_id": task_id}),
+            tag=tag,
+            by_run=by_run,
         )
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
@@ -968,7 +966,7 @@ class Episodes(Group):
         episodes speak for.
         """
         known, store = self._project.knowledge, self._project.store
-        check_limit(limit)
+        check_all(limit=limit)
         tasks = store.most_counted(self._project.name, "score", limits.CANDIDATE_TASKS_MAX)
         found = {
             (rule.task_id, rule.id): rule

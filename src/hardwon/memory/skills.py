@@ -29,7 +29,7 @@ from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import disk_errors, make_folder, read_regular, writing_atomically
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_flag
+from hardwon.records.fields import check_all
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
 
@@ -79,7 +79,7 @@ class Skills(Group):
         """What has proved itself, each with its evidence: what made errors go away, fixes that were
         verified, rules. `unverified`: also what nobody vouched for.
         """
-        check_flag("unverified", unverified)
+        check_all(unverified=unverified)
         project = self._project
         with project.store.together(project.name):
             found = [
@@ -93,7 +93,7 @@ class Skills(Group):
         wrote there and has no longer; other files stay. `unverified`: also what nobody vouched for.
         From then on, what is forgotten goes from there too.
         """
-        target = check_path("folder", folder).absolute()
+        target, _ = check_all(lambda: check_path("folder", folder), unverified=unverified)
         skills = {each.name: each.text for each in self.list(unverified=unverified)}
         with writing_atomically(_notes(self._project) / _hashed(str(target))) as file:
             file.write(json.dumps([str(target), unverified]).encode())

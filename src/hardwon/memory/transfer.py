@@ -97,12 +97,14 @@ def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = No
     return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
 
 
-def _told(records: Iterable[AnyRecord], progress: Progress | None) -> Iterator[AnyRecord]:
+def _told(
+    records: Iterable[AnyRecord], progress: Progress | None, total: int = 0
+) -> Iterator[AnyRecord]:
     """These, while somebody is told how many they are so far."""
     for number, record in enumerate(records, 1):
         yield record
         if progress and number % limits.BATCH_ROWS == 0:
-            progress(number, 0)
+            progress(number, total)
 
 
 @dataclass
@@ -218,6 +220,7 @@ def merge(
             _told(
                 (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
                 progress,
+                total,
             ),
         )
         return _foresee_merge(source, project, found, believed, left, local)

@@ -18,7 +18,7 @@ could use a memory.
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args
 
@@ -29,9 +29,10 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import (
     Count,
     Finite,
@@ -52,10 +53,10 @@ from hardwon.records.fields import (
     Texts,
     Time,
     Unit,
+    check_all,
     check_inside,
     check_keys,
     check_mapping,
-    check_texts,
     derived_id,
     new_id,
     now,
@@ -431,6 +432,18 @@ class Experience(ExperienceFields):
         ):
             data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
         return data
+
+    @classmethod
+    def find_more(cls, data: Mapping[str, Any]) -> Iterator[Problem]:
+        outcome = data.get("outcome")
+        routed = isinstance(outcome, str) and not data.keys() & {"unrouted", "own_schema"}
+        if routed and plain_outcome(outcome) not in OUTCOMES:
+            yield Problem("outcome", outcome, OUTCOMES_TOLD)
+        for key in (each for each in data if each not in cls.model_fields):
+            try:
+                check_keys({key: data[key]})
+            except PydanticCustomError as error:
+                yield Problem(key, data[key], error.message())
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
@@ -910,7 +923,7 @@ def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
         else check_inside("issue", Issue.model_validate, check_mapping("issue", given))
     )
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
-    check_texts(**{"issue.fixer_type": fixer})
+    check_all(**{"issue.fixer_type": fixer})
     return checked, fixer
 
 
