@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
@@ -554,8 +554,7 @@ def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
     likest = max((case.relevance for case in cases), default=0.0)
     say = {case.id: (case.relevance / likest) ** SHARPNESS for case in cases}
     seen, used = _looked_at(cases, say)
-    known = used.keys() | question.worth.keys()
-    waiting = [each for each in seen if _is_used(each.names, known)]
+    waiting = [each for each in seen if _is_used(each.names, used.keys(), question.worth.keys())]
     # what many lists were asked for with tells nothing
     lists = Counter(term for each in waiting for term in each.does)
     runs = sum(say.values())
@@ -586,10 +585,17 @@ def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
     return rows
 
 
-def _is_used(names: Sequence[str], known: Collection[str]) -> bool:
-    """Whether enough of the names are known."""
-    used = sum(not _as_term(name).isdisjoint(known) for name in names)
-    return used * _NAMES_PER_USED >= len(names)
+def _is_used(names: Sequence[str], used: Set[str], asked: Set[str]) -> bool:
+    """Whether enough of the names are used or asked for: of one that is made of several words, a
+    question says one.
+    """
+
+    def is_known(name: str) -> bool:
+        words = _as_term(name)
+        parts = words | _terms(name) if "_" in name else words
+        return not (words.isdisjoint(used) and parts.isdisjoint(asked))
+
+    return sum(map(is_known, names)) * _NAMES_PER_USED >= len(names)
 
 
 def _as_term(name: str) -> frozenset[str]:
