@@ -479,25 +479,28 @@ else:
     ModelMetaclass = type(BaseModel)  # the same class; it has no public name
 
 
+def _raising_typed_errors(make: Callable[..., T]) -> Callable[..., T]:
+    """What makes an instance of a model, with errors of our own."""
+
+    def make_or_refuse(model: type, /, *args: Any, **fields: Any) -> T:
+        try:
+            if model in _used:
+                return make(model, *args, **fields)
+            # What pydantic builds at the first use, it builds under locks of its own.
+            with making:
+                made = make(model, *args, **fields)
+                _used.add(model)
+                return made
+        except ValidationError as error:
+            raise InvalidInputError(problems_of(error)) from None
+
+    return make_or_refuse
+
+
 class _RaisesTypedErrors(ModelMetaclass):
     # Hidden from type checkers, which would otherwise lose the constructor's own signature.
     if not TYPE_CHECKING:
-
-        def __call__(cls, /, *args: Any, **fields: Any) -> Any:  # noqa: N805  # a metaclass
-            return _validate(cls, super().__call__, *args, **fields)
-
-
-def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
-    try:
-        if model in _used:
-            return make(*args, **fields)
-        # What pydantic builds at the first use, it builds under locks of its own.
-        with making:
-            made = make(*args, **fields)
-            _used.add(model)
-            return made
-    except ValidationError as error:
-        raise InvalidInputError(problems_of(error)) from None
+        __call__ = _raising_typed_errors(ModelMetaclass.__call__)
 
 
 _used: Final[set[type]] = set()
@@ -531,13 +534,11 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    @classmethod
-    def model_validate(cls, obj: Any, **options: Any) -> Self:
-        return _validate(cls, super().model_validate, obj, **options)
-
-    @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
-        return _validate(cls, super().model_validate_json, json_data, **options)
+    if not TYPE_CHECKING:
+        model_validate, model_validate_json = (
+            classmethod(_raising_typed_errors(make.__func__))
+            for make in (BaseModel.model_validate, BaseModel.model_validate_json)
+        )
 
     def altered(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its
