@@ -14,7 +14,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -157,11 +157,15 @@ def index_text(text: str, language: str | None = None) -> str:
     second line, where there are any, the forms of its words as they were written. By the rules of a
     language; of its own where none is given.
     """
-    text = text[: limits.INDEXED_CHARS_MAX]
+    text, longest = text[: limits.INDEXED_CHARS_MAX], limits.WORD_CHARS_MAX
     if not text.isascii() or "'" in text:
         text = _plain(text)
     language = language or language_of(text.lower().split())
-    found = list(map(_known_words(language).__getitem__, text.split()))
+    # one word may be as long as the text
+    found = [
+        _remembered(word, language) if len(word) <= longest else _terms(word, language)
+        for word in text.split()
+    ]
     if not found:
         return ""
     terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
@@ -172,7 +176,7 @@ def _plain(text: str) -> str:
     return _SHORTENED.sub("", unicodedata.normalize("NFKC", text))
 
 
-def _terms(language: str, word: str) -> tuple[str, str]:
+def _terms(word: str, language: str) -> tuple[str, str]:
     """What is indexed of a word, and the forms of the words in it; each with blanks between."""
     if word.isdecimal() and word.isascii():  # numbers are many, and hardly come again
         return word[: limits.TERM_CHARS_MAX], ""
@@ -199,14 +203,7 @@ def _terms(language: str, word: str) -> tuple[str, str]:
     return " ".join(terms), " ".join(forms)
 
 
-@cache
-def _known_words(language: str) -> Remembered[str, tuple[str, str]]:
-    """What `_terms` gives for each word: the same ones come again and again. One word may be as
-    long as the text, and is not kept then.
-    """
-    return Remembered(partial(_terms, language), lambda word, _: len(word) <= limits.WORD_CHARS_MAX)
-
-
+_remembered = lru_cache(maxsize=16_384)(_terms)  # the same words come again and again
 _UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
 _stemmers = threading.local()  # one must not be used by two threads
 
@@ -252,13 +249,13 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
         found = word.group()
         if len(found) > limits.INDEXED_CHARS_MAX:
             continue
-        held = " ".join(_terms(language, _plain(found))).split()
+        held = " ".join(_terms(_plain(found), language)).split()
         asked = next((term for term in held if term in wanted), None)
         if asked is None:
             continue
         last = 0
         for start, end in _places(found):
-            terms = " ".join(_terms(language, found[start:end])).split()[:2]
+            terms = " ".join(_terms(found[start:end], language)).split()[:2]
             term = next((each for each in terms if each in wanted and each in held), None)
             if term is not None and start >= last:
                 yield TermMatch(word.start() + start, word.start() + end, term)
