@@ -178,15 +178,25 @@ def test_what_made_an_error_go_away_is_said_whatever_the_verdict(memory: Memory)
 
 
 def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
-    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
+    page = "You are in a repository with these files: " + "".join(f"src/{n}.py " for n in range(99))
+    tasks = ((f"{page}Parse orders", "use .get('id')"), (f"{page}Parse users", "skip the guests"))
+    for task, cure in tasks:
         steps: list[dict[str, Any]] = [
             {"action": "python parse.py", "observation": TRACEBACK},
             {"action": cure, "observation": "3 passed", "reward": 1.0},
         ]
         memory.record_trajectory(task, steps, 1.0)
-    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
-        advice = memory.advise("python parse.py", task=task, error=TRACEBACK)
-        assert advice.worked_instead[0] == cure
+    for task, cure in tasks:
+        advice = memory.advise("python parse.py", task=task.upper(), error=TRACEBACK)
+        assert advice.worked_instead[0] == cure, "however long tasks are that begin alike"
+
+
+def test_an_action_that_was_escaped_for_markdown_is_the_same_action(memory: Memory) -> None:
+    run(memory, "area", r"area\_of\_x = 0.5 \* a", "SyntaxError: unexpected character", ok=False)
+    run(memory, "area", "area_of_x = 0.5 * a", "SyntaxError: unexpected character", ok=False)
+    assert memory.advise(r"area\_of_x = 0.5 * a", task="area").verdict == "blocked"
+    run(memory, "look", r"find . -name \*.py", "error: permission denied", ok=False)
+    assert memory.advise("find . -name *.py", task="look").failures == 0, "a shell's own escape"
 
 
 def test_what_helped_after_a_like_action_comes_first(memory: Memory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from typing import Any
 
@@ -34,6 +35,7 @@ from hardwon.learn.tallies import (
     rule_key,
     strategy_key,
 )
+from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
 from hardwon.text.words import canonical, key_of, same_action, say_the_same, words_of
@@ -415,6 +417,28 @@ def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
     (failure,) = memory.care.failures()
     assert failure.fix is not None
     assert failure.fix.action == "pip install stripe"
+
+
+def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
+    """Hooks record each run by itself; the failure that came back has its fix all the same."""
+    error = "Bind for 0.0.0.0:5432 failed: port is already allocated"
+    for minutes, line, good in (
+        (300, "docker compose up -d", False),
+        (298, "docker compose ps", True),
+        (297, "docker compose up -d --force-recreate", True),
+        (1, "docker compose up -d", False),
+    ):
+        step = {
+            "action": line,
+            "observation": "" if good else f"Error: {error}",
+            "reward": float(good),
+        }
+        at = datetime.now(UTC) - timedelta(minutes=minutes)
+        memory.record_trajectory(line, [step], float(good), timestamp=at)
+    (solution,) = memory.solutions(error)
+    (failure,) = memory.care.failures()
+    assert solution.action == "docker compose up -d --force-recreate"
+    assert failure.fix == Remedy(solution.action, 1, 1, solution.evidence)
 
 
 # --- consolidation ---

@@ -82,7 +82,7 @@ def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) 
     assert newest.index("the second of them") < newest.index("the first of them")
     helpful = get(browser, f"{REVIEW}?order=helpful")
     assert "the first of them" in helpful
-    assert "only agent says so; it helped 1 and did not 0" in helpful
+    assert "only agent says so; it helped 1 time" in helpful
     assert "the second of them" not in helpful, "it never helped"
 
 

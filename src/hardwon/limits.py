@@ -350,6 +350,9 @@ SHOWN_MAX: Final = 1_000
 # were meant.
 RECORDS_PREVIEWED: Final = 20
 
+# Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
+ID_BEGINNING_CHARS_MIN: Final = 4
+
 # Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to
 # bury it.
 EVIDENCE_SHOWN_MAX: Final = 5
@@ -404,6 +407,19 @@ TASKS_AT_ONCE_MAX: Final = 5
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
+
+# Actions after errors that are kept in words, so that their records are not read again for the next
+# answer: all of them take a few megabytes at most.
+PAIRS_WORDED_MAX: Final = 1_024
+
+# Commands that failed in the same way that are read, the newest.
+FAILED_RUNS_READ_MAX: Final = 8
+
+# Of those, how many are looked at for what was run next: each is a look-up.
+RUNS_FOLLOWED_MAX: Final = 4
+
+# For how long after a command that failed: who mends one tries it again within minutes.
+RUN_FOLLOWS_S: Final = 900
 
 # Earlier attempts at an action that are read before it is judged, each author's newest first;
 # half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
@@ -1472,8 +1488,8 @@ WEB_SNIPPET_READ_CHARS: Final = 20_000
 # Other records that a record's page names by their headlines; of more, the ids.
 WEB_LINKED_SHOWN: Final = 20
 
-# Records that are read to tell what goes wrong, the newest that failed: some 20 ms.
-FAILURES_READ_MAX: Final = 2_000
+# Records that are read to tell what goes wrong, the newest that failed: some 10 ms.
+FAILURES_READ_MAX: Final = 1_500
 
 # Failures among them that have no hash, and are put together by their words: each is compared with
 # all before it.

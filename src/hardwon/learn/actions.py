@@ -230,9 +230,9 @@ EVERYTHING: Final = ActionKey("all", "")
 @lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
-    it.
+    it. All of the task counts: many begin with the same page, and end with what is to be done.
     """
-    return key_of("task", canonical(task), *more)
+    return key_of("task", canonical(task, limits.TEXT_CHARS_MAX), *more)
 
 
 @lru_cache(maxsize=1024)  # agents do the same again and again
@@ -259,7 +259,7 @@ class Judged(NamedTuple):
     @classmethod
     def by(cls, action: str, situation: ActionContext) -> Judged:
         kinds, words, shape = _known_by(action[: limits.ACTION_CHARS_MAX])
-        task = canonical(situation.task)
+        task = situation.task.strip()
         return cls(
             EVERYTHING,
             ActionKey("situation", situation.name(words)),

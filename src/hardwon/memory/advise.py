@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, zip_longest
+from datetime import timedelta
+from itertools import chain, islice, zip_longest
 from typing import Final, TypeGuard
 
 from hardwon import limits
@@ -44,6 +45,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
+from hardwon.store.base import Store
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
@@ -51,7 +53,7 @@ from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import index_text, query_terms
-from hardwon.text.words import canonical, same_action, spelled_alike
+from hardwon.text.words import same_action, spelled_alike
 
 
 class Adviser(Finder):
@@ -235,7 +237,7 @@ class Adviser(Finder):
             if each.helped:
                 found.setdefault(same_action(each.action), each)
         if len(found) < limit:
-            for each in (*self._run_otherwise(diagnosis), *self._like_solutions(error)):
+            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error)):
                 found.setdefault(same_action(each.action), each)
         for each in in_vain:
             found.setdefault(same_action(each.action), each)
@@ -266,32 +268,18 @@ class Adviser(Finder):
             lists.append([each for _, each in said])
         return lists
 
-    def _run_otherwise(self, diagnosis: str) -> list[Solution]:
-        """What was run after a command that failed so, is much like it, and worked: each run is a
-        record of its own, so no record tells of both.
+    def _ran_otherwise(self, diagnosis: str) -> list[Solution]:
+        """What was run after a command that failed so, is much like it, and worked: what followed
+        soon, then what is found. Each run is a record of its own, so no record tells of both.
         """
-        known = self._store.by_key(
-            self._project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), _RUNS_READ
-        )
-        failed: dict[str, Trajectory] = {}
-        for record in readable(each.stored for each in known):
-            if _is_run(record) and not worked(record.steps[0]):
-                failed.setdefault(same_action(record.steps[0].action), record)
-        found: dict[str, Solution] = {}
-        for record in failed.values():
-            action, since = record.steps[0].action, from_us(record.at_us)
-            later = self.find(action, CANDIDATES, Filters(kind="trajectory", since=since))
-            for hit in self.read_hits(later, marked=False):
-                run = hit.record
-                if (
-                    _is_run(run)
-                    and worked(run.steps[0])
-                    and holds_most(run.steps[0].action, action)
-                ):
-                    once = _once(run, record.steps[0].observation, run.steps[0].action, action)
-                    key = same_action(run.steps[0].action)
-                    found[key] = _added(found[key], once) if key in found else once
-        return sorted(found.values(), key=lambda each: (-each.p_helped, -each.tried))
+        failed = failed_runs(self._store, self._project, diagnosis)
+        found: list[tuple[Trajectory, AnyRecord]] = []
+        # of the same command, from its first failure on
+        for run in {same_action(each.steps[0].action): each for each in failed}.values():
+            later = Filters(kind="trajectory", outcome="success", since=from_us(run.at_us))
+            hits = self.find(run.steps[0].action, CANDIDATES, later)
+            found += [(run, hit.record) for hit in self.read_hits(hits, marked=False)]
+        return [*ran_next(self._store, self._project, failed), *_instead(found)]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
@@ -343,6 +331,50 @@ def _is_run(record: AnyRecord) -> TypeGuard[Trajectory]:
         and len(record.steps) == 1
         and record.metadata.source.type != "test_result"
     )
+
+
+def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
+    """Commands that were run by themselves and failed so, the newest."""
+    known = store.by_key(
+        project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
+    )
+    runs = filter(_is_run, readable(each.stored for each in known))
+    return [each for each in runs if not worked(each.steps[0])]
+
+
+def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
+    """What was run soon after the first of these commands, is much like them, and worked."""
+    found: list[tuple[Trajectory, AnyRecord]] = []
+    for run in islice(failed, limits.RUNS_FOLLOWED_MAX):
+        start = from_us(run.at_us)
+        until = start + timedelta(seconds=limits.RUN_FOLLOWS_S)
+        # of all kinds: to look for one of them alone would take longer than these few do
+        soon = Filters(outcome="success", since=start, until=until)
+        later = store.page(project, soon, None, CANDIDATES, trusted=True)
+        runs = (each for each in later if each.kind == "trajectory")
+        found += [(run, each) for each in readable(runs)]
+    return _instead(found)
+
+
+def _instead(pairs: Iterable[tuple[Trajectory, AnyRecord]]) -> list[Solution]:
+    """Of runs that failed and what came after them, what is much like them and worked; the
+    likeliest first.
+    """
+    found: dict[str, Solution] = {}
+    seen: set[str] = set()
+    for failed, run in pairs:
+        step = failed.steps[0]
+        if (
+            _is_run(run)
+            and run.id not in seen
+            and worked(run.steps[0])
+            and holds_most(run.steps[0].action, step.action)
+        ):
+            seen.add(run.id)
+            once = _once(run, step.observation, run.steps[0].action, step.action)
+            key = same_action(run.steps[0].action)
+            found[key] = _added(found[key], once) if key in found else once
+    return sorted(found.values(), key=lambda each: (-each.p_helped, -each.tried))
 
 
 def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
@@ -397,7 +429,6 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt
             yield _attempted(step, at_us, "", None, same_task=True)
 
 
-_RUNS_READ: Final = 8  # that failed in the same way, the newest
 _NOW_US: Final = 2**62  # later than any record
 
 
@@ -421,7 +452,7 @@ def _attempted(
 
 def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[PastAttempt]:
     if isinstance(record, Trajectory):
-        same_task = task is None or canonical(record.task) == canonical(task)
+        same_task = task is None or task_key(record.task) == task_key(task)
         ended_badly = (
             record.metadata.validation.failure_hash if not record.turned_out_well else None
         )

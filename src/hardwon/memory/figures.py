@@ -14,6 +14,7 @@ from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
 from hardwon.learn.fixes import Solution
 from hardwon.learn.tallies import generate_issue_signature
+from hardwon.memory.advise import failed_runs, ran_next
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
@@ -119,7 +120,11 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     newest = sorted(keyed, key=lambda each: -each.seen[0].at_us)[: 2 * limit]
     keyed = sorted(keyed, key=lambda each: (-len(each.seen), each.key))[: 4 * limit]
     keyed += [each for each in newest if each not in keyed]
-    considered = keyed + others[: limits.FAILURES_WORDED_MAX]
+    first_us = project.store.first_seen(project.name, [each.key for each in keyed])
+    new_us = now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US
+    keyed.sort(key=lambda each: (first_us.get(each.key, 0) < new_us, -len(each.seen)))
+    # twice as many as are told: some cannot be put into words
+    considered = keyed[: 2 * limit] + others[: limits.FAILURES_WORDED_MAX]
     known = project.knowledge
     known.read_ahead(each.seen[0].id for each in considered)
     groups = [each for each in considered if _word(each, known.record(each.seen[0].id))]
@@ -127,11 +132,9 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     groups = [each for each in groups if each.key] + [
         _Group("", [one for each in same for one in each.seen], same[0].text) for same in alike
     ]
-    first_us = project.store.first_seen(project.name, [each.key for each in keyed])
-    new_from = from_us(now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US)
-    told = [_failure(each, first_us.get(each.key), new_from) for each in groups]
+    told = [_failure(each, first_us.get(each.key), from_us(new_us)) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    fixed = [_with_fix(known, each) for each in told[:limit]]
+    fixed = [_with_fix(project, known, each) for each in told[:limit]]
     # what only words tell of is looked for among what helped against errors worded like it
     known_fixes = (
         known.solutions(limits.SOLUTIONS_COMPARED) if any(not each.key for each in fixed) else []
@@ -197,7 +200,7 @@ def _failure(group: _Group, first_us: int | None, new_from: datetime) -> Failure
     )
 
 
-def _with_fix(known: Knowledge, failure: Failure) -> Failure:
+def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
     """With what made this very failure go away, where that is known."""
     sort, _, which = failure.key.partition(":")
     done: tuple[str, int, int, tuple[str, ...]] | None = None
@@ -206,9 +209,13 @@ def _with_fix(known: Knowledge, failure: Failure) -> Failure:
             action = "; ".join(fix.fix_commands) or fix.analysis
             done = (action, fix.verified, fix.attempts, fix.evidence)
     elif sort == "failure":
-        for tried in known.tried("pair", which, 1):
-            if tried.share.verified and (found := known.solution(tried, which)):
-                done = (found.action, found.helped, found.tried, found.evidence)
+        paired = [known.solution(each, which) for each in known.tried("pair", which, 1)]
+        helped = [each for each in paired if each and each.helped]
+        if not helped and failure.action:
+            failed = failed_runs(project.store, project.name, which)
+            helped = ran_next(project.store, project.name, failed)
+        for found in helped[:1]:
+            done = (found.action, found.helped, found.tried, found.evidence)
     return replace(failure, fix=Remedy(*done)) if done else failure
 
 

@@ -25,6 +25,7 @@ from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
+from hardwon.surfaces.web.records import count_credits
 
 _ROW_PX: Final = 34
 
@@ -50,6 +51,8 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     since, until, in_time = _time_of(request)
     rates = ask("care.progress", per=by, since=since, limit=_NAMES_SHOWN)
     found = [each for each in (_up_to(until, each) for each in rates) if each.days]
+    if by == "command":  # people ask which fails most
+        found.sort(key=lambda each: -Rate.of(each.days).bad)
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     if not tasks and not rates and not ask("stats").records:
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
@@ -312,24 +315,21 @@ def _rules(ask: Ask, tasks: Sequence[str | None], state: str | None) -> list[Any
 _RULE_TASKS: Final = 5
 
 
-def _facts(ask: Ask) -> list[tuple[Fact, int, int]]:
+def _facts(ask: Ask) -> list[tuple[Fact, dict[str, int]]]:
     """What somebody vouches for, then what helped, then the newest; with how often they helped, and
     did not.
     """
-    found: dict[str, tuple[Fact, int, int]] = {}
+    found: dict[str, Fact] = {}
     for status in ("published", "verified", "hypothesis"):
-        helped = {
-            each.record.id: each
-            for each in ask("care.helpful", status=status, limit=200)
-            if isinstance(each.record, Fact)
-        }
+        helpful = [each.record for each in ask("care.helpful", status=status, limit=200)]
         newest = ask("care.page", kind="fact", status=status, limit=_FACTS_SHOWN).records
-        for record in (*(each.record for each in helped.values()), *newest):
-            known = helped.get(record.id)
-            found[record.id] = (record, known.helped, known.hindered) if known else (record, 0, 0)
+        found |= {each.id: each for each in (*helpful, *newest) if isinstance(each, Fact)}
         if len(found) >= _FACTS_SHOWN:
             break
-    return list(islice(found.values(), _FACTS_SHOWN))
+    return [
+        (fact, count_credits(ask("audit", record_id=fact.id)))
+        for fact in islice(found.values(), _FACTS_SHOWN)
+    ]
 
 
 def _area_url(request: PageRequest, area: Area, **more: str) -> str:

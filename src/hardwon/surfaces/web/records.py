@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -43,6 +43,7 @@ from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten
 from hardwon.text.likeness import group_alike
 from hardwon.text.terms import matches, own_texts, query_terms
+from hardwon.text.words import counted
 
 # --- search ---
 
@@ -337,6 +338,12 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
     return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
 
 
+def count_credits(life: Iterable[LifeEvent]) -> dict[str, int]:
+    """How often a record helped, and did not, as far as anybody told."""
+    told = [each.event.helped for each in life if each.event and each.kind == "credited"]
+    return {"helped": told.count(True), "hindered": told.count(False)}
+
+
 def record_parts(
     ask: Ask, request: PageRequest, record: AnyRecord, terms: Collection[str] = ()
 ) -> dict[str, Any]:
@@ -345,7 +352,6 @@ def record_parts(
     steps = _timeline(record) if isinstance(record, Trajectory) else []
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
-    credits_ = [each.event.helped for each in life if each.event and each.kind == "credited"]
     kinds = [each.kind for each in life]
     return {
         "record": record,
@@ -357,8 +363,7 @@ def record_parts(
         "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
         "cards": record.mistake_cards if isinstance(record, Episode) else [],
         "life": life,
-        "helped": credits_.count(True),
-        "hindered": credits_.count(False),
+        **count_credits(life),
         "repeated": kinds.count("repeated"),
         # The newest of what was noticed of its files.
         "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
@@ -714,7 +719,8 @@ def _why(record: AnyRecord, credited: Credited | None, status: str) -> str:
         said = _SAID_BY.get(source.type, f"only {shorten(record.said_by, 40)} says so")
     if not credited:
         return f"{said}; it was not of use to anybody yet"
-    return f"{said}; it helped {credited.helped} and did not {credited.hindered}"
+    in_vain = f", and {counted(credited.hindered, 'time')} it did not" if credited.hindered else ""
+    return f"{said}; it helped {counted(credited.helped, 'time')}{in_vain}"
 
 
 def _sides(ask: Ask, decision: Decision) -> list[ReviewItem]:

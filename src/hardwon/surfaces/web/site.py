@@ -248,7 +248,7 @@ class Site:
             moved_to = "/".join([ROOT, *(quote(each, safe="") for each in path)])
             return _redirect(f"{moved_to}?{'&'.join(filter(None, [asked, given]))}")
         if place is None:
-            raise RefusedError("not-found", "there is no such page")
+            raise RefusedError("not-found", "There is no such page.")
         http.scope[OPERATION] = f"web.{place.name}"
         project = address["project"]
         check_access(caller, "read", project)
