@@ -446,10 +446,13 @@ class Listener:
 DESIGNS: Final[dict[str, str]] = {}
 
 
+_design = cache(resolve_name)  # every fix that is recorded asks for it
+
+
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
     names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
-    return [resolve_name(name)(session) for name in dict.fromkeys(names)]
+    return [_design(name)(session) for name in dict.fromkeys(names)]
 
 
 @dataclass(eq=False)
