@@ -959,16 +959,79 @@ ALIKE["make: the same target with another code"] = [
     "make: *** [wheel] Error 1",
     "make[2]: *** [Makefile:13: wheel] Error 1",
 ]
-ALIKE["make: a script that says what it lacks"] = [
-    "deploy.sh: STAGING_HOST is not set\nmake: *** [Makefile:2: deploy] Error 2",
-    "deploying\n./deploy.sh: STAGING_HOST is not set\nmake: *** [deploy] Error 2",
-    "deploy.sh: STAGING_HOST is not set\nmake[1]: *** [Makefile:9: deploy] Error 2\n"
+# What runs programs, and says of one that failed only that it did.
+RUNNERS = [
+    "{}\nmake: *** [Makefile:2: deploy] Error 2",
+    "deploying\n./{}\nmake[1]: *** [Makefile:9: deploy] Error 2\n"
     "make[1]: Leaving directory '/srv/shop'\nmake: *** [Makefile:3: all] Error 2",
+    "> shop@1.0.0 deploy\n> ./deploy.sh\n\n{}\nnpm ERR! code ELIFECYCLE\nnpm ERR! errno 2\n"
+    "npm ERR! shop@1.0.0 deploy: `./deploy.sh`\nnpm ERR! Exit status 2\nnpm ERR! \n"
+    "npm ERR! Failed at the shop@1.0.0 deploy script.\nnpm ERR! This is probably not a problem with "
+    "npm. There is likely additional logging output above.\n\nnpm ERR! A complete log of this run "
+    "can be found in:\nnpm ERR!     /home/ann/.npm/_logs/2024-05-01T10_00_00_000Z-debug.log",
+    "{}\nnpm error Lifecycle script `deploy` failed with error:\nnpm error code 2\n"
+    "npm error path /srv/shop\nnpm error workspace shop@1.0.0\nnpm error location /srv/shop\n"
+    "npm error command failed\nnpm error command sh -c ./deploy.sh",
+    "yarn run v1.22.19\n$ ./deploy.sh\n{}\nerror Command failed with exit code 2.\n"
+    "info Visit https://yarnpkg.com/en/docs/cli/run for documentation about this command.",
+    "> ./deploy.sh\n\n{}\n\u2009ELIFECYCLE\u2009 Command failed with exit code 2.",
+    "     Running `target/debug/shop`\n{}\n"
+    "error: process didn't exit successfully: `target/debug/shop` (exit status: 2)",
+    "py39 run-test: commands[0] | ./deploy.sh\n{}\nERROR: InvocationError for command "
+    "/srv/shop/deploy.sh (exited with code 2)\n____ summary ____\nERROR:   py39: commands failed",
+    "deploy: commands[0]> ./deploy.sh\n{}\ndeploy: exit 2 (0.01 seconds) /srv/shop> ./deploy.sh "
+    "pid=4242\n  deploy: FAIL code 2 (0.05=setup[0.04]+cmd[0.01] seconds)\n"
+    "  evaluation failed :( (0.10 seconds)",
+    "nox > Running session deploy\nnox > ./deploy.sh\n{}\n"
+    "nox > Command ./deploy.sh failed with exit code 2\nnox > Session deploy failed.",
+    "> Task :deploy FAILED\n{}\n\nFAILURE: Build failed with an exception.\n\n* What went wrong:\n"
+    "Execution failed for task ':deploy'.\n> Process 'command './deploy.sh'' finished with non-zero "
+    "exit value 2\n\n* Try:\n> Run with --stacktrace option to get the stack trace.\n\n"
+    "BUILD FAILED in 1s",
+    "[INFO] --- exec-maven-plugin:3.1.0:exec (default-cli) @ shop ---\n{}\n[ERROR] Command execution "
+    "failed.\norg.apache.commons.exec.ExecuteException: Process exited with an error: 2 (Exit value: "
+    "2)\n    at org.apache.commons.exec.DefaultExecutor.execute (DefaultExecutor.java:166)\n"
+    "[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal org.codehaus.mojo:exec-maven-plugin:3.1.0:"
+    "exec (default-cli) on project shop: Command execution failed.: Process exited with an error: 2",
+    "ERROR: /srv/shop/BUILD:9:8: Executing genrule //shop:deploy failed: (Exit 2): bash failed: error "
+    "executing command (from target //shop:deploy) /bin/bash -c ... (remaining 1 argument skipped)\n"
+    "{}\nTarget //shop:deploy failed to build\nUse --verbose_failures to see the command lines of "
+    "failed build steps.\nERROR: Build did NOT complete successfully",
+    "[1/1] Deploying\nFAILED: deployed \n./deploy.sh\n{}\nninja: build stopped: subcommand failed.",
+    "deploy:\n     [exec] {}\n\nBUILD FAILED\n/srv/shop/build.xml:5: exec returned: 2\n",
+    "Step 4/5 : RUN ./deploy.sh\n{}\n"
+    "The command '/bin/sh -c ./deploy.sh' returned a non-zero code: 2",
+    "Run ./deploy.sh\n{}\nError: Process completed with exit code 2.",
+    "{}\nTraceback (most recent call last):\n"
+    '  File "run.py", line 3, in <module>\n    subprocess.run(["./deploy.sh"], check=True)\n'
+    "subprocess.CalledProcessError: Command '['./deploy.sh']' returned non-zero exit status 2.",
+    'TASK [deploy] ***\nfatal: [web1]: FAILED! => {{"changed": true, "cmd": "./deploy.sh", "msg": '
+    '"non-zero return code", "rc": 2, "stderr": "{}", "stdout": ""}}',
 ]
-ALIKE["make: the same script that lacks something else"] = [
-    "deploy.sh: no key for the registry\nmake: *** [Makefile:2: deploy] Error 2",
-    "pushing 3 images\ndeploy.sh: no key for the registry\nmake: *** [deploy] Error 2",
-    "/srv/shop/deploy.sh: no key for the registry\ngmake: *** [deploy] Error 2",
+for said in ("STAGING_HOST is not set", "no key for the registry"):
+    ALIKE[f"run by another: {said}"] = [each.format(f"deploy.sh: {said}") for each in RUNNERS]
+ALIKE["kotlin: a name that nobody defined"] = [
+    "e: file:///srv/shop/src/Main.kt:3:13 Unresolved reference: total\n\n* What went wrong:\n"
+    "Execution failed for task ':compileKotlin'.\n> A failure occurred while executing "
+    "org.jetbrains.kotlin.Worker\n   > Compilation error. See log for more details",
+    "e: /home/ann/shop/Cart.kt: (30, 1): Unresolved reference: total",
+    "w: unused variable\ne: file:///srv/Main.kt:7:1 Unresolved reference: total",
+]
+ALIKE["scala: a name that nobody defined"] = [
+    "[error] /srv/shop/Shop.scala:3:13: not found: value total\n[error]     println(total)\n"
+    "[error] one error found\n[error] (Compile / compileIncremental) Compilation failed",
+    "[error] /home/ann/Cart.scala:30:1: not found: value total",
+    "[info] compiling\n[error] Shop.scala:4:13: not found: value total\n[error] Total time: 2 s",
+]
+ALIKE["cargo: a library that the linker does not find"] = [
+    'error: linking with `cc` failed: exit status: 1\n  |\n  = note: "cc" "-m64"\n  = note: '
+    "/usr/bin/ld: cannot find -lpq: No such file or directory\n\n"
+    'error: could not compile `shop` (bin "shop") due to 1 previous error',
+    "error: linking with `cc` failed: exit status: 1\n  = note: /usr/bin/ld: cannot find -lpq: No "
+    "such file or directory",
+    "   Compiling cart v0.2.0\nerror: linking with `clang` failed: exit status: 1\n  = note: "
+    "/usr/local/bin/ld: cannot find -lpq: No such file or directory\n"
+    "error: could not compile `cart` (lib) due to 1 previous error",
 ]
 ALIKE["git: no repository"] = [
     "fatal: not a git repository (or any of the parent directories): .git",
@@ -1206,6 +1269,10 @@ Command failed with exit code 1
 Command failed with exit code 127.
 Process exited with code 2
 The process exited with status 137
+e: src/Main.kt:3:13 Unresolved reference: total
+[error] Shop.scala:3:13: not found: value total
+fatal: [web1]: UNREACHABLE! => {"changed": false, "msg": "Failed to connect to the host via ssh"}
+  lint: FAIL code 1 (0.05=setup[0.04]+cmd[0.01] seconds)
 subprocess.CalledProcessError: Command '['make']' returned non-zero exit status 2.
 bash: foo: command not found
 zsh: command not found: foo

@@ -43,6 +43,7 @@ def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
     assert (failing.verdict, failing.failures) == ("blocked", 3)
     assert failing.p_success < 0.1
     assert "nothing happens" in failing.message.lower()
+    assert "speaks against" not in failing.message, "how it failed says more than a word of it"
     reading = memory.advise("cat errors.py", task="read the handler")
     assert reading.verdict == "ok"
     assert reading.p_success > 0.8
@@ -107,6 +108,7 @@ def test_facts_that_name_an_action_count_for_it_or_against_it(memory: Memory) ->
     assert working.verdict == "ok"
     assert working.p_success > 0.5
     assert memory.advise("pip").verdict == "unknown", "a single word may be any word"
+    assert memory.advise("uv sync").verdict == "unknown", "with another option it is another"
     (said,) = memory.solutions("ResolutionImpossible: conflicting dependencies")
     assert "uv sync --locked" in said.action
 
@@ -178,15 +180,25 @@ def test_what_made_an_error_go_away_is_said_whatever_the_verdict(memory: Memory)
 
 
 def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
-    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
+    page = "You are in a repository with these files: " + "".join(f"src/{n}.py " for n in range(99))
+    tasks = ((f"{page}Parse orders", "use .get('id')"), (f"{page}Parse users", "skip the guests"))
+    for task, cure in tasks:
         steps: list[dict[str, Any]] = [
             {"action": "python parse.py", "observation": TRACEBACK},
             {"action": cure, "observation": "3 passed", "reward": 1.0},
         ]
         memory.record_trajectory(task, steps, 1.0)
-    for task, cure in (("parse orders", "use .get('id')"), ("parse users", "skip the guests")):
-        advice = memory.advise("python parse.py", task=task, error=TRACEBACK)
-        assert advice.worked_instead[0] == cure
+    for task, cure in tasks:
+        advice = memory.advise("python parse.py", task=task.upper(), error=TRACEBACK)
+        assert advice.worked_instead[0] == cure, "however long tasks are that begin alike"
+
+
+def test_an_action_that_was_escaped_for_markdown_is_the_same_action(memory: Memory) -> None:
+    run(memory, "area", r"area\_of\_x = 0.5 \* a", "SyntaxError: unexpected character", ok=False)
+    run(memory, "area", "area_of_x = 0.5 * a", "SyntaxError: unexpected character", ok=False)
+    assert memory.advise(r"area\_of_x = 0.5 * a", task="area").verdict == "blocked"
+    run(memory, "look", r"find . -name \*.py", "error: permission denied", ok=False)
+    assert memory.advise("find . -name *.py", task="look").failures == 0, "a shell's own escape"
 
 
 def test_what_helped_after_a_like_action_comes_first(memory: Memory) -> None:

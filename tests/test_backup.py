@@ -82,6 +82,10 @@ def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(
     )
     with pytest.raises(PlaceError, match="exists already and is kept"):
         memory.backup(report.path)
+    (tmp_path / "c.db.sha256").mkdir()  # a backup is there with its checksum, or not at all
+    with pytest.raises(PlaceError, match=r"c\.db\.sha256 is there and no regular file"):
+        memory.backup(tmp_path / "c.db")
+    assert not (tmp_path / "c.db").exists()
 
 
 def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(

@@ -587,7 +587,7 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("remember", "x", "--outcome", "failure", "--tool", "hammer\n"), "tool"),
         (("recall", "x", "--since", "yesterday"), "since"),
         (("recall", "x", "--kind", "dream"), "kind"),
-        (("hotspots", "--share", "0"), "share"),
+        (("hotspots", "--share", "2"), "share"),
         (("generate", "0"), "size"),
         (("generate", "1" * 5000), "size"),
         (("generate", "5", "--start", "2026-01-01"), "start"),

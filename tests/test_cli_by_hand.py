@@ -61,6 +61,35 @@ def test_the_memory_that_is_used_outside_of_any_is_told_once(
     assert at_once("recall", "ports").stderr == ""
 
 
+def test_all_that_is_wrong_with_a_command_is_told_at_once() -> None:
+    for line, told in {
+        "rules --limit 0 --state odd": ["'--limit' / '-k'", "'--state': 'odd' is not one of"],
+        "care supersede": ["'OLD'", "'NEW'", "'--reason'"],
+        "stats --memory": ["'--memory' requires an argument"],
+    }.items():
+        done = at_once(*line.split())
+        assert done.exit_code == 2
+        assert [each for each in told if each not in done.stderr] == []
+    said = refused("record", "fix", "--model", "m", "--confidence", "7")
+    assert said.startswith("--fix-success/--fix-failure is missing; --verification-success/")
+    assert "--confidence: 7.0 is not allowed" in said
+    assert refused("record", "episode") == "TASK_ID is missing; --score is missing"
+    assert "or --issue is missing" in refused("record", "fix")
+    assert refused("forget", "aa", "bb").count("4 characters of its beginning") == 2
+
+
+def test_a_checkout_is_named_by_its_folder() -> None:
+    """What it knows of other projects is not merged without a word."""
+    with Memory("ben/.hardwon") as memory, memory.care.in_project("shop") as shop:
+        memory.record_fact("Port 80 is open.", "observation")
+        shop.record_fact("Port 81 is shut.", "observation")
+    assert answered("merge", "ben", "--trust", "all")["added"] == 1
+    said = at_once("merge", "ben").stdout.splitlines()[-1]
+    assert said.endswith("the other memory also has shop: --project names one")
+    (fact,) = answered("browse")["records"]
+    assert "entities" not in at_once("show", fact["id"]).stdout
+
+
 def test_the_list_of_commands_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = at_once("--help").stdout.partition("Every day:")[2].splitlines()
@@ -179,7 +208,7 @@ def test_an_interrupt_says_what_was_kept(
     monkeypatch.setattr(Memory, "rebuild", interrupted)
     done = at_once("rebuild")
     assert done.exit_code == 130
-    assert "what was corrected stays so; the next rebuild goes on" in done.stderr
+    assert "what was corrected stays so; rebuild again corrects the rest" in done.stderr
 
 
 def test_doctor_and_rebuild_tell_how_far_they_are() -> None:

@@ -399,6 +399,7 @@ HOSTILE = r"""
     " ' ` . _ \ ~ : / a A 0 1_ a_ ~_ at_ ~at_ ~at_a( error error:_ ~error:____ 'a_ \' \" ^[ ^] ^ [0m E___ ~E___a
     ~Caused_by:_x ~Traceback_(most_recent_call_last):~ panicked_at_ ~panic:_ ~FAILED_a::b_-_ ~---_FAIL:_ ____ a. A.Error
     ~A. aError ~20 0x a1b2 deadbeef - {"a": {"message":_" ( [ <q>,_ 1,_ 1. 1: ::1 1.1.1.1 ~npm_ERR!_ ~●_a~ make:_***_[
+    ~FAILED:_a ~npm_ERR!_a:_` ~Traceback_(most_recent_call_last):~_a ~*_What_went_wrong:~ ~>_a
     exit_code_1_if_ :_permission_denied if_permission_denied:_ no_1_errors ~a_failed ~a_timed_out a=1_ err=" msg="a"_
     a.sh:_ ~ERROR_ ~[a]_ a_-_ ~web-1_|_ Table_' near_" violates_a http:// _404 status_404_ request_id tmpabcdefgh_
     /tmp/ C:\ Jan_1 assert_ validation_error~ ERROR_in_~ 12:00:00_ ~__" |_

@@ -92,7 +92,7 @@ def test_install_status_and_remove(project: Project) -> None:
         "chained": False,
         "edited": False,
     }
-    assert answered("hooks", "status") == {"hooks": [told]}
+    assert answered("hooks", "status", "git") == {"hooks": [told]}
     assert subprocess.run(["sh", "-n", hook], check=False).returncode == 0
     assert "not installed" in hooks("remove")
     assert "not installed" in hooks("remove")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hardwon import AsyncMemory, Memory, Step, Trajectory
+from hardwon import AsyncMemory, Experience, Memory, Step, Trajectory
 from hardwon.errors import InvalidInputError
 
 
@@ -79,6 +79,40 @@ def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> Non
         assert html.startswith(("<table>", "<pre>"))
         assert "<b>" not in html
     assert "&lt;b&gt;fails" in next(hit for hit in hits if hit.kind == "experience")._repr_html_()
+
+
+def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
+    odd: Any = object()
+    flags = {"dry_run": odd, "by": odd}
+    calls: dict[Callable[[], object], str] = {
+        lambda: Experience(content="", outcome="odd", color={1}): "color content outcome",
+        lambda: memory.remember("x", odd, color={1}, author=odd): "author color outcome",
+        lambda: memory.record_fix(odd, odd, True, system_info=odd): "fix_success issue system_info",
+        lambda: memory.context(odd, count_tokens=odd, explain=odd): "count_tokens explain query",
+        lambda: memory.credit(odd, odd, "two\nlines"): "by context_or_ids outcome",
+        lambda: memory.archive("odd", odd, odd): "by reason record_id",
+        lambda: memory.forget(odd, author=None, **flags): "author by dry_run ids_or_filters",
+        lambda: memory.rollback(" ", odd, "x" * 10_000): "by reason source",
+        lambda: memory.undo(odd, odd): "by id",
+        lambda: memory.check_stale(odd, **flags): "by dry_run repo",
+        lambda: memory.cleanup(odd, successes_days=odd, **flags): (
+            "by dry_run older_than_days successes_days"
+        ),
+        lambda: memory.odds({"model": odd}, tool=odd): "issue.model tool",
+        lambda: memory.load(odd, strict=odd, **flags): "by dry_run path strict",
+        lambda: memory.export(odd, odd): "format path",
+        lambda: memory.merge(odd, trust=odd, **flags): "by dry_run trust",
+        lambda: memory.fixes.strategies(odd, 0): "issue_type limit",
+        lambda: memory.fixes.compress(odd, **flags): "by dry_run older_than_days",
+        lambda: memory.tree.hotspots(1.01, -1, odd): "limit share tool",
+        lambda: memory.tokens.create(" ", odd, [], 0): "days name projects scope",
+        lambda: Memory(llm=odd, embedder=odd, upgrade=odd): "embedder llm upgrade",
+    }
+    for call, fields in calls.items():
+        with pytest.raises(InvalidInputError) as refused:
+            call()
+        assert " ".join(sorted(each.field for each in refused.value.problems)) == fields
+    assert memory.stats().records == 0
 
 
 def test_type_checkers_know_what_is_allowed(tmp_path: Path) -> None:

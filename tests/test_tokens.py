@@ -186,8 +186,8 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"name": ""}, "author"),
-        ({"name": "a\nb"}, "author"),
+        ({"name": ""}, "name"),
+        ({"name": "a\nb"}, "name"),
         ({"name": "hardwon"}, "name"),
         ({"name": "test_runner"}, "name"),
         ({"name": "ghp_" + "a1B2" * 9}, "name"),

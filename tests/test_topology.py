@@ -6,13 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import each
 from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.learn.topology import (
     UNSORTED,
     Branch,
@@ -137,17 +134,6 @@ def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> 
     )
     assert len({spot.path for spot in spots}) == len(spots)
     assert all(spot.area.isprintable() for spot in spots)
-
-
-@each("share", [0, -1, 1.01, float("nan")])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(InvalidInputError, match="share"):
-        hotspots_of(topology_of(ROWS, "brain"), share=share)
-
-
-def test_a_negative_limit_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="limit"):
-        hotspots_of(topology_of(ROWS, "brain"), limit=-1)
 
 
 def test_reflection() -> None:

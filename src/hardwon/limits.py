@@ -350,6 +350,9 @@ SHOWN_MAX: Final = 1_000
 # were meant.
 RECORDS_PREVIEWED: Final = 20
 
+# Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
+ID_BEGINNING_CHARS_MIN: Final = 4
+
 # Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to
 # bury it.
 EVIDENCE_SHOWN_MAX: Final = 5
@@ -404,6 +407,10 @@ TASKS_AT_ONCE_MAX: Final = 5
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
+
+# Actions after errors that are kept in words, so that their records are not read again for the next
+# answer: all of them take a few megabytes at most.
+PAIRS_WORDED_MAX: Final = 1_024
 
 # Commands that failed in the same way that are read, the newest.
 FAILED_RUNS_READ_MAX: Final = 8

@@ -113,12 +113,10 @@ Settings = dict[str, Any]
 
 def read(path: Path, bytes_max: int) -> tuple[Settings, str]:
     """What is in the file, and its text; nothing of a file that is not there, or empty."""
-    try:
+    with files.disk_errors(path, "read"):
         if path.is_symlink() and not path.exists():
             refuse(path, "it is a link that leads nowhere")
         data = files.read_regular(path, bytes_max + 1) if path.exists() else b""
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > bytes_max:
         refuse(path, f"it is larger than {bytes_max} bytes")
     try:
@@ -160,13 +158,11 @@ def write(path: Path, settings: Settings, text: str, new_file_mode: int = 0o666)
     """All of it or nothing. `text` is what was there: its mode and its manner stay. From the mode of
     what was not there the umask takes its part.
     """
-    try:
+    with files.disk_errors(path):
         files.make_folder(path.parent, 0o777)
         mask = os.umask(0)
         os.umask(mask)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~mask
-    except OSError as error:
-        raise files.disk_error(error, path) from error
     with files.writing_atomically(path, mode) as file:
         file.write(rendered(settings, text).encode())
 
@@ -268,14 +264,12 @@ class AgentSettings:
         if settings or path.is_symlink():
             write(path, settings, text)
             return True
-        try:
+        with files.disk_errors(path):
             path.unlink()
             files.sync(path.parent)
             if not any(path.parent.iterdir()):
                 path.parent.rmdir()
                 files.sync(path.parent.parent)
-        except OSError as error:
-            raise files.disk_error(error, path) from error
         return True
 
     # --- the command ---

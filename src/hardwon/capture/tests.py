@@ -45,9 +45,9 @@ from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit, repository_root, signature_at
 from hardwon.records.fields import (
     TIME_US_MAX,
+    check_all,
     check_items,
     check_text,
-    check_texts,
     from_us,
     new_id,
     to_us,
@@ -684,11 +684,10 @@ class Tests(Group):
         `task` tags its records, `started` is when it began (now where nobody says), `author` who
         had it run, whose attempts count. One transaction, and none where nothing changed.
         """
-        given = check_items("ran", ran)
+        given, *_ = check_all(lambda: check_items("ran", ran), task=task)
         for test in given:
             if not isinstance(test, RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
-        check_texts(task=task)
         return _TestRun(self._project, run_id, task, started, author).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:

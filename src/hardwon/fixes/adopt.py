@@ -266,17 +266,16 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> Adopted
     with lock_file(target):
         _clear_away(target)
         try:
-            refuse_foreign_log(target)
-            legacy.remove_empty(target)
-            if not files.exists(target):
-                return _begin_with(knowledge, target, clock) if knowledge.is_file() else None
-            legacy.play_back(target)
-            if legacy.is_ours(target):
-                return None
-            with legacy.claim(target) as history:
-                return _take_place(history, knowledge, clock)
-        except OSError as error:
-            raise files.disk_error(error, target) from error
+            with files.disk_errors(target):
+                refuse_foreign_log(target)
+                legacy.remove_empty(target)
+                if not files.exists(target):
+                    return _begin_with(knowledge, target, clock) if knowledge.is_file() else None
+                legacy.play_back(target)
+                if legacy.is_ours(target):
+                    return None
+                with legacy.claim(target) as history:
+                    return _take_place(history, knowledge, clock)
         finally:
             _clear_away(target)
 

@@ -22,6 +22,7 @@ from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
     TIME_US_MAX,
+    check_all,
     check_limit,
     check_text,
     check_time,
@@ -199,20 +200,21 @@ class Fixes(Group):
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""
-        known, usual = self._known_of(issue_type)
-        return known.strategies("type", issue_type, usual, check_limit(limit))
+        known, usual = self._known_of(issue_type, limit)
+        return known.strategies("type", issue_type, usual, limit)
 
     def failed_strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type` and failed more often than it succeeded, what failed
         most first.
         """
-        known, usual = self._known_of(issue_type)
-        return known.failed_strategies(issue_type, usual, check_limit(limit))
+        known, usual = self._known_of(issue_type, limit)
+        return known.failed_strategies(issue_type, usual, limit)
 
-    def _known_of(self, issue_type: str) -> tuple[Knowledge, float]:
+    def _known_of(self, issue_type: str, limit: int) -> tuple[Knowledge, float]:
         """What is known, and how likely a fix of this type is to succeed, whatever is done."""
-        known, checked = self._project.knowledge, check_text("issue_type", issue_type)
-        return known, known.fix_odds(None, None, checked, None).p_success
+        check_all(lambda: check_text("issue_type", issue_type), limit=limit)
+        known = self._project.knowledge
+        return known, known.fix_odds(None, None, issue_type, None).p_success
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
         """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`,
@@ -342,7 +344,11 @@ class Fixes(Group):
         """
         from hardwon.memory import cleanup
 
-        before_us = cleanup.days_ago(self._project.now(), "older_than_days", older_than_days)
+        before_us, *_ = check_all(
+            lambda: cleanup.days_ago(self._project.now(), "older_than_days", older_than_days),
+            dry_run=dry_run,
+            by=by,
+        )
         return cleanup.compress(self._project, before_us, by, dry_run, progress)
 
     @property

@@ -27,7 +27,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
-from hardwon.text.shell import only_looks, reported_failure
+from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of, same_action
 
@@ -230,9 +230,9 @@ EVERYTHING: Final = ActionKey("all", "")
 @lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
-    it.
+    it. All of the task counts: many begin with the same page, and end with what is to be done.
     """
-    return key_of("task", canonical(task), *more)
+    return key_of("task", canonical(task, limits.TEXT_CHARS_MAX), *more)
 
 
 @lru_cache(maxsize=1024)  # agents do the same again and again
@@ -259,7 +259,7 @@ class Judged(NamedTuple):
     @classmethod
     def by(cls, action: str, situation: ActionContext) -> Judged:
         kinds, words, shape = _known_by(action[: limits.ACTION_CHARS_MAX])
-        task = canonical(situation.task)
+        task = situation.task.strip()
         return cls(
             EVERYTHING,
             ActionKey("situation", situation.name(words)),
@@ -443,7 +443,8 @@ def looks_on_the_way(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> 
     """
     looks, done = set[int](), False
     for place in reversed(range(len(steps))):
-        if outcomes[place].worked and steps[place].reward <= 0 and only_looks(steps[place].action):
+        step = steps[place]
+        if outcomes[place].worked and step.reward <= 0 and changes_nothing(step.action):
             looks |= {place} if done else set()
         else:
             done = done or outcomes[place].worked

@@ -41,7 +41,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -589,7 +589,8 @@ def issue_subject(issue: Issue) -> str | None:
     """What the issue is about, whatever went wrong with it: the prompt, else the description. None
     where neither tells.
     """
-    about = canonical(issue.test_prompt or "") or canonical(issue.description)
+    read = partial(canonical, chars_max=limits.TEXT_CHARS_MAX)
+    about = read(issue.test_prompt or "") or read(issue.description)
     return key_of("subject", about) if about else None
 
 

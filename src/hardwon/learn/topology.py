@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
 from hardwon.text.words import counted
@@ -101,10 +100,6 @@ def hotspots_of(
     tool, where it is named. Folders that hold nothing but one another are one place, and the
     deepest names it.
     """
-    if not 0 < share <= 1:
-        raise InvalidInputError.one("share", share, "a number above 0, up to 1")
-    if limit < 0:
-        raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
     found = (
         spot
         for spot in _spots(branch, ())

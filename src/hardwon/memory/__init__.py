@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
@@ -34,7 +35,7 @@ from hardwon.memory.record import (
     Recording,
     TrajectoryRecorder,
 )
-from hardwon.records.fields import check_flag, check_text, check_whole_number
+from hardwon.records.fields import check_all, check_flag, check_whole_number
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -79,6 +80,23 @@ def renamed(owner: object, name: str) -> Any:
         raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
     warnings.warn(f"{name} is called {RENAMED[name]} now", DeprecationWarning, stacklevel=3)
     return attrgetter(RENAMED[name])(owner)
+
+
+def _check_llm(llm: Any) -> None:
+    if llm is not None and not callable(getattr(llm, "complete", None)):
+        raise InvalidInputError.one(
+            "llm", llm, "something with a method complete(system, user), such as a ChatModel"
+        )
+
+
+def _check_embedder(embedder: Any) -> None:
+    fits = (
+        not isinstance(embedder, type) and hasattr(embedder, "name") and hasattr(embedder, "embed")
+    )
+    if embedder is not None and not fits:
+        raise InvalidInputError.one(
+            "embedder", embedder, "an object with name, dimension and embed(texts)"
+        )
 
 
 class Memory(Recording, Asking, Learned, Deciding, Keeping):
@@ -127,24 +145,20 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         brought to this one's format, after a backup beside it that `progress` follows; else it is
         refused (OlderFileError), as in a hook, which must not take long.
         """
-        if llm is not None and not callable(getattr(llm, "complete", None)):
-            raise InvalidInputError.one(
-                "llm", llm, "something with a method complete(system, user), such as a ChatModel"
-            )
-        check_whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
-        check_whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
-        if busy_timeout_ms is not None:
-            check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
-        if embedder is not None and (
-            isinstance(embedder, type)
-            or not all(hasattr(embedder, name) for name in ("name", "embed"))
-        ):
-            raise InvalidInputError.one(
-                "embedder", embedder, "an object with name, dimension and embed(texts)"
-            )
-        check_flag("staleness", staleness)
-        check_flag("checkout", checkout)
-        check_flag("upgrade", upgrade)
+        most = limits.JSON_INT_ABS_MAX
+        check_all(
+            partial(_check_llm, llm),
+            lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
+            lambda: check_whole_number("publish_after", publish_after, 0, most),
+            lambda: (
+                busy_timeout_ms is None
+                or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+            ),
+            partial(_check_embedder, embedder),
+            lambda: check_flag("staleness", staleness),
+            lambda: check_flag("checkout", checkout),
+            lambda: check_flag("upgrade", upgrade),
+        )
         folder = current_folder()
         where = places.find_place(location, folder)
         self._project = Project(
@@ -225,6 +239,7 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         merging twice, or the other way round, gives the same memory. Where both keep an id with
         different content, each keeps its own.
         """
+        believed, *_ = check_all(lambda: transfer.Belief(trust), by=by, dry_run=dry_run)
         if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
@@ -242,8 +257,8 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             return transfer.merge(
                 source._project.store,
                 self._project,
-                transfer.Belief(trust),
-                check_text("by", by),
+                believed,
+                by,
                 dry_run=dry_run,
                 progress=progress,
             )

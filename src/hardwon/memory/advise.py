@@ -53,7 +53,7 @@ from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import index_text, query_terms
-from hardwon.text.words import canonical, same_action, spelled_alike
+from hardwon.text.words import same_action, spelled_alike
 
 
 class Adviser(Finder):
@@ -452,7 +452,7 @@ def _attempted(
 
 def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[PastAttempt]:
     if isinstance(record, Trajectory):
-        same_task = task is None or canonical(record.task) == canonical(task)
+        same_task = task is None or task_key(record.task) == task_key(task)
         ended_badly = (
             record.metadata.validation.failure_hash if not record.turned_out_well else None
         )
@@ -524,9 +524,11 @@ def unvouched_source(record: AnyRecord) -> str | None:
 
 
 def _names(sentence: str, action: str) -> bool:
-    """Whether a sentence has an action in it, word for word. A single word may be any word."""
+    """Whether a sentence has an action in it, word for word. A single word may be any word, and one
+    with another option is another action.
+    """
     named = spelled_alike(action)
-    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w)", spelled_alike(sentence))
+    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
     return " " in named and found is not None
 
 

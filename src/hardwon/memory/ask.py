@@ -30,7 +30,6 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     Tabular,
     check_all,
-    check_flag,
     check_inside,
     check_items,
     check_limit,
@@ -38,7 +37,6 @@ from hardwon.records.fields import (
     check_prose,
     check_share,
     check_text,
-    check_texts,
     check_time,
     check_whole_number,
     from_us,
@@ -383,33 +381,35 @@ class Asking(Group):
         task; what earned less is shown as failed. With `explain`, `lines` tells of every line why it
         is there, and `unsaid` what was not said.
         """
-        if not callable(count_tokens):
-            raise InvalidInputError.one(
-                "count_tokens", count_tokens, "a function from text to a number of tokens"
-            )
+
+        def check_counter() -> None:
+            if not callable(count_tokens):
+                raise InvalidInputError.one(
+                    "count_tokens", count_tokens, "a function from text to a number of tokens"
+                )
 
         def counted(text: str) -> int:
             return check_whole_number(
                 "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
             )
 
-        _, (given, fixer), budget, solved, explained = check_all(
-            lambda: check_texts(query=query, task_id=task_id),
+        (given, fixer), budget, solved, *_ = check_all(
             lambda: (None, None) if issue is None else parse_issue(issue),
             lambda: check_whole_number(
                 "budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX
             ),
             lambda: check_share("solved_from", solved_from),
-            lambda: check_flag("explain", explain),
+            check_counter,
+            query=query,
+            task_id=task_id,
+            explain=explain,
         )
         from hardwon.memory.context import ContextRequest
 
         self._project.before_read()
         with self._project.store.together(self._project.name):
             return self._recaller.context(
-                ContextRequest(
-                    query or "", task_id, given, fixer, budget, counted, solved, explained
-                )
+                ContextRequest(query or "", task_id, given, fixer, budget, counted, solved, explain)
             )
 
     def advise(
@@ -427,9 +427,8 @@ class Asking(Group):
         of, `issue` what is to be fixed, `steps` are those of the current attempt so far, `author` is
         who takes it: for an issue, the fixer.
         """
-        _, _, (given, fixer), so_far = check_all(
+        _, (given, fixer), so_far, *_ = check_all(
             lambda: check_prose("action", action),
-            lambda: check_texts(task=task, error=error, author=author),
             lambda: (None, None) if issue is None else parse_issue(issue),
             lambda: [
                 step
@@ -437,6 +436,9 @@ class Asking(Group):
                 else check_inside(f"steps.{place}", Step.model_validate, step)
                 for place, step in enumerate(check_items("steps", steps))
             ],
+            task=task,
+            error=error,
+            author=author,
         )
         with self._project.store.together(self._project.name):
             return self._adviser.advise(
@@ -522,7 +524,14 @@ class Learned(Group):
         `fixer_type` is the fixer, where `fixer` names none), fixes of a `model`, an `issue_type` or
         both, a `tool` at a `task`; with nothing said, all fixes.
         """
-        check_texts(model=model, issue_type=issue_type, fixer=fixer, tool=tool, task=task)
+        (given, named_fixer), *_ = check_all(
+            lambda: (None, None) if issue is None else parse_issue(issue),
+            model=model,
+            issue_type=issue_type,
+            fixer=fixer,
+            tool=tool,
+            task=task,
+        )
         if tool is not None or task is not None:
             if tool is None or any(each is not None for each in (issue, model, issue_type, fixer)):
                 raise InvalidInputError.one(
@@ -535,7 +544,6 @@ class Learned(Group):
             raise InvalidInputError.one(
                 "issue", issue, "an issue, or a model and issue type, not both"
             )
-        given, named_fixer = parse_issue(issue)
         return self._project.knowledge.fix_odds(
             given, None, None, named_fixer if fixer is None else fixer
         )
@@ -562,7 +570,7 @@ class Learned(Group):
         """What made this `error` go away, or one that is much like it, the most likely first; None:
         what was done after any error.
         """
-        check_all(lambda: check_texts(error=error), lambda: check_limit(limit))
+        check_all(error=error, limit=limit)
         if error is None:
             return self._project.knowledge.solutions(limit)
         from hardwon.memory.advise import Adviser
@@ -577,18 +585,14 @@ class Learned(Group):
         without one, only the latter. Active rules first, then candidates, then retired ones;
         `state` asks for one of these alone.
         """
-        check_all(
-            lambda: check_texts(task_id=task_id),
-            lambda: check_one_of("state", state, RULE_STATES),
-            lambda: check_limit(limit),
-        )
+        check_all(lambda: check_one_of("state", state, RULE_STATES), task_id=task_id, limit=limit)
         return self._project.knowledge.rules(task_id, state, limit)
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none
         crowds out the others.
         """
-        check_all(lambda: check_texts(task_id=task_id), lambda: check_limit(limit))
+        check_all(task_id=task_id, limit=limit)
         return self._project.knowledge.cards(task_id, limit)
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:

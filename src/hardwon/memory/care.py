@@ -23,10 +23,8 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     check_all,
     check_items,
-    check_limit,
     check_one_of,
     check_text,
-    check_texts,
     check_whole_number,
     from_us,
     now,
@@ -115,11 +113,18 @@ class Keeping(Group):
         somebody vouches for, that helped, or that are the last of their pattern, of its solution or
         of a proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
-        at = self._project.now()
-        failed_us = cleanup.days_ago(at, "older_than_days", older_than_days)
-        if successes_days is None:
-            successes_days = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
-        succeeded_us = cleanup.days_ago(at, "successes_days", successes_days)
+        ago = partial(cleanup.days_ago, self._project.now())
+        failed_us, succeeded_us, *_ = check_all(
+            lambda: ago("older_than_days", older_than_days),
+            lambda: (
+                successes_days if successes_days is None else ago("successes_days", successes_days)
+            ),
+            dry_run=dry_run,
+            by=by,
+        )
+        if succeeded_us is None:
+            longer = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
+            succeeded_us = ago("successes_days", longer)
         return cleanup.clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
@@ -139,11 +144,11 @@ class Keeping(Group):
         written whole; of those that were compacted since there is nothing left to write, and only
         `merge` carries what they taught.
         """
-        if format not in ("jsonl", "json"):
-            raise InvalidInputError.one("format", format, "jsonl or json")
-        target = files.target(
-            "path", check_path("path", path), self._project.store.location, "records.jsonl"
+        file, _ = check_all(
+            lambda: check_path("path", path),
+            lambda: check_one_of("format", check_text("format", format), ("jsonl", "json")),
         )
+        target = files.target("path", file, self._project.store.location, "records.jsonl")
         return transfer.export(self._project, target, format == "json", progress)
 
     def load(
@@ -161,7 +166,9 @@ class Keeping(Group):
         as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
         the metadata schema does.
         """
-        file = check_path("path", path)
+        file, *_ = check_all(
+            lambda: check_path("path", path), dry_run=dry_run, by=by, strict=strict
+        )
         read, reason = partial(transfer.read_file, file, strict=strict), f"from {file.name}"
         return transfer.load(self._project, read, by, dry_run, progress, reason=reason)
 
@@ -290,10 +297,8 @@ class Care(Group):
 
     def ids(self, beginning: str, limit: int = 20) -> list[str]:
         """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
-        check_text("beginning", beginning)
-        return self._project.store.ids_from(
-            self._project.name, beginning.lower(), check_limit(limit)
-        )
+        check_all(lambda: check_text("beginning", beginning), limit=limit)
+        return self._project.store.ids_from(self._project.name, beginning.lower(), limit)
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts
@@ -360,7 +365,7 @@ class Care(Group):
         """What goes wrong, from `since` on, and what made it go away: first what came up in the last
         days for the first time, then what came up most. Of very many failures, the newest.
         """
-        start, _ = check_all(lambda: self._since(since), lambda: check_limit(limit))
+        start, _ = check_all(lambda: self._since(since), limit=limit)
         return figures.failures(self._project, start, limit)
 
     def progress(
@@ -372,7 +377,7 @@ class Care(Group):
         _, start, _ = check_all(
             lambda: check_one_of("per", per, get_args(Per)),
             lambda: self._since(since),
-            lambda: check_limit(limit),
+            limit=limit,
         )
         return figures.progress(self._project, per, start, limit)
 
@@ -389,7 +394,7 @@ class Care(Group):
         """The records of a status that helped most often when they were recalled, of those that
         ever did.
         """
-        check_all(lambda: check_one_of("status", status, STATUSES), lambda: check_limit(limit))
+        check_all(lambda: check_one_of("status", status, STATUSES), limit=limit)
         found = self._project.store.most_helpful(self._project.name, status, limit)
         return [
             results.Credited(record, *counts)
@@ -401,7 +406,8 @@ class Care(Group):
         """The records that `check_stale` archived because their files changed, and about which
         nobody decided since; the last one first.
         """
-        found = self._project.store.held_as_stale(self._project.name, check_limit(limit))
+        check_all(limit=limit)
+        found = self._project.store.held_as_stale(self._project.name, limit)
         return [
             results.Held(record, event.at, event.by, event.reason or "")
             for stored, event in found
@@ -420,11 +426,7 @@ class Care(Group):
         """What was decided about knowledge and not undone, newest first; `action` asks for one
         sort. Of a `task_id`: with what concerns the whole project.
         """
-        check_all(
-            lambda: check_texts(task_id=task_id),
-            lambda: check_one_of("action", action, ACTIONS),
-            lambda: check_limit(limit),
-        )
+        check_all(lambda: check_one_of("action", action, ACTIONS), task_id=task_id, limit=limit)
         actions = ACTIONS if action is None else (action,)
         return self._project.knowledge.decisions(actions, task_id)[:limit]
 
@@ -432,7 +434,8 @@ class Care(Group):
         """What was adopted from one sort of store (`origin`), without records, and still counts;
         the newest first.
         """
-        return self._project.knowledge.adopted(check_text("origin", origin), check_limit(limit))
+        check_all(lambda: check_text("origin", origin), limit=limit)
+        return self._project.knowledge.adopted(origin, limit)
 
     def take_in(
         self,
@@ -448,10 +451,14 @@ class Care(Group):
         transaction or, when one is refused, none; they are then taken one after the other as they
         are made, and other writers wait until the last.
         """
-        given = (
-            records
-            if at_once and isinstance(records, Iterator)
-            else check_items("records", records)
+        given, *_ = check_all(
+            lambda: (
+                records
+                if at_once and isinstance(records, Iterator)
+                else check_items("records", records)
+            ),
+            dry_run=dry_run,
+            by=by,
         )
         return transfer.load(self._project, partial(iter, given), by, dry_run, progress, at_once)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.later import results, staleness
 from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import ABSENT, check_items, check_text, parse_id
+from hardwon.records.fields import ABSENT, check_all, check_items, check_signer, parse_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, record_of
@@ -40,11 +40,14 @@ class Deciding(Group):
         in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
         that were credited; ids of no record are left out.
         """
-        if not isinstance(outcome, bool):
-            raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
+
+        def check_outcome() -> None:
+            if not isinstance(outcome, bool):
+                raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
+
         given = getattr(context_or_ids, "ids", context_or_ids)
-        listed = [given] if isinstance(given, str | UUID) else check_items("context_or_ids", given)
-        ids = list(dict.fromkeys(filter(None, map(parse_id, listed))))
+        listed, *_ = check_all(lambda: _check_ids("context_or_ids", given), check_outcome, by=by)
+        ids = list(dict.fromkeys(filter(None, listed.values())))
         project = self._project
 
         def work(change: Change) -> list[str]:
@@ -136,12 +139,7 @@ class Deciding(Group):
         records, recall leaves them out unless it is asked for that author, and so it stays for what
         the source records from now on. `undo` takes it back.
         """
-        for name, value in (("source", source), ("reason", reason), ("by", by)):
-            check_text(name, value)
-        if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
-            raise InvalidInputError.one(
-                "source", source, "the author whose teaching is to be undone"
-            )
+        check_all(lambda: check_signer("source", source), reason=reason, by=by)
         decision = self._project.decision("rollback", by, target=source, reason=reason)
         return self._project.carry_out(lambda change: change.decide(decision))
 
@@ -151,7 +149,8 @@ class Deciding(Group):
         again. `decision_id` is the decision's id, or that of the event in `audit`. What was taken
         back stays in the log.
         """
-        project, wanted = self._project, parse_id(decision_id)
+        project = self._project
+        wanted, _ = check_all(lambda: parse_id(decision_id), by=by)
 
         def work(change: Change) -> AnyRecord:
             stored = change.writer.get(project.name, wanted)
@@ -182,31 +181,34 @@ class Deciding(Group):
             named = {**ids_or_filters, **named}
             ids_or_filters = ()
         project = self._project
-        given = (
-            [ids_or_filters]
-            if isinstance(ids_or_filters, str | UUID)
-            else check_items("ids_or_filters", ids_or_filters)
+
+        def check_said() -> None:
+            """Elsewhere None means "any", and here it would mean "all"."""
+            allowed = "a value: what is to be forgotten must be said"
+            if odd := [Problem(*each, allowed) for each in named.items() if each[1] is None]:
+                raise InvalidInputError(odd)
+
+        given, asked, *_ = check_all(
+            lambda: _check_ids("ids_or_filters", ids_or_filters),
+            lambda: Filters.of(project.name, named),
+            check_said,
+            dry_run=dry_run,
+            by=by,
         )
-        for name, value in named.items():
-            if value is None:  # elsewhere that means "any", and here it would mean "all"
-                raise InvalidInputError.one(
-                    name, value, "a value: what is to be forgotten must be said"
-                )
         narrowing = named.keys() - {"project"}
         if bool(given) == bool(narrowing):
             raise InvalidInputError.one(
-                "ids_or_filters", given or ABSENT, "ids or at least one filter, not both"
+                "ids_or_filters", list(given) or ABSENT, "ids or at least one filter, not both"
             )
         if narrowing:
-            asked = Filters.of(project.name, named)
             # what was adopted tells of what was tried as well
             both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
             ids = [stored.id for each in both for stored in project.pages(each)]
         else:
-            distinct = dict.fromkeys(map(parse_id, given))
+            distinct = dict.fromkeys(given.values())
             ids = [found for found in distinct if project.store.get(project.name, found)]
         known = set(ids)
-        unknown = [str(each) for each in given if parse_id(each) not in known]
+        unknown = [said for said, found in given.items() if found not in known]
         if dry_run:
             return results.Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
@@ -227,7 +229,7 @@ class Deciding(Group):
         twice changes nothing more. Other checkouts are not concerned: what is archived here is not
         archived in a memory that this one is merged into.
         """
-        asked = check_path("repo", repo)
+        asked, *_ = check_all(lambda: check_path("repo", repo), dry_run=dry_run, by=by)
         root = repository_root(asked)
         checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
         if checkout is None:
@@ -235,6 +237,12 @@ class Deciding(Group):
         return staleness.check_stale(
             self._project, staleness.Watch(checkout, thorough=True), by, dry_run, progress
         )
+
+
+def _check_ids(field: str, given: Any) -> dict[str, str]:
+    """Ids, as they were said and as they are kept: empty where no record has such a one."""
+    listed = [given] if isinstance(given, str | UUID) else check_items(field, given)
+    return {str(each): parse_id(each) for each in listed}
 
 
 def _taking_back(change: Change, event_id: str, by: str) -> Event:
@@ -249,11 +257,12 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
     if event.kind not in ("status", "superseded") or (
         isinstance(record, Decision) and event.status == "archived"
     ):
-        allowed = (
+        raise InvalidInputError.one(
+            "decision_id",
+            f"{event.kind} {event_id}",
             "that a record was verified, published, archived or replaced; a decision that was "
-            "taken back is made anew"
+            "taken back is made anew",
         )
-        raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
     if any(other.undoes == event_id for other in writer.events_of(project.name, event.record_id)):
         raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
     return change.event(event.record_id, "undone", by, undoes=event_id)

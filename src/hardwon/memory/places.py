@@ -128,6 +128,7 @@ def _file_in(folder: Path) -> Path:
     hidden = file_in_tree(folder)
     # a folder of fix history has its memory under the name that it always had
     known = [folder / FILE_NAME, folder / FIX_HISTORY_FILE_NAME, hidden]
+    known.append(folder / FOLDER_NAME / FILE_NAME)  # of a checkout, which people name
     is_tree = (folder / MARK).is_file() or any(folder.glob("outcome=*"))
     return next(filter(Path.exists, known), hidden if is_tree else known[0])
 

@@ -648,11 +648,12 @@ def made_elsewhere(record: Record) -> InvalidInputError:
     """A decision changes what others are believed, and what was adopted stands for records that
     nobody has: a caller does not add one like something that was tried.
     """
-    allowed = (
+    return InvalidInputError.one(
+        "record",
+        record.id,
         "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
-        "adopted is brought by take_in"
+        "adopted is brought by take_in",
     )
-    return InvalidInputError.one("record", record.id, allowed)
 
 
 def project_name(given: str) -> str:

@@ -31,11 +31,11 @@ from hardwon.memory.project import (
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
+    check_all,
     check_flag,
     check_items,
     check_mapping,
     check_text,
-    check_texts,
     check_whole_number,
     from_us,
     items_of,
@@ -44,8 +44,6 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
-    OUTCOMES,
-    OUTCOMES_TOLD,
     AnyRecord,
     Entities,
     Episode,
@@ -63,7 +61,6 @@ from hardwon.records.kinds import (
     Source,
     Step,
     Trajectory,
-    plain_outcome,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import Writer
@@ -277,7 +274,7 @@ class Recording(Group):
             "analysis": analysis,
             "fix_commands": items_of(fix_commands),
             "execution_time_seconds": execution_time_seconds,
-            "system_info": {} if system_info is None else check_mapping("system_info", system_info),
+            "system_info": {} if system_info is None else system_info,
             "notes": notes,
             "fixer_type": fixer_type,
             "confidence": confidence,
@@ -304,11 +301,12 @@ class Entries(Group):
         nothing.
         """
         project = self._project
-        ready = {
-            name: record and self._entry(name, record)
-            for name, record in check_mapping("entries", entries).items()
-        }
-        by = check_text("by", by)
+        given, *_ = check_all(
+            lambda: check_mapping("entries", entries),
+            lambda: check_items("authors", authors),
+            by=by,
+        )
+        ready = {name: record and self._entry(name, record) for name, record in given.items()}
 
         def work(change: Change) -> bool:
             erases = False
@@ -343,7 +341,10 @@ class Entries(Group):
         transaction: all of them or none.
         """
         project = self._project
-        ready = [self._entry(name, record) for record in check_items("records", records)]
+        given, _ = check_all(
+            lambda: check_items("records", records), lambda: check_text("name", name)
+        )
+        ready = [self._entry(name, record) for record in given]
 
         def work(change: Change) -> list[R]:
             stood = change.writer.page(project.name, Filters(tag=name), None, 1)
@@ -373,7 +374,7 @@ class Entries(Group):
         """The names that begin with `start` and under which something stands, in order; of one
         author where one is given.
         """
-        check_texts(start=start, author=author)
+        check_all(start=start, author=author)
         self._project.before_read()
         return self._project.store.tags(self._project.name, start, author)
 
@@ -381,11 +382,14 @@ class Entries(Group):
         self, name: str, limit: int | None = None, authors: Sequence[str] = ()
     ) -> Iterator[AnyRecord]:
         """What stands under a name, the newest first; of the `authors`, where some are given."""
-        if limit is not None:
-            check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
+        check_all(
+            lambda: check_text("name", name),
+            lambda: limit is None or check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX),
+            lambda: check_items("authors", authors),
+        )
         self._project.before_read()
         whose = Filters(
-            tag=check_text("name", name),
+            tag=name,
             author=authors[0] if len(authors) == 1 else None,
             recorded_here=True,
         )
@@ -478,11 +482,6 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     try:
         made = kind.model_validate(given)
     except InvalidInputError as error:  # whatever is wrong is told at once
-        told = {each.field for each in error.problems}
-        # a model looks at it only where all else is right
-        outcome = plain_outcome(own["outcome"]) if kind is Experience else None
-        if outcome not in (None, *OUTCOMES) and "outcome" not in told:
-            problems = [Problem("outcome", outcome, OUTCOMES_TOLD), *problems]
         raise InvalidInputError([*error.problems, *problems]) from None
     if problems:
         raise InvalidInputError(problems)

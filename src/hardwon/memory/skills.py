@@ -27,9 +27,9 @@ from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Group, Project
-from hardwon.outside.files import disk_error, make_folder, read_regular, writing_atomically
+from hardwon.outside.files import disk_errors, make_folder, read_regular, writing_atomically
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_flag
+from hardwon.records.fields import check_all
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
 
@@ -79,7 +79,7 @@ class Skills(Group):
         """What has proved itself, each with its evidence: what made errors go away, fixes that were
         verified, rules. `unverified`: also what nobody vouched for.
         """
-        check_flag("unverified", unverified)
+        check_all(unverified=unverified)
         project = self._project
         with project.store.together(project.name):
             found = [
@@ -93,11 +93,11 @@ class Skills(Group):
         wrote there and has no longer; other files stay. `unverified`: also what nobody vouched for.
         From then on, what is forgotten goes from there too.
         """
-        target = check_path("folder", folder).absolute()
+        target, _ = check_all(lambda: check_path("folder", folder), unverified=unverified)
         skills = {each.name: each.text for each in self.list(unverified=unverified)}
         with writing_atomically(_notes(self._project) / _hashed(str(target))) as file:
             file.write(json.dumps([str(target), unverified]).encode())
-        try:
+        with disk_errors(target):
             make_folder(target, 0o755)
             ours = set(_skills_in(target, self._project.name))
             changed = [name for name, text in skills.items() if _differs(target / name, text)]
@@ -109,8 +109,6 @@ class Skills(Group):
                 (target / name / FILE_NAME).unlink()
                 with suppress(OSError):  # somebody keeps something there
                     (target / name).rmdir()
-        except OSError as error:
-            raise disk_error(error, target) from error
         kept = [name for name in skills if name not in changed]
         return ExportedSkills(str(target), changed, kept, sorted(ours - skills.keys()))
 

@@ -10,12 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from unicodedata import normalize
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
-from hardwon.records.fields import check_items, check_text, from_us, to_us
+from hardwon.records.fields import (
+    check_all,
+    check_items,
+    check_one_of,
+    check_signer,
+    check_text,
+    from_us,
+    to_us,
+)
 from hardwon.records.kinds import NO_ORIGIN, VERIFIERS, VIA_IMPORT, Metadata, Source
 from hardwon.store.types import TokenKeep, TokenRow
 from hardwon.trust.access import SCOPES, Caller, Scope
@@ -72,26 +80,13 @@ class Tokens:
         """Makes a token. `name` becomes the author of what it writes; two may have the same, to
         replace one by the other. `days` it is valid; None means until it is revoked.
         """
-        name = author_name("name", name)
-        if scope not in SCOPES:
-            raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
-        named = () if projects is None else check_items("projects", projects)
-        names = [Metadata(project_id=one).project_id for one in named]
-        if projects is not None and not (
-            0 < len(names) <= limits.ITEMS_MAX and all(map(str.strip, names))
-        ):
-            allowed = f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
-            raise InvalidInputError.one("projects", projects, allowed)
-        listed = None if projects is None else json.dumps(sorted(set(names)))
-        at = self._clock()
-        if days is not None and (
-            isinstance(days, bool)
-            or not isinstance(days, int | float)
-            or not 0 < days <= limits.DAYS_MAX
-        ):
-            raise InvalidInputError.one(
-                "days", days, f"more than 0 and at most {limits.DAYS_MAX} days, or None"
-            )
+        name, names, *_ = check_all(
+            lambda: author_name("name", name),
+            lambda: None if projects is None else _check_projects(projects),
+            lambda: check_one_of("scope", check_text("scope", scope), SCOPES),
+            lambda: days is None or _check_days(days),
+        )
+        listed, at = names and json.dumps(sorted(set(names))), self._clock()
         expires_us = None if days is None else to_us(at + timedelta(days=days))
         token_id = secrets.token_hex(6)
         secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
@@ -141,11 +136,27 @@ def author_name(field: str, name: str) -> str:
     """The name as an author's: whoever asks from outside is nobody who is believed for their
     name.
     """
-    name = Source(author=normalize("NFKC", Source(author=name).author)).author.strip()
+    name = Source(author=normalize("NFKC", check_signer(field, name))).author.strip()
     if not name or name in _RESERVED or name.endswith(VIA_IMPORT) or redact(name)[1]:
         allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
         raise InvalidInputError.one(field, redact(name)[0], allowed)
     return name
+
+
+def _check_projects(projects: Any) -> list[str]:
+    names = [Metadata(project_id=one).project_id for one in check_items("projects", projects)]
+    if not (0 < len(names) <= limits.ITEMS_MAX and all(map(str.strip, names))):
+        allowed = f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
+        raise InvalidInputError.one("projects", projects, allowed)
+    return names
+
+
+def _check_days(days: Any) -> bool:
+    is_number = isinstance(days, int | float) and not isinstance(days, bool)
+    if not is_number or not 0 < days <= limits.DAYS_MAX:
+        allowed = f"more than 0 and at most {limits.DAYS_MAX} days, or None"
+        raise InvalidInputError.one("days", days, allowed)
+    return True
 
 
 def _digest(secret: str) -> bytes:

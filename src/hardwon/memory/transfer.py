@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.errors import InvalidInputError, Problem
 from hardwon.memory.project import (
     ARRIVED_WITH,
     BY_MEMORY,
@@ -97,12 +97,14 @@ def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = No
     return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
 
 
-def _told(records: Iterable[AnyRecord], progress: Progress | None) -> Iterator[AnyRecord]:
+def _told(
+    records: Iterable[AnyRecord], progress: Progress | None, total: int = 0
+) -> Iterator[AnyRecord]:
     """These, while somebody is told how many they are so far."""
     for number, record in enumerate(records, 1):
         yield record
         if progress and number % limits.BATCH_ROWS == 0:
-            progress(number, 0)
+            progress(number, total)
 
 
 @dataclass
@@ -218,6 +220,7 @@ def merge(
             _told(
                 (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
                 progress,
+                total,
             ),
         )
         return _foresee_merge(source, project, found, believed, left, local)
@@ -437,22 +440,19 @@ def read_file(path: Path, *, strict: bool = False) -> Iterator[AnyRecord]:
     """Every record of the file: one a line, blank lines passed over, or all in one JSON value. One
     that is invalid raises and names itself.
     """
-    try:
-        with path.open("rb") as file:
-            lines = iter(partial(file.readline, _LINE_BYTES_MAX + 1), b"")
-            for number, line in enumerate(lines, 1):
-                where = f"{path.name}, line {number}"
-                if len(line) > _LINE_BYTES_MAX:
-                    allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
-                    raise InvalidInputError([Problem("line", f"{len(line)} bytes", allowed)], where)
-                if number == 1 and (whole := _whole(path, line)) is not None:
-                    yield from _read_list(whole, path.name, strict=strict)
-                    return
-                if line.strip():
-                    with _naming(where):
-                        yield parse_record(line, strict=strict)
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    with files.disk_errors(path, "read"), path.open("rb") as file:
+        lines = iter(partial(file.readline, _LINE_BYTES_MAX + 1), b"")
+        for number, line in enumerate(lines, 1):
+            where = f"{path.name}, line {number}"
+            if len(line) > _LINE_BYTES_MAX:
+                allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
+                raise InvalidInputError([Problem("line", f"{len(line)} bytes", allowed)], where)
+            if number == 1 and (whole := _whole(path, line)) is not None:
+                yield from _read_list(whole, path.name, strict=strict)
+                return
+            if line.strip():
+                with _naming(where):
+                    yield parse_record(line, strict=strict)
 
 
 def _whole(path: Path, line: bytes) -> list[object] | None:

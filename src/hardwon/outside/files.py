@@ -17,10 +17,10 @@ import stat
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
 from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError, Problem
@@ -92,11 +92,8 @@ def hide_from_git(folder: Path) -> None:
     is.
     """
     path = folder / _GITIGNORE
-    try:
-        with suppress(FileExistsError), create(path) as file:
-            file.write(_ALL_BUT_SETTINGS)
-    except OSError as error:
-        raise disk_error(error, path) from error
+    with disk_errors(path), suppress(FileExistsError), create(path) as file:
+        file.write(_ALL_BUT_SETTINGS)
 
 
 def show_to_git(folder: Path, but_for: bytes) -> None:
@@ -177,7 +174,8 @@ def writing_atomically(
     """
     path = replaceable(path)
     temporary = temporary or temporary_beside(path)
-    try:
+    with ExitStack() as at_last, disk_errors(path):
+        at_last.callback(remove, temporary)
         make_folder(path.parent)
         with create(temporary) as file:
             yield file
@@ -188,10 +186,6 @@ def writing_atomically(
             os.fsync(file.fileno())
             temporary.replace(path)
         sync(path.parent)
-    except OSError as error:
-        raise disk_error(error, path) from error
-    finally:
-        remove(temporary)
 
 
 def replaceable(path: Path) -> Path:
@@ -230,11 +224,9 @@ def read_object(
     """
     from pydantic_core import from_json  # most of those who open files need none
 
-    try:
+    with disk_errors(path, "read"):
         text = read_regular(path, bytes_max + 1)
         written_us = max(0, path.stat().st_mtime_ns // 1000)
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
 
     def refused(shown: object, allowed: str) -> InvalidInputError:
         return InvalidInputError([Problem("file", shown, allowed)], path.name)
@@ -260,12 +252,17 @@ def _refuse_irregular(path: Path, mode: int) -> None:
         )
 
 
-def disk_error(error: OSError, path: Path) -> PlaceError | FullError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return FullError(
-            f"no room to write {path}: {error.strerror}. Free some space and try again"
-        )
-    return PlaceError(f"cannot write {path}: {error.strerror or error}")
+@contextmanager
+def disk_errors(path: Path, what: Literal["read", "write"] = "write") -> Iterator[None]:
+    """Every error of the system, as one of ours that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise FullError(
+                f"no room to write {path}: {error.strerror}. Free some space and try again"
+            ) from error
+        raise PlaceError(f"cannot {what} {path}: {error.strerror or error}") from error
 
 
 def sha256_of(path: Path) -> str:
@@ -421,11 +418,10 @@ class LockedFile:
         """
         temporary = temporary_beside(self.path)
         try:
-            os.pwrite(self._lock, temporary.name.encode(), 0)
-            with writing_atomically(self.path, temporary=temporary, like=self.like) as file:
-                file.write(content)
-        except OSError as error:
-            raise disk_error(error, self.path) from error
+            with disk_errors(self.path):
+                os.pwrite(self._lock, temporary.name.encode(), 0)
+                with writing_atomically(self.path, temporary=temporary, like=self.like) as file:
+                    file.write(content)
         finally:
             with suppress(OSError):
                 os.ftruncate(self._lock, 0)
@@ -445,11 +441,9 @@ def lock_file(path: Path, like: Path | None = None) -> Iterator[LockedFile]:
     """
     held = LockedFile(path, like)
     try:
-        try:
+        with disk_errors(path):
             make_folder(path.parent)
             held.take()
-        except OSError as error:
-            raise disk_error(error, path) from error
         held.clear_leftovers()
         yield held
     finally:

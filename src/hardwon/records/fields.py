@@ -43,6 +43,7 @@ _SECONDS_BELOW: Final = 100_000_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
 _ENCODABLE: Final = "text that UTF-8 can encode (no lone surrogates)"
 _WITHOUT_NUL: Final = "text without NUL characters"
+_ONE_LINE: Final = "a single line without control characters"
 
 
 def now() -> datetime:
@@ -141,11 +142,15 @@ class _Culprit(dict[str, object]):
 
 def check_name(text: str) -> str:
     """As `Name` does, for texts that are no fields."""
-    if not text.isprintable() and any(
-        unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text
-    ):
-        raise refuse("a single line without control characters")
+    if not _is_one_line(text):
+        raise refuse(_ONE_LINE)
     return text
+
+
+def _is_one_line(text: str) -> bool:
+    return text.isprintable() or not any(
+        unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text
+    )
 
 
 def _native(schema: CoreSchema, allowed: str) -> CoreSchema:
@@ -265,7 +270,7 @@ def open_set(known: tuple[str, ...]) -> WithJsonSchema:
 NotBlank = _matching(r"[^\s\x1c-\x1f]", "text that is not blank")
 # A line break or control character in a short name is never meant, and could forge a line where the
 # name is shown.
-OneLine = _matching(r"^[^\p{Cc}\p{Zl}\p{Zp}]*$", "a single line without control characters")
+OneLine = _matching(r"^[^\p{Cc}\p{Zl}\p{Zp}]*$", _ONE_LINE)
 Text = Annotated[
     str,
     Field(strict=True, max_length=limits.TEXT_CHARS_MAX),
@@ -353,6 +358,15 @@ def check_limit(limit: Any) -> int:
     return check_whole_number("limit", limit, 1, limits.SHOWN_MAX)
 
 
+def check_signer(field: str, value: Any) -> str:
+    """Who does something, as events have it."""
+    name = check_prose(field, value)
+    if len(name) > limits.NAME_CHARS_MAX or not _is_one_line(name):
+        allowed = f"{_ONE_LINE}, of at most {limits.NAME_CHARS_MAX}"
+        raise InvalidInputError.one(field, value, allowed)
+    return name
+
+
 def check_share(field: str, value: Any) -> float:
     """A number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -380,15 +394,23 @@ def check_prose(field: str, value: Any) -> str:
     return str(value)
 
 
-def check_texts(**given: Any) -> None:
-    """Each is a text, or was not given."""
-    check_all(*(partial(check_text, *each) for each in given.items() if each[1] is not None))
+# What is no text, or more than one, of those that are called so.
+_CALLED: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "limit": lambda _, value: check_limit(value),
+    "by": check_signer,
+    **dict.fromkeys(("dry_run", "strict", "explain", "by_run", "unverified"), check_flag),
+}
 
 
-def check_all(*checks: Callable[[], Any]) -> list[Any]:
-    """What each of them gives. What any of them finds wrong is one error."""
-    found, problems = [], []
-    for check in checks:
+def check_all(*checks: Callable[[], Any], **named: Any) -> list[Any]:
+    """What each of `checks` gives. Those that are `named` are what `_CALLED` says of the name, else a
+    text or not given. Whatever is wrong is one error.
+    """
+    found, problems, every = [], [], [*checks]
+    for name, value in named.items():
+        if value is not None or name in _CALLED:
+            every.append(partial(_CALLED.get(name, check_text), name, value))
+    for check in every:
         try:
             found.append(check())
         except InvalidInputError as error:
@@ -487,7 +509,7 @@ class _RaisesTypedErrors(ModelMetaclass):
             return _validate(cls, super().__call__, *args, **fields)
 
 
-def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
+def _validate(model: type, make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
     try:
         if model in _used:
             return make(*args, **fields)
@@ -497,7 +519,23 @@ def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: A
             _used.add(model)
             return made
     except ValidationError as error:
-        raise InvalidInputError(problems_of(error)) from None
+        problems = problems_of(error)
+        told = {each.field for each in problems}
+        given: Any = fields or (args[0] if args else None)
+        more = model.find_more(given) if isinstance(given, Mapping) else ()  # type: ignore[attr-defined]  # all are Models
+        problems += [each for each in more if each.field not in told]
+        raise InvalidInputError(problems) from None
+
+
+def read_as(model: type[T], fields: type[BaseModel], body: str) -> T:
+    """JSON as the fields of one model say, without the rules of the other, which it becomes."""
+
+    def fill() -> T:
+        made = _new(model)
+        fields.__pydantic_validator__.validate_json(body, self_instance=made)
+        return made
+
+    return _validate(fields, fill)
 
 
 _used: Final[set[type]] = set()
@@ -530,6 +568,13 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
     """What every model here shares: immutable, no unknown fields, errors of our own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def find_more(cls, data: Mapping[str, Any]) -> Iterable[Problem]:  # noqa: ARG003  # others need it
+        """What is wrong beside what pydantic told: a check of a whole record it runs only where
+        every field is right.
+        """
+        return ()
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:

@@ -83,11 +83,12 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     kind = kind_told_by(data)
     if not isinstance(data, Mapping) or kind not in (*_KINDS, _PATTERN):
         given = data.get("kind", ABSENT) if isinstance(data, Mapping) else data
-        allowed = (
+        raise InvalidInputError.one(
+            "kind",
+            given,
             f"an object whose kind is one of {', '.join(_KINDS)}, or that the metadata schema has "
-            "(content and fact_type; steps and final_reward; diagnosis_id and strategy)"
+            "(content and fact_type; steps and final_reward; diagnosis_id and strategy)",
         )
-        raise InvalidInputError.one("kind", given, allowed)
     if strict and (missing := _missing(kind, data)):
         demands = "a value: the metadata schema demands it"
         raise InvalidInputError([Problem(field, ABSENT, demands) for field in missing])

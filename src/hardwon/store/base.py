@@ -686,11 +686,11 @@ class Writer(Reader):
 
     def votes(self, project: str, record_id: str) -> dict[str, tuple[int, int]]:
         """How many attempts that recalled a record turned out well, and badly, by author."""
-        sql = (
+        found = self.session.select(
             "SELECT author, sum(level1), sum(level0) FROM tally WHERE project_id = ?1 AND "
-            f"scope = 'credit' AND key = ?2 AND {TRUSTED_AUTHORS} GROUP BY author"
+            f"scope = 'credit' AND key = ?2 AND {TRUSTED_AUTHORS} GROUP BY author",
+            (project, record_id),
         )
-        found = self.session.select(sql, (project, record_id))
         return {author: (int(good), int(bad)) for author, good, bad in found}
 
     def recount(self, project: str) -> None:

@@ -150,6 +150,9 @@ class TallyReader(Query):
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found, alone = {}, len(said.get(EVERYTHING, ())) < 2
         for key, by_author in said.items():
+            if alone and len(by_author) == 1:
+                found[key] = Outcomes(*next(iter(by_author.values()))[:3])
+                continue
             votes = {
                 author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())
             }
@@ -318,13 +321,13 @@ class TallyReader(Query):
             "AND r.at_us >= ?2 AND r.at_us < ?3 AND (r.kind = 'trajectory' OR r.kind <> 'episode' "
             f"AND r.outcome = 'failure') AND {TRUSTED_RECORD} ORDER BY r.at_us DESC LIMIT ?4"
         )
-        sql = (
+        found = self._select(
             f"SELECT n.id, n.kind, n.at_us, n.author, k.key FROM ({newest}) n LEFT JOIN record_key "
             "k ON k.seq = n.seq AND (k.key >= 'failure:' AND k.key < 'failure;' OR n.kind = 'fix' "
             "AND k.key >= 'signature:' AND k.key < 'signature;') "
-            "WHERE k.key IS NOT NULL OR n.outcome = 'failure' ORDER BY n.at_us DESC, n.id, k.key"
+            "WHERE k.key IS NOT NULL OR n.outcome = 'failure' ORDER BY n.at_us DESC, n.id, k.key",
+            (project, since_us, until_us, records_max),
         )
-        found = self._select(sql, (project, since_us, until_us, records_max))
         return list(map(Failed._make, found))
 
     def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:

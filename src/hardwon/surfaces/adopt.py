@@ -109,12 +109,10 @@ def _kind_of_text(file: Path) -> StoreKind:
 def read_text_file(file: Path) -> bytes:
     """As much of it as tells what it is: of lines the first, of one JSON value all of it."""
     of_lines = file.suffix.lower() in (".py", ".jsonl", ".ndjson")
-    try:
+    with files.disk_errors(file, "read"):
         return files.read_regular(
             file, limits.RECORD_BYTES_MAX if of_lines else limits.DATASET_BYTES_MAX + 1
         )
-    except OSError as error:
-        raise PlaceError(f"cannot read {file}: {error.strerror or error}") from error
 
 
 def first_item(data: bytes) -> object:

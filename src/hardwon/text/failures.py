@@ -399,10 +399,6 @@ def pick_missing_command(match: re.Match[str]) -> str:
 def pick_make(match: re.Match[str]) -> str:
     if not match["code"]:
         return _line(match)
-    # The cause, where the program that make ran said it, with its own name before it.
-    said = match.string[: match.start()].rpartition("\n")[2]
-    if RE.complaint.match(said):
-        return said
     # Newer versions say in which file and line the rule stands: [Makefile:12: all].
     return f"make: *** [{match['target'].rpartition(': ')[2]}] Error {match['code']}"
 
@@ -418,6 +414,11 @@ def pick_answered(match: re.Match[str]) -> str:
     outer = match.string[max(0, match.string.rfind("\n{", 0, match.start() + 2)) :]
     inner = _unwrap(outer)
     return _words_of_failure(inner) if len(inner) < len(outer) else _line(match)
+
+
+def pick_told(match: re.Match[str]) -> str:
+    """What a JSON object at the end of a line says."""
+    return _words_of_failure(_unwrap("\n" + match.string[match.end() :].split("\n", 1)[0]))
 
 
 # ---- whether a line reports, or only speaks of failures
@@ -490,6 +491,7 @@ _PICK: Final[dict[str, Callable[[re.Match[str]], str]]] = {
     "rest": _rest,
     "rust_panic": pick_rust_panic,
     "thrown": pick_thrown,
+    "told": pick_told,
 }
 # What decides whether a match is a report at all.
 _ACCEPT: Final[dict[str, Callable[[re.Match[str]], bool]]] = {
@@ -512,11 +514,11 @@ def _find(report: Form, text: str) -> re.Match[str] | None:
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which
-def _read_report(text: str) -> tuple[bool, str]:
+def _read_report(text: str, *, vaguely: bool = True) -> tuple[bool, str]:
     """Whether a text reports a failure, and the words that say which."""
     found = False
     for report in REPORTS.possible(text):
-        if match := _find(report, text):
+        if (vaguely or "vague" not in report.row) and (match := _find(report, text)):
             found, words = True, _PICK[report.row.get("pick", "line")](match)
             if words.strip():
                 return True, words
@@ -525,11 +527,27 @@ def _read_report(text: str) -> tuple[bool, str]:
 
 def _words_of_failure(text: str) -> str:
     """The words that say what failed."""
-    if words := _read_report(text)[1]:
+    if words := _cause_under_runner(text) or _read_report(text)[1]:
         return words
     if indented := RE.indented.search(text):
         return _line(indented)
     return next((line for line in text.split("\n") if RE.words.search(line.lower())), text)
+
+
+def _cause_under_runner(text: str) -> str:
+    """What a program reported, or said with its own name before it, that something else ran, which
+    then said only that it failed: make, npm, cargo, tox. Empty where nothing did.
+    """
+    rest, lines = RE.runner.subn("", text)
+    if not lines or not rest:
+        return ""
+    said = [line.strip().removeprefix("[exec] ") for line in rest.split("\n") if line.strip()]
+    return _read_report(rest, vaguely=False)[1] or next(
+        filter(RE.complaint.match, reversed(said[-_COMPLAINT_LINES:])), ""
+    )
+
+
+_COMPLAINT_LINES: Final = 8  # a program that gives up says why among its last words
 
 
 # ---- what differs between two runs

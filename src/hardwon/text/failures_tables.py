@@ -24,9 +24,40 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # deploy.sh: STAGING_HOST is not set
     "complaint": [
-        r"(?!(?i:g?make|info|note|hint|debug|warn(?:ing)?)\b)[\w./+-]{1,60}: [^\n]{0,200}?\b(?:not?",
+        r"(?!(?i:info|note|hint|debug|warn(?:ing)?)\b)[\w./+-]{1,60}: [^\n]{0,200}?\b(?:not?",
         "|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused|without",
         r"|unset|unexpected|bad|wrong|exceeded|expected)\b",
+    ],
+    # Lines in which something that runs programs says that one failed, and nothing of why.
+    "runner": [
+        r"\n[ \t\u2009]*(?:(?:npm (?:ERR!|error)(?: (?:code (?:ELIFECYCLE|\d)|errno |path |command |Exit status",
+        "|workspace |location |Failed at |This is probably not|Lifecycle script |Error: command failed",
+        r"|  (?:in workspace|at location)|A complete log|   +/|[^\n`]{1,200}: `[^\n`]{1,400}`(?=\n|\Z))",
+        r"|[ \t]*(?=\n|\Z))|lerna ERR! |error Command failed with|ELIFECYCLE\s",
+        "|error: (?:could not compile |aborting due to |test failed, to rerun",
+        r"|process didn't exit successfully|linking with `\S+ failed)|collect2: error: ld returned ",
+        r"|g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering|Leaving) directory )|ninja: build stopped",
+        r"|FAILED: [\w./+-]+ *(?=\n[\s\S]{1,4000}\nninja: build stopped)",
+        r"|ERROR: InvocationError for command|ERROR: {1,9}[\w.-]+: commands failed",
+        r"|[\w.-]+: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
+        r"|> Task \S+ FAILED|FAILURE: Build failed with|BUILD FAILED|\S+build\.xml:\d+: ",
+        r"|\[INFO\] BUILD FAILURE|\[ERROR\] (?:Command execution failed|COMPILATION ERROR|-> \[Help",
+        r"|Failed to execute goal [^\n]{1,300}(?:Compilation failure|Command execution failed",
+        r"|There are test failures|Process exited with))|(?:at )?org\.apache\.commons\.exec\.",
+        r"|ERROR: [^\n]{1,300}failed: \(Exit [1-9]|(?:ERROR|FAILED): Build did NOT complete",
+        r"|Target //\S+ failed to build|Use --verbose_failures |(?:#\d{1,4} )?ERROR: (?:failed to solve: )?",
+        r"process \"[^\n]{1,400}\" did not complete|The command '[^\n]{1,400}' returned a non-zero code",
+        r"|(?:##\[error\]|Error: )Process completed with exit code|ERROR: Job failed: ",
+        r"|Cleaning up project directory|error: Recipe `|task: (?:Failed to run task|\[)|rake aborted!",
+        r"|Command failed with status \(|exit status [1-9]\d*(?=\n|\Z)|- (?:hook id|exit code): ",
+        "|error: subprocess-exited-with-error|ERROR: (?:Failed building wheel|Could not build wheels)",
+        r"|note: This error originates|\[end of output\]",
+        r"|\[error\] (?:\([^\n]{1,100}\) |(?:one|two|\d+) errors? found|Total time))[^\n]*(?=\n|\Z)",
+        # the last of gradle's reasons, and a traceback, that tell nothing
+        r"|\* What went wrong:\nExecution failed for task [^\n]{1,200}(?:\n[ \t]*> [^\n]{1,400}){0,4}",
+        r"\n[ \t]*> (?:Process '|There were failing tests|Compilation (?:error|failed))[^\n]*",
+        r"|Traceback \(most recent call last\):(?:\n[ \t][^\n]*){1,80}\n(?:subprocess\.)?",
+        r"CalledProcessError: [^\n]*)",
     ],
     "unindented": r"\n[^ \t\n]",
     "service": r"\n[A-Za-z][\w.-]{0,60}[-_]\d{1,3}[ \t]{1,40}\| ",
@@ -329,7 +360,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
 # The ways in which programs report failures, from the most to the least telling. A pattern runs only
 # where one of its triggers occurs; small letters stand for both cases, and "" is in every text, for
 # where looking for triggers would cost more than the pattern. `pick` (else the whole line) and
-# `accept` (else always) name functions of failures.py.
+# `accept` (else always) name functions of failures.py. What is `vague` says that something failed, and
+# not what.
 REPORTS: Final[list[dict[str, Any]]] = [
     # What a program says of itself at its end.
     {
@@ -377,6 +409,16 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["ERROR"],
         "pattern": r"\n[ \t]*\[ERROR\] \S+:\[\d+,\d+\] ",
         "pick": "compiler",
+    },
+    {
+        "triggers": ["e: "],
+        "pattern": r"\ne: \S+\.kts?:(?:\d+:\d+:?| \(\d+, \d+\):) ([^\n]+)",
+        "pick": "groups",
+    },
+    {
+        "triggers": ["[error]"],
+        "pattern": r"\n\[error\] {{place}} ([^\n]+)",
+        "pick": "groups",
     },
     {
         "triggers": ["error"],
@@ -452,6 +494,11 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "pattern": r"\n[ \t]*not ok \d+(?![^\n]*# (?:TODO|SKIP))",
     },
     # Logs, databases, shells and the system.
+    {
+        "triggers": ["! => {"],
+        "pattern": r"\nfatal: \[[^\]\n]{1,100}\](?: -> [^\n:]{1,100})?: [A-Z]{1,20}! => (?=\{)",
+        "pick": "told",
+    },
     {
         "triggers": ["ERROR", "FATAL", "CRITICAL", "SEVERE"],
         "pattern": "{{level_line}}",
@@ -557,45 +604,54 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     # What only says that something failed.
     {
+        "vague": True,
         "triggers": ["*** "],
         "pattern": r"\n[ \t]*g?make(?:\[\d+\])?: \*\*\* (?:\[(?P<target>[^\]\n]*)\] Error (?P<code>\d+))?",
         "pick": "make",
     },
     {
+        "vague": True,
         "triggers": ["fail"],
         "pattern": "{{failed}}",
         "accept": "happened",
     },
     {
+        "vague": True,
         "triggers": ["timed out"],
         "pattern": r"\n(?:[\w.'\"/():-]+ ){0,9}[Tt]imed out\b(?= after|\.| waiting| while|:|\n|\Z)",
         "accept": "happened",
     },
     {
-        "triggers": ["exit", "zero"],
-        "pattern": "{{exit}}",
+        "vague": True,
+        "triggers": ["exit", "zero", "FAIL code"],
+        "pattern": r"{{exit}}|\n[ \t]*[\w.-]{1,60}: FAIL code [1-9]",
         "accept": "reported",
     },
     {
+        "vague": True,
         "triggers": ["npm "],
         "pattern": r"\nnpm (?:ERR!|error) ",
         "pick": "npm",
     },
     {
+        "vague": True,
         "triggers": ["fail"],
         "pattern": r"(?:BUILD|Build|Compilation) (?:FAILURE|FAILED|failed|failure)\b",
         "accept": "reported",
     },
     {
+        "vague": True,
         "triggers": ["fail", "error"],
         "pattern": "{{count}}",
         "accept": "reported",
     },
     {
+        "vague": True,
         "triggers": ["fail", "error"],
         "pattern": "{{sum}}",
     },
     {
+        "vague": True,
         "triggers": ["FAIL", "✗", "✘", "✖"],
         "pattern": r"\n[ \t]*(?:[✗✘✖] \S|FAIL(?:ED)?(?:!|:(?! *0\b)| +(?![ :=]*0\b)\S|\t|(?=\n|\Z)))",
     },

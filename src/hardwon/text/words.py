@@ -17,20 +17,18 @@ from hardwon import limits
 _AROUND: Final = " \t.,;:!-*•\"'`"
 
 
-def canonical(text: str) -> str:
+def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
     """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is
     cut: however much of them somebody puts in between, what comes after is part of what is
     compared.
     """
-    words = text.split(None, limits.LESSON_CHARS_MAX)
-    if len(text) > limits.LESSON_CHARS_MAX:
-        words = [word[: limits.LESSON_CHARS_MAX] for word in words[: limits.LESSON_CHARS_MAX]]
+    words = text.split(None, chars_max)
+    if len(text) > chars_max:
+        words = [word[:chars_max] for word in words[:chars_max]]
     folded = " ".join(words)
     if not folded.isascii():
-        folded = " ".join(
-            unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split()
-        )
-    return folded.casefold().strip(_AROUND)[: limits.LESSON_CHARS_MAX].strip(_AROUND)
+        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * chars_max]).split())
+    return folded.casefold().strip(_AROUND)[:chars_max].strip(_AROUND)
 
 
 def key_of(*parts: object) -> str:
@@ -65,8 +63,16 @@ _key_of_same = lru_cache(maxsize=1024)(
 
 
 def spelled_alike(action: str) -> str:
-    """The same text for the very same action."""
-    return " ".join(action[: limits.ACTION_CHARS_MAX].casefold().split())
+    """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
+    an underscore needs no escape anywhere else.
+    """
+    cut = action[: limits.ACTION_CHARS_MAX]
+    if "\\_" in cut:
+        cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
+    return " ".join(cut.casefold().split())
+
+
+_MARKDOWN_ESCAPE: Final = re.compile(r"\\([_*<>\[\]#])")
 
 
 # From this share of common words on two texts may be near-duplicates.

@@ -45,7 +45,7 @@ from hardwon.outside.files import LockedFile, lock_file
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
-    check_texts,
+    check_all,
     check_whole_number,
     derived_id,
     from_us,
@@ -354,7 +354,7 @@ def build_memory_context(
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
     """
-    check_texts(task_id=task_id)
+    check_all(task_id=task_id)
     check_whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
     check_whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
     with guard, _using(memory):
@@ -433,7 +433,7 @@ def maybe_consolidate_memory(
     model. Without one, or when it is of no use, they are the summaries of
     episodes with high scores.
     """
-    check_texts(api_key=api_key)
+    check_all(api_key=api_key)
     with guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
@@ -690,12 +690,13 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     size = _bytes(data)
     if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
         largest = max(raw, key=lambda name: _bytes(raw[name]))
-        allowed = (
+        raise InvalidInputError.one(
+            largest,
+            f"{size} bytes",
             f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
             f"{largest!r}: shorten its texts, "
-            "or keep the newest, in a copy of the file, and adopt that"
+            "or keep the newest, in a copy of the file, and adopt that",
         )
-        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
     return data
 
 

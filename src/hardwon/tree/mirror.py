@@ -35,7 +35,7 @@ from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import check_texts, derived_id, to_us
+from hardwon.records.fields import check_all, check_share, derived_id, to_us
 from hardwon.records.kinds import (
     Event,
     EventKind,
@@ -973,5 +973,5 @@ class MemoryTree(Group):
         """Where experiences pile up: places that hold at least this share of what lies above them,
         the largest first; with a `tool`, its own.
         """
-        check_texts(tool=tool)
+        check_all(lambda: check_share("share", share), limit=limit, tool=tool)
         return hotspots_of(branch_of(self._project), share, limit, tool)

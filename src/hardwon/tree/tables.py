@@ -222,12 +222,12 @@ class TreeIndex:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
         path.
         """
-        sql = (
+        rows = self._run(
             f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON "
             f"r.project_id = ?1 AND r.id = j.value "
-            "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder"
+            "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder",
+            (self._project, json.dumps(list(record_ids))),
         )
-        rows = self._run(sql, (self._project, json.dumps(list(record_ids))))
         return [(row[0], File(*row[1:])) for row in rows]
 
     def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:

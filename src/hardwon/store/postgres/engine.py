@@ -944,7 +944,7 @@ class _Search:
         # BM25 (`search.rank`). All of it comes from the index and short rows: to read the texts of
         # all that match would take ten times as long. OFFSET 0: each is looked up by its number. The
         # planner would go through all records, thinking that many are found.
-        sql = (
+        rows = self._session.select(
             f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
             "sum(u.gain / (u.times + t.slowness)) AS score "
             f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {gain}::float8[]) "
@@ -957,9 +957,10 @@ class _Search:
             f"{found_columns(POSTGRES, votes=self._known.voted)} FROM best "
             "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
             "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
-            "record_text"
+            "record_text",
+            bound,
+            often=True,
         )
-        rows = self._session.select(sql, bound, often=True)
         found = [found_of(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
             chosen_ones = [

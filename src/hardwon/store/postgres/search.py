@@ -54,25 +54,7 @@ class PostgresDialect(Dialect):
         return list(values)
 
     def glob(self, pattern: str) -> str:
-        """A class that is never closed matches nothing."""
-        parts: list[str] = []
-        place = 0
-        while place < len(pattern):
-            sign = pattern[place]
-            place += 1
-            if sign == "*":
-                if parts[-1:] != [".*"]:  # several say no more than one, and take longer
-                    parts.append(".*")
-            elif sign == "?":
-                parts.append(".")
-            elif sign == "[":
-                inner, place = _class_at(pattern, place)
-                if inner is None:
-                    return "(?!)"
-                parts.append(inner)
-            else:
-                parts.append(re.escape(sign) if sign.isascii() else sign)
-        return f"^(?:{''.join(parts)})$"
+        return f"^(?:{_GLOB.sub(_in_regular_expression, pattern)})$"
 
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS pg_temp.fresh")
@@ -97,23 +79,25 @@ class PostgresDialect(Dialect):
 POSTGRES: Final = PostgresDialect()
 
 
-def _class_at(glob: str, place: int) -> tuple[str | None, int]:
-    """The class of characters whose opening bracket stands right before this place, and where it
-    ends.
-    """
-    other = glob.startswith("^", place)
-    place += other
-    # a bracket that comes first is one of the characters, and begins no range
-    first = glob.startswith("]", place)
-    end = glob.find("]", place + first)
-    if end < 0:
-        return None, place
-    ranges = re.findall(r".-.|.", glob[place + first : end], re.DOTALL)
+# Several `*` say no more than one, and take longer. A bracket that comes first in a class is one of
+# its characters, and begins no range.
+_GLOB: Final = re.compile(
+    r"(?P<any>\*+)|\[(?P<other>\^?+)(?P<first>\]?+)(?P<rest>[^]]*)\]|.", re.DOTALL
+)
+
+
+def _in_regular_expression(part: re.Match[str]) -> str:
+    """A class that is never closed matches nothing."""
+    sign = part[0]
+    if part["rest"] is None:
+        literal = re.escape(sign) if sign.isascii() else sign
+        return ".*" if part["any"] else {"?": ".", "[": "(?!)"}.get(sign, literal)
     inner = ""
-    for each in ["]"] * first + ranges:  # one that runs backwards is its first character alone
+    for each in [*part["first"], *re.findall(r".-.|.", part["rest"], re.DOTALL)]:
+        # one that runs backwards is its first character alone
         ends = each[0] + each[-1] if each[0] < each[-1] else each[0]
         inner += "-".join(f"\\{sign}" if sign in "\\[]^-" else sign for sign in ends)
-    return f"[{'^' if other else ''}{inner}]", end + 1
+    return f"[{part['other']}{inner}]"
 
 
 def as_json(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -27,6 +27,7 @@ from hardwon import limits
 from hardwon.errors import (
     DamagedError,
     ForeignFileError,
+    HardwonError,
     NewerFileError,
     OlderFileError,
     PlaceError,
@@ -163,25 +164,32 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
     connection.set_busy_handler(try_again)
 
 
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    """A name beside what is to be made. What is left under it goes."""
+    temporary = files.temporary_beside(target)
+    try:
+        with files.disk_errors(target):
+            yield temporary
+    finally:
+        files.remove(temporary, *_companions(temporary))
+
+
 def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
     """Makes a database, complete from its first visible moment. False when there is a file already."""
-    try:
+    with files.disk_errors(path):
         if path.exists():
             return False
-        temporary = files.temporary_beside(path)
+    with _temporary(path) as temporary:
         files.make_folder(path.parent)
         refuse_network_file_system(path.parent)
-        try:
-            with files.create(temporary):  # nobody sweeps what is open
-                with storage_errors(path), closing(connect(temporary)) as connection:
-                    fill(connection)
+        with files.create(temporary):  # nobody sweeps what is open
+            with storage_errors(path), closing(connect(temporary)) as connection:
+                fill(connection)
+            try:
                 files.publish(temporary, path)
-        except FileExistsError:
-            return False  # another process was first, and its file is as good as ours
-        finally:
-            files.remove(temporary, *_companions(temporary))
-    except OSError as error:
-        raise files.disk_error(error, path) from error
+            except FileExistsError:
+                return False  # another process was first, and its file is as good as ours
     return True
 
 
@@ -330,12 +338,13 @@ def file_system_of(path: Path, mounts: str) -> str:
     """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
     when unknown.
     """
-    best, best_type = "", ""
-    for escaped, kind in _MOUNTED.findall(mounts):
-        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)
-        if f"{path}/".startswith(f"{point.rstrip('/')}/") and len(point) >= len(best):
-            best, best_type = point, kind
-    return best_type
+    mounted = [
+        (_ESCAPED.sub(lambda found: chr(int(found[1], 8)), point), kind)
+        for point, kind in _MOUNTED.findall(mounts)
+    ]
+    # of two at the same place, the one that was mounted last
+    above = [each for each in mounted if f"{path}/".startswith(f"{each[0].rstrip('/')}/")]
+    return max(reversed(above), key=lambda each: len(each[0]), default=("", ""))[1]
 
 
 def refuse_network_file_system(folder: Path) -> None:
@@ -446,11 +455,11 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
     """For a file of a version that indexed words otherwise."""
     count, done = int(session.value("SELECT count(*) FROM record")), 0
     for index in indexes_in(session):
-        sql = (
+        rows = session.each(
             "SELECT r.seq, r.author, r.status, r.id, r.kind, r.at_us, r.body, r.digest, "
-            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq"
+            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq",
+            (index.project,),
         )
-        rows = session.each(sql, (index.project,))
         while batch := list(islice(rows, limits.BATCH_ROWS)):
             index.add(
                 (seq, terms_of(Stored(*columns)), marks_of(author, status))
@@ -516,31 +525,26 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
 
     The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
     """
-    temporary = files.temporary_beside(target)
-    try:
+    taken = PlaceError(f"{target} exists already and is kept: choose another name for the backup")
+    with _temporary(target) as temporary:
         if target.exists():
-            raise FileExistsError(str(target))
+            raise taken
         files.make_folder(target.parent)
         files.sweep(target.parent)
         with files.create(temporary), storage_errors(source):
             _copy_snapshot(source, temporary, progress)
             checksum = files.sha256_of(temporary)
             files.sync(temporary)
-            files.publish(temporary, target)
-        try:
-            with files.writing_atomically(checksum_file(target)) as file:
-                file.write(f"{checksum}  {target.name}\n".encode())
-        except OSError:
-            files.remove(target)
-            raise
-    except FileExistsError:
-        raise PlaceError(
-            f"{target} exists already and is kept: choose another name for the backup"
-        ) from None
-    except OSError as error:
-        raise files.disk_error(error, target) from error
-    finally:
-        files.remove(temporary, *_companions(temporary))
+            try:
+                files.publish(temporary, target)
+            except FileExistsError:
+                raise taken from None
+    try:
+        with files.writing_atomically(checksum_file(target)) as file:
+            file.write(f"{checksum}  {target.name}\n".encode())
+    except HardwonError:
+        files.remove(target)
+        raise
     return checksum
 
 
@@ -585,8 +589,7 @@ def restore(
     transaction under its write lock: other processes may have it open and see either the old or the
     new one. A damaged one is moved aside.
     """
-    staged = files.temporary_beside(target)
-    try:
+    with _temporary(target) as staged:
         if not backup.is_file():
             raise PlaceError(f"there is no backup at {backup}")
         if any(companion.exists() for companion in _companions(backup)):
@@ -624,10 +627,6 @@ def restore(
             with storage_errors(target):
                 _replace_pages(staged, target, kept, progress)
             return kept
-    except OSError as error:
-        raise files.disk_error(error, target) from error
-    finally:
-        files.remove(staged, *_companions(staged))
 
 
 def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:

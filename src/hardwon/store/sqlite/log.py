@@ -91,11 +91,9 @@ def refuse_foreign_log(path: Path) -> None:
         if sign is None:
             return
         aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-        try:
+        with files.disk_errors(aside):
             log.rename(aside)
             files.sync(log.parent)
-        except OSError as error:
-            raise files.disk_error(error, aside) from error
     warnings.warn(
         f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a "
         f"memory that was not closed. The log was not replayed, the memory is what is in the file; "

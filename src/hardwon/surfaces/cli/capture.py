@@ -196,20 +196,19 @@ def import_(
     )
     would = "would be " if dry_run else ""
     lines = [
-        f"{done.sessions} sessions in {done.files} files: {done.elsewhere} of other repositories, "
+        f"{counted(done.sessions, 'session')} in {counted(done.files, 'file')}: "
+        f"{done.elsewhere} of other repositories, "
         f"{done.recorded} recorded already by hooks",
-        f"{done.read} pieces of work: {done.added} {would}added, {done.present} present already, "
+        f"{counted(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} present already, "
         f"{done.changed} changed since, {done.forgotten} forgotten here",
     ]
-    return Output(done.to_dict(), "\n".join(lines))
+    return Output(done, "\n".join(lines))
 
 
 # --- hooks ---
 
-Into = Annotated[
-    Literal["git", "claude-code", "codex", "cursor"],
-    typer.Argument(help="What they are hooks of."),
-]
+HooksOf = Literal["git", "claude-code", "codex", "cursor"]
+Into = Annotated[HooksOf, typer.Argument(help="What they are hooks of.")]
 Local = Annotated[
     bool,
     typer.Option("--local", help="claude-code: in .claude/settings.local.json, for you alone."),
@@ -243,8 +242,8 @@ add_group(
     "hooks",
     "Let git and coding agents ask and tell by themselves.",
     """`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
-    what led to it, as [run.md](run.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
-    remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
+    what led to it, as [run.md](run.md) says. `hardwon hooks remove` takes it away. Each takes `git` as an argument, which is
+    also what it means without one. `hardwon hooks status` tells which hooks are there, of git and of every agent.
 
     A hook that is there already is kept as `post-commit.before-hardwon`, called first, and gets its name back on removal;
     its exit code is the hook's. `core.hooksPath` and linked worktrees are followed. Where the user's or the system's
@@ -252,7 +251,7 @@ add_group(
     before `hooks install` are what the hook will use. The hook calls `hardwon hooks run post-commit`, by the command on the
     `PATH` or else by the Python that installed it, and is silent where neither is there any more.
 
-    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor` theirs; `status` and `remove`
+    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor` theirs; `remove` and `status`
     take the same words: [coding-agents.md](coding-agents.md#hooks) says what they do.
     `--local` and `--user` choose another settings file than the project's,
     `--ask-blocked`, `--deny-blocked`, `--make-memory`, `--no-prompts` and `--budget` are how the hooks will behave, `--dry-run`
@@ -354,14 +353,34 @@ def remove(into: Into = "git", local: Local = False, user: User = False) -> Outp
     words="hooks status",
     answers=_ANSWERS,
 )
-def status(into: Into = "git", local: Local = False, user: User = False) -> Output:
+def status(
+    into: Annotated[HooksOf | None, typer.Argument(help="Of these alone.")] = None,
+    local: Local = False,
+    user: User = False,
+) -> Output:
     """Say which are installed; of an agent's, in which of its settings files."""
-    if into == "git":
-        _refuse(into, local=local, user=user)
-        return _git_answer(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)))
-    if local or user:
-        return _agent_answer([_settings(into, local, user)])
-    return _agent_answer([AgentSettings(into, scope, _root()) for scope in LAYOUTS[into].files])
+    if into in (None, "git"):
+        _refuse(into or "everything", local=local, user=user)
+    files = [
+        AgentSettings(agent, scope, _root())
+        for agent, layout in LAYOUTS.items()
+        for scope in layout.files
+        if into in (None, agent)
+    ]
+    answers = [_agent_answer([_settings(str(into), local, user)] if local or user else files)]
+    if into in (None, "git"):
+        try:
+            folder = git_hooks.folder_of_hooks(_root(), shared=True)
+            answers.insert(0, _git_answer(git_hooks.status(folder)))
+        except PlaceError as error:  # agents work there too
+            if into:
+                raise
+            complain(str(error))
+    return Output(
+        {"hooks": [hook for each in answers for hook in each.value["hooks"]]},
+        "\n".join(filter(None, (str(each.text) for each in answers))),
+        complaints=answers[-1].complaints,
+    )
 
 
 @command(

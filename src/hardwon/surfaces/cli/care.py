@@ -27,7 +27,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import parse_id
 from hardwon.records.kinds import Fix, RuleState, sources_named
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id
+from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id, whole_ids
 from hardwon.surfaces.cli.main import (
     By,
     DryRun,
@@ -97,7 +97,7 @@ def forget(
     """
     wanted = given_fields(Filtered, filters)
     with chosen(ctx).open(to_read=True) as memory:
-        ids = [whole_id(memory, each) for each in ids or ()]
+        ids = whole_ids(memory, ids or ())
 
         def erase(dry: bool, _: object) -> tuple[Output, int]:
             nonlocal ids, wanted
@@ -143,7 +143,7 @@ def credit(
 ) -> Output:
     """Say whether what was recalled helped. It stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
-        ids = [whole_id(memory, each) for each in ids]
+        ids = whole_ids(memory, ids)
         credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")

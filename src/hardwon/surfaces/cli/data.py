@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
-from hardwon.outside.locations import is_url
+from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
@@ -204,12 +204,15 @@ def load(
     if not is_record(adoption.first_item(adoption.read_text_file(Path(file)))):
         found = _load_dataset(ctx, file, author, dry_run)
         return Output({"source": "dataset", **asdict(found)}, str(found), bool(found.rejected))
+    with Path(file).open("rb") as opened:
+        lines_in_file = sum(1 for _ in opened)
     records = chosen(ctx).fill(
         lambda memory, trying, bar: memory.load(file, trying, progress=bar, strict=strict),
         lambda tried: tried.added,
         "loading",
         "what was loaded so far stays; load it again to go on",
         dry_run=dry_run,
+        expected=lines_in_file,
     )
     done = "would be added" if records.dry_run else "added"
     lines = [
@@ -328,13 +331,16 @@ def merge(
         text += "\nnot taken over without --trust:\n  " + "\n  ".join(shown)
     if done.unknown:
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
+    with Target(other, project).open(to_read=True) as there:
+        others = [each for each in there.care.projects() if each != project]
+    names = ", ".join(others[: limits.PROBLEMS_SHOWN_MAX])
     if not _brings(done):
-        with Target(other, project).open(to_read=True) as there:
-            names = ", ".join(there.care.projects()[: limits.PROBLEMS_SHOWN_MAX]) or "none"
         text = (
-            f"there is nothing in project {project} of the other memory, which has {names}: "
-            "--project names another"
+            f"there is nothing in project {project} of the other memory, which has "
+            f"{names or 'none'}: --project names another"
         )
+    elif others:
+        text += f"\nonly project {project} was merged; the other memory also has {names}: --project names one"
     well = ["both memories are well"] if wrong == [] else []
     return Output(
         {"other": find_place(other).location, **asdict(done), "not_well": wrong},
@@ -505,11 +511,13 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
+    memory, project = chosen(ctx)
     with (
-        chosen(ctx).open(to_read=True) as memory,
+        # all projects are copied: that one has nothing is not worth a word
+        Target(memory, project or DEFAULT_PROJECT).open(to_read=True) as opened,
         progress("copying", "no file was written") as bar,
     ):
-        made = memory.backup(file, progress=bar)
+        made = opened.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",

@@ -33,9 +33,9 @@ import typer
 from pydantic.fields import FieldInfo
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError
+from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
 from hardwon.memory import Memory
-from hardwon.records.fields import Model
+from hardwon.records.fields import Model, check_all
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
 from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
@@ -95,14 +95,19 @@ def whole_id(memory: Memory, given: str) -> str:
     """The id that begins so; what is no beginning of one stays as it is."""
     if not re.fullmatch(r"[0-9a-fA-F-]{1,35}", given):
         return given
-    if len(given) < 4:
-        raise InvalidInputError.one("id", given, "an id, or 4 characters of its beginning")
+    if len(given) < limits.ID_BEGINNING_CHARS_MIN:
+        allowed = f"an id, or {limits.ID_BEGINNING_CHARS_MIN} characters of its beginning"
+        raise InvalidInputError.one("id", given, allowed)
     found = memory.care.ids(given, 3)
     if not found:
         raise InvalidInputError.one("id", given, "an id, or its beginning: none begins so")
     if len(found) > 1:
         raise InvalidInputError.one("id", given, f"more of it: {', '.join(found)} begin so")
     return found[0]
+
+
+def whole_ids(memory: Memory, given: Iterable[str]) -> list[str]:
+    return check_all(*(partial(whole_id, memory, each) for each in given))
 
 
 def json_object(option: str, given: str) -> Options:
@@ -481,7 +486,23 @@ def _record(
     with chosen(ctx).open() as memory:
         if any("metadata" in each for each in objects):
             return _tell(*_take_in(memory, kind, objects, strict=strict))
-        return _tell(memory.care.record_many(kind, [options | each for each in objects]))
+        try:
+            return _tell(memory.care.record_many(kind, [options | each for each in objects]))
+        except InvalidInputError as error:
+            if from_json:
+                raise
+            raise InvalidInputError([_as_typed(kind, each) for each in error.problems]) from None
+
+
+def _as_typed(kind: Kind, problem: Problem) -> Problem:
+    """By the name of its option or argument."""
+    row, (name, *rest) = RECORDED[kind], problem.field.split(".")
+    typed = row.spelled.get(name) or f"--{name.replace('_', '-')}"
+    if name == row.first:
+        typed = name.upper()
+    elif name == "issue":
+        typed = " or ".join((*(f"--{each.replace('_', '-')}" for each in ISSUE_FIELDS), typed))
+    return Problem(".".join((typed, *rest)), problem.value, problem.allowed)
 
 
 def _tell(kept: Sequence[AnyRecord], done: "Loaded | None" = None) -> Output:
@@ -959,7 +980,7 @@ ROWS: Final[Mapping[str, CommandRow]] = {
         help="Derive again what is derived, and correct what differs.",
         more="What to do when doctor says so.",
         busy="deriving",
-        kept="what was corrected stays so; the next rebuild goes on",
+        kept="what was corrected stays so; rebuild again corrects the rest",
     ),
 }
 
@@ -1014,13 +1035,21 @@ def _run(
         progress(row.busy, row.kept) if row.busy else nullcontext() as bar,
     ):
         fields = given_fields(takes, given)
-        fields |= {name: whole_id(memory, fields[name]) for name in _IDS if name in fields}
+
+        def complete(name: str) -> None:
+            given, fields[name] = fields[name], _ID  # what is wrong with it is told once
+            fields[name] = whole_id(memory, given)
+
+        def check() -> Any:
+            # to make the first validator takes a tenth of the time of a short command
+            needed = fields or any(info.is_required() for info in takes.model_fields.values())
+            return takes.model_validate(fields) if needed else takes.model_construct()
+
         if operation.name == "similar_issues" and not fields.get("issue"):
             options = (f"--{name.replace('_', '-')}" for name in (*ISSUE_FIELDS, "issue"))
             raise InvalidInputError.one("issue", NOT_GIVEN, f"one or more of {', '.join(options)}")
-        # to make the first validator takes a tenth of the time of a short command
-        checked = fields or any(info.is_required() for info in takes.model_fields.values())
-        arguments = takes.model_validate(fields) if checked else takes.model_construct()
+        ids = (partial(complete, name) for name in _IDS if name in fields)
+        *_, arguments = check_all(*ids, check)
         tells = bar and "progress" in signature(operation.method_of(Memory)).parameters
         more = {"progress": bar} if tells else {}
         found = operation.do(memory, arguments, Caller(signer, "admin"), **more)

@@ -215,6 +215,16 @@ class _Documented:
 
     answers = more = operation = ""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What is wrong with any parameter is told with what is wrong with the others."""
+        wrong: list[str] = []
+        for each in self.get_params(ctx):
+            each.handle_parse_result = partial(_handle, each, wrong)
+        rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # of the command's class
+        if wrong and not ctx.resilient_parsing:
+            ctx.fail(" ".join(wrong))
+        return rest
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Typer would make a validator for every parameter first, also for texts and for those that
         nobody gave, and the first of all takes a tenth of the time of a short command.
@@ -245,6 +255,15 @@ def _kind_of(parameter: Any, ctx: Any) -> str:
     if kind.startswith(("int", "float")):
         return "NUMBER"
     return "TEXT" if "str" in kind else kind
+
+
+def _handle(parameter: Any, wrong: list[str], ctx: Any, *given: Any) -> Any:
+    try:
+        return type(parameter).handle_parse_result(parameter, ctx, *given)
+    except typer.BadParameter as error:
+        told = " ".join(error.format_message().replace("Value error, ", "").split())
+        wrong.append(told.rstrip(".") + ".")
+        return None, given[-1]
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
@@ -306,7 +325,9 @@ class _Commands(_CommandGroup):
         for place in range(most):
             if args[place].partition("=")[0] in ours:
                 end = place + 1 + ("=" not in args[place])
-                args = [*args[place:end], *args[:place], *args[end:]]
+                # at the very end it has no value, and takes no other word for one
+                before = args[:place] if end <= len(args) else []
+                args = [*args[place:end], *before, *args[end:]]
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -528,13 +549,14 @@ class Target(NamedTuple):
         kept: str,
         *,
         dry_run: bool = False,
+        expected: int = 0,
     ) -> T:
         """What `work` (told whether to change nothing, and whom to tell how far it is) brings in
         from elsewhere. Where there is no memory yet it is tried in a passing one first: what fails,
-        or brings nothing, leaves no empty memory behind. `title` and `kept` as of `progress`.
+        or brings nothing, leaves no empty memory behind. `title`, `kept` and `expected` as of `progress`.
         """
         if dry_run:
-            with self.open(to_read=True) as memory, progress(title) as bar:
+            with self.open(to_read=True) as memory, progress(title, expected=expected) as bar:
                 return work(memory, True, bar)
         if not memory_exists(self.memory):
             from tempfile import TemporaryDirectory
@@ -543,11 +565,11 @@ class Target(NamedTuple):
             with (
                 TemporaryDirectory(prefix="hardwon-trying-") as folder,
                 Memory(folder, project) as passing,
-                progress("checking") as bar,
+                progress("checking", expected=expected) as bar,
             ):
                 if not brings(work(passing, True, bar)):
                     return work(passing, False, bar)
-        with self.open() as memory, progress(title, kept) as bar:
+        with self.open() as memory, progress(title, kept, expected) as bar:
             return work(memory, False, bar)
 
     def may_exist(self) -> bool:
@@ -791,14 +813,14 @@ _NOTHING_CHANGED: Final = "nothing was changed"
 
 
 @contextmanager
-def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
+def progress(title: str, kept: str = _NOTHING_CHANGED, expected: int = 0) -> Iterator[Progress]:
     """A bar on standard error while something long goes on; nothing where that is not a terminal.
     `kept`: what is said where somebody interrupts it. Before the total is known, things are only
-    looked at.
+    looked at; `expected`: how many, most likely.
     """
     far = {"done": 0, "total": 0}
     try:
-        with _bar(title) if sys.stderr.isatty() else nullcontext() as bar:
+        with _bar(title, expected) if sys.stderr.isatty() else nullcontext() as bar:
 
             def tell(done: int, total: int) -> None:
                 far.update(done=done, total=total)
@@ -814,7 +836,7 @@ def progress(title: str, kept: str = _NOTHING_CHANGED) -> Iterator[Progress]:
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Progress]:
+def _bar(title: str, expected: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -833,7 +855,15 @@ def _bar(title: str) -> Iterator[Progress]:
         transient=True,
     ) as bars:
         task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total or None)
+
+        def tell(done: int, total: int) -> None:
+            likely = max(done, expected) if expected else None
+            about = "checking" if done and not total else title
+            if about != bars.tasks[task].description:
+                bars.reset(task, description=about)  # how fast it was says nothing of the rest
+            bars.update(task, completed=done, total=total or likely)
+
+        yield tell
 
 
 if __name__ == "__main__":

@@ -208,12 +208,18 @@ def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
 
 def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[Line]:
     for name, value in values.items():
-        if value is None or value in ("", [], {}, ()):
+        if _is_empty(value):
             continue
         start = Span(f"{indent}{look.visible(name)}:", STRONG)
         inside = _inside(value, look, indent + "  ")
         yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
         yield from inside
+
+
+def _is_empty(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_empty, value.values()))
+    return value is None or value in ("", [], ())
 
 
 def _inside(value: object, look: Look, indent: str) -> list[Line]:
