@@ -496,7 +496,7 @@ _SAME_FAILURES_MAX: Final = 8
 # For so many tokens of a large budget one more sentence is said of what is known.
 _TOKENS_PER_KNOWN: Final = 60
 _FILE_LINES_MAX: Final = 4
-_NEARLY: Final = 0.6  # as much like the question is nearly the same task
+_NEARLY: Final = 0.8  # as much like the question is nearly the same task
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCES_MAX: Final = 12  # considered: sources take turns
