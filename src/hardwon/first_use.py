@@ -27,10 +27,13 @@ class Later:
 
     def __init__(self, module: str) -> None:
         self._module = module
+        self._imported: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        with making:
-            return getattr(import_module(self._module), name)
+        if self._imported is None:
+            with making:
+                self._imported = import_module(self._module)
+        return getattr(self._imported, name)
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is used like `property`

@@ -408,6 +408,10 @@ TASKS_AT_ONCE_MAX: Final = 5
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
+# Actions after errors that are kept in words, so that their records are not read again for the next
+# answer: all of them take a few megabytes at most.
+PAIRS_WORDED_MAX: Final = 1_024
+
 # Commands that failed in the same way that are read, the newest.
 FAILED_RUNS_READ_MAX: Final = 8
 

@@ -55,8 +55,7 @@ class Done(NamedTuple):
     worked: bool
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A run as it is told: its task, what was done, how much of it is about the question (1: the
     very same task), how much its task is like it, when, and who says so. `strategy` is what a fix
     did.

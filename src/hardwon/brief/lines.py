@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.records.kinds import VIA_IMPORT
 from hardwon.text.clean import clean_line
+from hardwon.text.terms import Remembered
 
 # The kinds of lines, in the order of what helps most.
 DONE: Final = "done before"
@@ -98,10 +99,13 @@ def sources_mark(sources: Sequence[str], vouched: int) -> str:
     return who if vouched else f"{who}?"
 
 
-def shown_name(author: str) -> str:
+def _shown_name(author: str) -> str:
     """Without the brackets, and the commas, of our own marks; that it came from elsewhere is never
     cut off.
     """
     name = author.removesuffix(VIA_IMPORT)
     shown = clean_line(name.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
     return shown + author[len(name) :]
+
+
+shown_name = Remembered(_shown_name).__getitem__

@@ -32,7 +32,7 @@ from hardwon.brief.cases import (
     told_of,
 )
 from hardwon.brief.compose import Budget, add_by_turns
-from hardwon.brief.fence import fenced, fenced_line
+from hardwon.brief.fence import fenced_line, framed
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.brief.lines import (
     DONE,
@@ -271,8 +271,8 @@ class ContextRequest:
         words = (self.query, issue.description, issue.error_output) if issue else (self.query,)
         return " ".join(filter(None, words))
 
-    def fenced(self, rows: Sequence[str]) -> str:
-        return fenced(rows, self.mark, short=self.budget < limits.SHORT_CONTEXT_TOKENS)
+    def framed(self, lines: Sequence[str]) -> str:
+        return framed(lines, self.mark, short=self.budget < limits.SHORT_CONTEXT_TOKENS)
 
 
 class Recaller(Finder):
@@ -305,7 +305,7 @@ class Recaller(Finder):
             unproven = self._unproven(request.task_id, places)
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         banned = frozenset().union(*(lesson.about for lesson in warnings))
-        room = Budget(budget - request.count(request.fenced([])), request.count)
+        room = Budget(budget - request.count(request.framed([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
         read = {each.hit.record.id: each.hit.record for each in weighed}
@@ -663,7 +663,7 @@ def _relevance(hit: Hit, question: Question, report: bool) -> float:
     """
     why = hit.why
     other = max(why.get("vector", 0.0), why.get("neighbour", 0.0), _SAME_FAILURE * ("exact" in why))
-    return max(other, *map(question.alike_to, _about(hit.record, report)))
+    return max([other, *map(question.alike_to, _about(hit.record, report))])
 
 
 def _about(record: AnyRecord, report: bool) -> Iterator[str]:
@@ -689,7 +689,6 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
             yield from (said[:chars] for said in (*record.mistakes[:5], *record.successes[:5]))
         case Experience() | Fact():
             yield record.content[:chars]
-    yield ""
 
 
 def _sentences(weighed: Sequence[_Weighed], tokens_max: int, room: Budget) -> Iterator[Line]:
@@ -705,11 +704,13 @@ def _sentences(weighed: Sequence[_Weighed], tokens_max: int, room: Budget) -> It
         else:
             continue
         if content:
-            line = _of_sentence(what, content, each, tokens_max, room)
-            yield line._replace(about=line.about | about, sort=KNOWN)
+            about.add(folded(content))
+            yield _of_sentence(what, content, about, each, tokens_max, room)
 
 
-def _of_sentence(what: str, content: str, each: _Weighed, tokens_max: int, room: Budget) -> Line:
+def _of_sentence(
+    what: str, content: str, about: set[str], each: _Weighed, tokens_max: int, room: Budget
+) -> Line:
     """As much of it as one record may take."""
     record = each.hit.record
     source, mark = unvouched_source(record), mark_of(record, each.hit.stale)
@@ -725,9 +726,10 @@ def _of_sentence(what: str, content: str, each: _Weighed, tokens_max: int, room:
         (source,) if source else (),
         not source,
         (record.id,),
-        frozenset({folded(content)}),
+        frozenset(about),
         f"about what is asked ({each.relevance:.2f})",
         each.relevance,
+        KNOWN,
         tokens_max=tokens_max,
         shorter=shorter,
     )
@@ -753,13 +755,14 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
         for kind, together in groupby(kept, lambda line: line.kind):
             rows += [(f"  {HEADINGS[kind]}", ())] if page else []
             rows += [(row, line.ids) for line in together for row in line.text.split("\n")]
-        text = request.fenced([row for row, _ in rows])
+        fenced = [(line, ids) for row, ids in rows if (line := fenced_line(row, request.mark))]
+        text = request.framed([line for line, _ in fenced])
         tokens = request.count(text)
         if tokens <= request.budget:
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
             others = behind - {hit.record.id for hit in shown}
-            said = (ids for row, ids in rows if fenced_line(row, request.mark))
+            said = (ids for _, ids in fenced)
             explained = (SaidLine(line.text, line.kind, line.why, line.ids) for line in kept)
             return Context(
                 text,

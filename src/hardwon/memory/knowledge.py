@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from itertools import chain, count, islice
 from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
@@ -160,6 +160,7 @@ class Knowledge:
         self._store, self.project = project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
+        self._stored: dict[str, Stored | None] = {}
         self._records: dict[str, AnyRecord | None] = {}
 
     @_read_once
@@ -198,15 +199,20 @@ class Knowledge:
         say.
         """
         if record_id not in self._records:
-            stored = self._store.get(self.project, record_id)
+            stored = self._stored_as(record_id)
             self._records[record_id] = next(readable([stored]), None) if stored else None
         return self._records[record_id]
 
+    def _stored_as(self, record_id: str) -> Stored | None:
+        if record_id not in self._stored:
+            self._stored[record_id] = self._store.get(self.project, record_id)
+        return self._stored[record_id]
+
     def read_ahead(self, ids: Iterable[str]) -> None:
         """Records that are about to be asked for, in one go."""
-        wanted = [each for each in dict.fromkeys(ids) if each not in self._records]
-        for stored in self._store.get_many(self.project, wanted) if wanted else ():
-            self._records[stored.id] = next(readable([stored]), None)
+        wanted = [each for each in dict.fromkeys(ids) if each not in self._stored]
+        found = self._store.get_many(self.project, wanted) if wanted else ()
+        self._stored.update((stored.id, stored) for stored in found)
 
     # --- how likely ---
 
@@ -859,7 +865,8 @@ class Knowledge:
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""
         support = ranked.support
-        said = self._first(support.sample_ids, partial(_words_of_pair, diagnosis, support.item))
+        words = (self._words_of_pair(each, diagnosis, support.item) for each in support.sample_ids)
+        said = next(filter(None, words), None)
         if not said:
             return None
         return Solution(
@@ -874,6 +881,19 @@ class Knowledge:
             evidence=tuple(support.newest_ids),
             vouched=support.vouched,
         )
+
+    def _words_of_pair(self, record_id: str, diagnosis: str, action: str) -> _PairWords | None:
+        """The same errors are met again and again: what the same body says of one is kept."""
+        stored = self._stored_as(record_id)
+        key = (stored.digest if stored else b"", diagnosis, action)
+        said = _said_of_pairs.get(key)
+        if not said and (record := self.record(record_id)):
+            said = _words_of_pair(diagnosis, action, record)
+            if said:
+                if len(_said_of_pairs) >= limits.PAIRS_WORDED_MAX:
+                    _said_of_pairs.clear()
+                _said_of_pairs[key] = said
+        return said
 
 
 class Episodes(Group):
@@ -971,12 +991,13 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-def _words_of_pair(
-    diagnosis: str, action: str, record: AnyRecord
-) -> tuple[str, str, str, str] | None:
-    """What the error was, its hash, what was done, and what had been, in the words of one
-    trajectory.
-    """
+# What the error was, its hash, what was done, and what had been.
+_PairWords = tuple[str, str, str, str]
+_said_of_pairs: Final[dict[tuple[bytes, str, str], _PairWords]] = {}
+
+
+def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> _PairWords | None:
+    """In the words of one trajectory."""
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
             if pair.action == action and diagnosis in (ANY_FAILURE, pair.diagnosis):

@@ -507,7 +507,7 @@ class _RaisesTypedErrors(ModelMetaclass):
             return _validate(cls, super().__call__, *args, **fields)
 
 
-def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
+def _validate(model: type, make: Callable[..., T], /, *args: Any, **fields: Any) -> T:
     try:
         if model in _used:
             return make(*args, **fields)
@@ -523,6 +523,17 @@ def _validate(model: type[T], make: Callable[..., T], /, *args: Any, **fields: A
         more = model.find_more(given) if isinstance(given, Mapping) else ()  # type: ignore[attr-defined]  # all are Models
         problems += [each for each in more if each.field not in told]
         raise InvalidInputError(problems) from None
+
+
+def read_as(model: type[T], fields: type[BaseModel], body: str) -> T:
+    """JSON as the fields of one model say, without the rules of the other, which it becomes."""
+
+    def fill() -> T:
+        made = _new(model)
+        fields.__pydantic_validator__.validate_json(body, self_instance=made)
+        return made
+
+    return _validate(fields, fill)
 
 
 _used: Final[set[type]] = set()

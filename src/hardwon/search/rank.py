@@ -126,6 +126,7 @@ def rank(
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
     framed = [f" {term} " for term in asked]
+    side_by_side = [f" {one} {other} " for one, other in pairwise(asked)]
     ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
@@ -134,13 +135,10 @@ def rank(
         having = [term in words for term in framed]  # faster than a split
         if each.text and len(asked) > 1:
             # side by side are only those that it has
-            both = [
-                f" {asked[place]}{framed[place + 1]}" in words
-                for place, pair in enumerate(pairwise(having))
-                if all(pair)
-            ]
-            if any(both):
-                why["phrase"] = PHRASE * sum(both) / (len(asked) - 1)
+            pairs = zip(side_by_side, having, having[1:], strict=False)
+            both = sum([pair in words for pair, one, other in pairs if one and other])
+            if both:
+                why["phrase"] = PHRASE * both / (len(asked) - 1)
         if (name := _name[each.author]) in asked:
             having[asked.index(name)] = True
             if each.text or each.neighbour:

@@ -150,6 +150,9 @@ class TallyReader(Query):
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found, alone = {}, len(said.get(EVERYTHING, ())) < 2
         for key, by_author in said.items():
+            if alone and len(by_author) == 1:
+                found[key] = Outcomes(*next(iter(by_author.values()))[:3])
+                continue
             votes = {
                 author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())
             }

@@ -188,7 +188,7 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
     if stored.kind not in MODEL_OF_KIND:
         raise _damaged(stored)
     try:
-        record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
+        record = MODEL_OF_KIND[stored.kind].read_kept(sound_body(stored))
     except InvalidInputError as error:
         raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
@@ -724,19 +724,25 @@ class Query(Reader):
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
         newest = order = "ORDER BY r.at_us DESC, r.id DESC"
         half, most = max(1, limit // 2), bound.add(limit + 1)
-        # there are seldom so many that some have to be chosen
-        if in_turns and len(self._select(f"{having} LIMIT {most}", bound)) > limit:
+        # From the few rows of the keys to their records, not through all records in the order of
+        # time; and only those that are wanted are read whole.
+        joined = f"{self.dialect.join} record r ON r.seq ="
+        text = f"{self.dialect.join} record_text ON record_text.seq = r.seq"
+        if in_turns:
+            having_any = len(self._select(f"{having} LIMIT {most}", bound))
+            if not having_any:
+                return []
+            if having_any <= limit:  # seldom are there so many that some have to be chosen
+                sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} {newest}"
+                return _in_turns(map(found_of, self._select(sql, bound[:-1])), half)
             vouched = f"r.status IN {_IN_EFFECT}"
             of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
             of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
             turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END"
             order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
-        # From the few rows of the keys to their records, not through all records in the order of
-        # time; and only those that are wanted are read whole.
         sql = (
-            f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {self.dialect.join} record r "
-            f"ON r.seq = k.seq WHERE {where} {order} LIMIT {most}) c {self.dialect.join} record r "
-            f"ON r.seq = c.seq {self.dialect.join} record_text ON record_text.seq = r.seq {newest}"
+            f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {joined} k.seq WHERE {where} "
+            f"{order} LIMIT {most}) c {joined} c.seq {text} {newest}"
         )
         bound[-1] = limit
         found = [found_of(row) for row in self._select(sql, bound)]

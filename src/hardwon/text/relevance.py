@@ -10,7 +10,7 @@ that a question is of it: so the words are also counted evenly, for less.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from hardwon.text.terms import FORM, index_text
@@ -49,36 +49,38 @@ class Question:
             for count in (max(1, having.get(term, 0)),)
         }
         self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))
+        self._terms = frozenset(self.worth)
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
 
-    def share(self, terms: Collection[str]) -> float:
+    def share(self, terms: Iterable[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
-        if not self._whole:
-            return 0.0
-        return math.fsum(map(self.worth.__getitem__, self.worth.keys() & set(terms))) / self._whole
+        common = self._terms.intersection(terms)
+        return self._worth_of(common) / self._whole if common else 0.0
 
-    def covered(self, terms: Collection[str]) -> float:
+    def covered(self, terms: Iterable[str]) -> float:
         """How much a text is like the question for having its words, whatever else it says."""
-        common = self.worth.keys() & set(terms)
-        if not common:
-            return 0.0
-        worth = math.fsum(map(self.worth.__getitem__, common))
-        return COVERED * max(worth / self._whole, EVENLY * len(common) / len(self.worth))
+        common = self._terms.intersection(terms)
+        return self._cover(len(common), self._worth_of(common)) if common else 0.0
 
     def alike_to(self, text: str) -> float:
         """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
         if text not in self._alike:
-            self._alike[text] = self._compare(set(index_text(text).partition("\n")[0].split()))
+            words = set(index_text(text).partition("\n")[0].split())
+            common = self._terms & words
+            self._alike[text] = self._compare(common, len(words)) if common else 0.0
         return self._alike[text]
 
-    def _compare(self, words: Set[str]) -> float:
-        common = self.worth.keys() & words
-        if not common:
-            return 0.0
-        usual = self._whole / len(self.worth)
-        worth = math.fsum(map(self.worth.__getitem__, common))
-        others = usual * (len(words) - len(common))
+    def _compare(self, common: Set[str], words: int) -> float:
+        """With a text of so many words."""
+        shared, terms, worth = len(common), len(self._terms), self._worth_of(common)
+        others = self._whole / terms * (words - shared)
         weighed = worth / math.sqrt(self._whole * (worth + others))
-        evenly = len(common) / math.sqrt(len(self.worth) * len(words))
-        return max(weighed, EVENLY * evenly, self.covered(common))
+        evenly = shared / math.sqrt(terms * words)
+        return max(weighed, EVENLY * evenly, self._cover(shared, worth))
+
+    def _worth_of(self, common: Set[str]) -> float:
+        return math.fsum(map(self.worth.__getitem__, common))
+
+    def _cover(self, shared: int, worth: float) -> float:
+        return COVERED * max(worth / self._whole, EVENLY * shared / len(self._terms))
