@@ -43,6 +43,7 @@ def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
     assert (failing.verdict, failing.failures) == ("blocked", 3)
     assert failing.p_success < 0.1
     assert "nothing happens" in failing.message.lower()
+    assert "speaks against" not in failing.message, "how it failed says more than a word of it"
     reading = memory.advise("cat errors.py", task="read the handler")
     assert reading.verdict == "ok"
     assert reading.p_success > 0.8
@@ -107,6 +108,7 @@ def test_facts_that_name_an_action_count_for_it_or_against_it(memory: Memory) ->
     assert working.verdict == "ok"
     assert working.p_success > 0.5
     assert memory.advise("pip").verdict == "unknown", "a single word may be any word"
+    assert memory.advise("uv sync").verdict == "unknown", "with another option it is another"
     (said,) = memory.solutions("ResolutionImpossible: conflicting dependencies")
     assert "uv sync --locked" in said.action
 

@@ -205,6 +205,30 @@ def test_names_stand_with_what_they_belong_to(memory: Memory) -> None:
         "  DESCRIBE student -> StuID, LName, Age",
         "  SHOW TABLES -> student, dorm",
     ]
+    values, breeds = "[('room1',), ('room2',)]", "[('breed_code', 'text'), ('breed_name', 'text')]"
+    looks: list[dict[str, Any]] = [
+        {"action": "SELECT title FROM dog_rooms", "observation": values},
+        {"action": "DESC breeds", "observation": breeds},
+        {"action": "SELECT COUNT(*) FROM dogs", "observation": "[(15,)]", "reward": 1.0},
+    ]
+    memory.record_trajectory("How many dogs have a room?", looks, 1.0)
+    told = said(memory, "What is the breed with most dogs?")
+    assert "  DESC breeds -> breed_code, breed_name" in told, "asked for, though nobody used it"
+    assert not any("room1" in line for line in told), "values are data"
+
+
+def test_of_what_worked_equally_well_elsewhere_the_usual_is_told(memory: Memory) -> None:
+    for kind in ("php", "java"):
+        action = f'find /srv -name "*.{kind}" | xargs cat | wc -l'
+        memory.record_trajectory(f"count the lines of all {kind} files", [{"action": action}], 1.0)
+    for author, action in (("ann", "cloc /srv"), ("bob", 'find /srv -name "*.c" | xargs wc -l')):
+        steps = [{"action": action}]
+        memory.record_trajectory("count the lines of all c files", steps, 1.0, author=author)
+    told = said(memory, "count the lines of all python files")
+    assert any('-name "*.c" | xargs wc -l [worked today, bob?]' in line for line in told)
+    assert not any("cloc" in line for line in told)
+    own = said(memory, "count the lines of all c files")
+    assert "cloc" in own[0], "of the very task everything is told, the shortest first"
 
 
 @pytest.mark.parametrize(

@@ -399,6 +399,13 @@ def test_a_look_on_the_way_is_no_solution() -> None:
     )
 
 
+def test_what_sets_or_writes_something_is_no_look() -> None:
+    for cure in ("export HOST=web1", "echo port=80 >> a.cfg", "git config user.name Ann"):
+        looked = ("run", BOOM, 0), ("ls 2>/dev/null", "a.cfg", 0)
+        mended = trajectory(*looked, (cure, "", 0), ("run", "fine", 0), final=1.0)
+        assert pairs(mended) == {same_action(cure): True}
+
+
 @pytest.mark.engines("sqlite", "postgres")
 def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
     error = "ModuleNotFoundError: No module named 'stripe'"

@@ -166,7 +166,8 @@ def advice_on(
         speaks = f"It showed an error here before and solved the task all the same (p_solved = {p_solved:.2f})."
     else:
         p_solved = min(p_solved, p_success)
-        likely = "Nothing speaks against it" if p_success >= _EVEN else "It may well fail"
+        evenly = round(p_success, 2) >= _EVEN  # as it is said
+        likely = "Nothing speaks against it" if evenly else "It may well fail"
         speaks = f"{likely} (p = {p_success:.2f})."
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
@@ -224,7 +225,7 @@ def _message(
         parts.append(f"Nothing is known of this{usual}.")
     else:
         parts.append(speaks)
-    if chances.against and verdict in ("blocked", "caution"):
+    if chances.against and verdict == "caution" and not failures:
         parts.append(f"What speaks against it most: {_quoted(chances.against)}.")
     if worked_instead:
         parts.append(f"{INSTEAD}{'; '.join(map(str, worked_instead))}.")

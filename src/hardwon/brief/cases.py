@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
@@ -147,20 +147,40 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
             named = question.share(_terms(" ".join(attempts[0].actions)))
             alike = min(alike + NAMED * named, NOT_THE_SAME)
         told.append(Told(alike, same, attempts))
+    _put_usual_first([each for each in told if not each.same])
     return sorted(told, key=lambda each: (not each.same, -each.relevance))
 
 
-def _best_first(attempt: Attempt) -> tuple[object, ...]:
-    """What holds, by how often; else what earned most. Of equals the shortest."""
+def _put_usual_first(told: Sequence[Told]) -> None:
+    """Of attempts at a like task that are as good as each other, the one that has most in common
+    with what was done at all of them: what is usual there is likelier to help with another.
+    """
+    usual = Counter[str]()
+    for each in told:
+        for term in _terms(each.attempts[0].key):
+            usual[term] += each.relevance**SHARPNESS
+
+    def is_usual(attempt: Attempt) -> float:
+        terms = _terms(attempt.key)
+        return math.fsum(usual[term] for term in terms) / math.sqrt(len(terms) or 1)
+
+    for attempts in (each.attempts for each in told):
+        best = _goodness(attempts[0])
+        equals = sum(_goodness(one) == best for one in attempts)
+        if equals > 1:
+            place = max(range(equals), key=lambda place: is_usual(attempts[place]))
+            attempts.insert(0, attempts.pop(place))
+
+
+def _goodness(attempt: Attempt) -> tuple[object, ...]:
+    """The least is the best: what holds, by how often; else what earned most."""
     share = attempt.worked / attempt.tried
-    return (
-        not attempt.holds,
-        -share,
-        -attempt.worked,
-        -attempt.earned,
-        -attempt.tried,
-        attempt.length,
-    )
+    return not attempt.holds, -share, -attempt.worked, -attempt.earned, -attempt.tried
+
+
+def _best_first(attempt: Attempt) -> tuple[object, ...]:
+    """Of equals the shortest."""
+    return *_goodness(attempt), attempt.length
 
 
 def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
@@ -534,8 +554,7 @@ def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
     likest = max((case.relevance for case in cases), default=0.0)
     say = {case.id: (case.relevance / likest) ** SHARPNESS for case in cases}
     seen, used = _looked_at(cases, say)
-    known = used.keys() | question.worth.keys()
-    waiting = [each for each in seen if _is_used(each.names, known)]
+    waiting = [each for each in seen if _is_used(each.names, used.keys(), question.worth.keys())]
     # what many lists were asked for with tells nothing
     lists = Counter(term for each in waiting for term in each.does)
     runs = sum(say.values())
@@ -566,10 +585,17 @@ def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
     return rows
 
 
-def _is_used(names: Sequence[str], known: Collection[str]) -> bool:
-    """Whether enough of the names are known."""
-    used = sum(not _as_term(name).isdisjoint(known) for name in names)
-    return used * _NAMES_PER_USED >= len(names)
+def _is_used(names: Sequence[str], used: Set[str], asked: Set[str]) -> bool:
+    """Whether enough of the names are used or asked for: of one that is made of several words, a
+    question says one.
+    """
+
+    def is_known(name: str) -> bool:
+        words = _as_term(name)
+        parts = words | _terms(name) if "_" in name else words
+        return not (words.isdisjoint(used) and parts.isdisjoint(asked))
+
+    return sum(map(is_known, names)) * _NAMES_PER_USED >= len(names)
 
 
 def _as_term(name: str) -> frozenset[str]:

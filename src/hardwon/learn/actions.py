@@ -27,7 +27,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
-from hardwon.text.shell import only_looks, reported_failure
+from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of, same_action
 
@@ -443,7 +443,8 @@ def looks_on_the_way(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> 
     """
     looks, done = set[int](), False
     for place in reversed(range(len(steps))):
-        if outcomes[place].worked and steps[place].reward <= 0 and only_looks(steps[place].action):
+        step = steps[place]
+        if outcomes[place].worked and step.reward <= 0 and changes_nothing(step.action):
             looks |= {place} if done else set()
         else:
             done = done or outcomes[place].worked

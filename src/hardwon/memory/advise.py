@@ -524,9 +524,11 @@ def unvouched_source(record: AnyRecord) -> str | None:
 
 
 def _names(sentence: str, action: str) -> bool:
-    """Whether a sentence has an action in it, word for word. A single word may be any word."""
+    """Whether a sentence has an action in it, word for word. A single word may be any word, and one
+    with another option is another action.
+    """
     named = spelled_alike(action)
-    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w)", spelled_alike(sentence))
+    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
     return " " in named and found is not None
 
 

@@ -54,6 +54,22 @@ def only_looks(line: str) -> bool:
     return parts is not None and all(map(_looks, parts.commands))
 
 
+def changes_nothing(line: str) -> bool:
+    """Whether a line only looks, and leaves no trace: what sets a variable or writes a file may be
+    what makes the next command work.
+    """
+    parts = parts_of(line)
+    if parts is None or RE.written.search(RE.quoted.sub("_", line)):
+        return False
+    return all(_looks(words) and not _sets(words) for words in parts.commands)
+
+
+def _sets(words: list[str]) -> bool:
+    if words[0] == "git":
+        return words[1:2] == ["config"] and len(words) > 3
+    return words[0] in WORDS.setting and len(words) > 1
+
+
 def exit_code_tells(line: str) -> bool:
     """Whether exit code 0 means that all of it worked. Of `make | tail` and `make; ls` it is that
     of the last command alone.

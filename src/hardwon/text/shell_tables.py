@@ -13,6 +13,8 @@ WORDS: dict[str, str] = {
     cat-file describe reflog shortlog grep config tag name-rev merge-base for-each-ref help
     version""",
     "git_with_value": "-C -c --git-dir --work-tree",
+    # of these, what sets something for the commands after it
+    "setting": "export unset set alias tee",
     # of find
     "doing": "-exec -execdir -ok -delete",
 }
@@ -21,6 +23,8 @@ PATTERNS: dict[str, str | list[str]] = {
     "heredoc": r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1",
     "quoted": r"""(?s)'[^']*'|"(?:[^\"\\]|\\.)*"|\\.""",
     "redirected": r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*",
+    # into a file: neither thrown away nor what a program complains of
+    "written": r"(?<![\d&<>-])(?:&>|>)>?[ \t]*(?![&>]|/dev/)[\w.\"'$~/{]",
     "operator": r"(&&|\|\||\|&|[;|&\n])",
     "substitutes": r"`|\$\(|[<>]\(",
     "assigned": r"[A-Za-z_]\w*=",
