@@ -23,7 +23,7 @@ from hardwon.memory.results import Area, DayRate, Failure, Rates
 from hardwon.records.kinds import Episode, Fact
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
-from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets
+from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 from hardwon.surfaces.web.records import count_credits
 
@@ -38,7 +38,7 @@ _WITH: Final = ("with memory", charts.ACCENT, "circle")
 _WITHOUT: Final = ("without", charts.SECOND, "diamond")
 _SCORES: Final = charts.SHARES["range"]
 _NAMES_SHOWN: Final = 50
-_FAILURES_READ: Final = 30
+_FAILURES_READ: Final = 15
 BY: Final[tuple[str, ...]] = get_args(Per)
 # What of each is searched for: of a command, its words.
 _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "command": "q"}
@@ -54,7 +54,7 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     if by == "command":  # people ask which fails most
         found.sort(key=lambda each: -Rate.of(each.days).bad)
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
-    if not tasks and not rates and not ask("stats").records:
+    if not tasks and not rates and is_empty(ask):
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
     in_time["task_id"] = task_id or None
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
@@ -267,7 +267,7 @@ STATES: Final = ("active", "candidate", "retired")
 
 def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
     task_id, error = (request.query.get(name, "").strip() for name in ("task_id", "error"))
-    if not ask("stats").records:
+    if is_empty(ask):
         return WebPage("empty.html", "What does it know?", {"about": "knowledge"})
     state = request.query.get("state") or None
     areas: list[Area] = ask("care.areas", since=request.since)
