@@ -113,6 +113,17 @@ def test_facts_that_name_an_action_count_for_it_or_against_it(memory: Memory) ->
     assert "uv sync --locked" in said.action
 
 
+def test_an_experience_that_begins_with_an_action_is_about_it(memory: Memory) -> None:
+    for said in ("`git push --force` to main was refused", "After git pull, make build failed"):
+        memory.remember(said, outcome="failure", tool="git")
+    advice = memory.advise("git push --force")
+    assert (advice.verdict, advice.failures) == ("caution", 1)
+    assert "was refused" in advice.message
+    assert {memory.advise(each).verdict for each in ("git pull", "make build", "git push")} == {
+        "unknown"
+    }, "what else an experience mentions is not what it is about"
+
+
 def test_advice_on_an_issue_without_an_attempt_is_its_odds(memory: Memory) -> None:
     for number in range(8):
         memory.record_fix(ISSUE, True, number % 3 == 0, "", [f"try {number}"], fixer_type="ann")

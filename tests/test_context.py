@@ -283,6 +283,20 @@ def test_what_failed_at_a_like_task_comes_after_what_worked_and_hides_none(memor
     ]
 
 
+def test_failures_leave_room_for_what_worked_at_nearly_the_same_task(memory: Memory) -> None:
+    room = "You are in a kitchen with a fridge, a microwave, a sink, a drawer and two shelves."
+    cure = 'goto("microwave 1")\nheat("potato 1")\nput("potato 1", "bin 1")'
+    memory.record_trajectory(f"{room} Put a hot potato in the bin.", [{"action": cure}], 1.0)
+    asked = f"{room} Heat some potato and put it in the bin."
+    for agent in ("ann", "bob", "cid"):
+        tried = "\n".join(f'look_for("potato", "place {agent} {place}")' for place in range(7))
+        step = {"action": tried, "observation": "TypeError: no such place", "ok": False}
+        memory.record_trajectory(asked, [step], 0.0, author=agent)
+    told = said(memory, asked, budget_tokens=300)
+    assert told[0].startswith("this task -> FAILED"), "the very task comes first"
+    assert any('heat("potato 1")' in line for line in told)
+
+
 def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory) -> None:
     steps = [
         {"action": "SELECT * FROM singer", "observation": "no such table: singer", "ok": False},

@@ -199,12 +199,12 @@ def weigh(
         levels = support.levels
         good, bad = thresholds.good(levels), thresholds.bad(levels)
         helpful, harmful = (good, bad) if kind == "works" else (bad, good)
-        fair = support.fair_levels
-        fair_good, fair_bad = thresholds.good(fair), thresholds.bad(fair)
-        fair_for, fair_against = (fair_good, fair_bad) if kind == "works" else (fair_bad, fair_good)
         claimed = bool(support.claims)
         if not helpful and not claimed:
             continue
+        fair = support.fair_levels
+        fair_good, fair_bad = thresholds.good(fair), thresholds.bad(fair)
+        fair_for, fair_against = (fair_good, fair_bad) if kind == "works" else (fair_bad, fair_good)
         speaks, denies = thresholds.good, thresholds.bad
         if kind != "works":
             speaks, denies = denies, speaks
@@ -258,13 +258,16 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
     more do than chance allows where the usual share is `usual_share`. Retired when enough spoke and
     it turned out to make no difference.
     """
-    spoke = helpful + harmful
-    unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
-    if helpful >= limits.RULE_EPISODES_MIN and (helpful > harmful or unlikely):
+    spoke, enough = helpful + harmful, helpful >= limits.RULE_EPISODES_MIN
+    if enough and helpful > harmful:
         return "active"
-    if spoke >= _SPOKE_ENOUGH and helpful < harmful and not unlikely:
-        return "retired"
-    return "candidate"
+    if not enough and (spoke < _SPOKE_ENOUGH or helpful >= harmful):
+        return "candidate"
+    unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
+    if enough and unlikely:
+        return "active"
+    retired = spoke >= _SPOKE_ENOUGH and helpful < harmful and not unlikely
+    return "retired" if retired else "candidate"
 
 
 def holds_for_project(supports: Sequence[Weighed]) -> bool:

@@ -85,6 +85,8 @@ class Evidence:
     @property
     def levels(self) -> list[int]:
         """How often it was seen at each level."""
+        if len(self.tallies) == 1:  # as most have
+            return list(self.tallies[0].levels)
         return [
             sum(times) for times in zip(*(tally.levels for tally in self.tallies), strict=True)
         ] or [0] * LEVELS
@@ -92,6 +94,8 @@ class Evidence:
     @property
     def fair_levels(self) -> list[int]:
         """The same with a fair part of what each author says."""
+        if len({tally.author for tally in self.tallies}) < 2:
+            return self.levels
         said: dict[str, list[Tally]] = {}
         for tally in self.tallies:
             said.setdefault(tally.author, []).append(tally)

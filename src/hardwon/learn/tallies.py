@@ -48,6 +48,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import ANY_FAILURE, judge_steps, outcomes_of, pairs_of, task_key
 from hardwon.records.kinds import (
+    ROUTES,
     VOUCHED_STATUSES,
     Cleaned,
     Decision,
@@ -334,10 +335,8 @@ def has_keys(record: Record) -> bool:
         return True
     if not isinstance(record, Experience):
         return record.kind in _OWN_KEYS
-    extra = record.extra
-    return len(extra) > 1 or bool(
-        record.unrouted or record.own_schema or (extra and not record.route)
-    )
+    routing_key, *_ = ROUTES.get((record.outcome, record.tool)) or ("",)
+    return bool(record.unrouted or record.own_schema or record.extra.keys() - {routing_key})
 
 
 def keys_of_fix(fix: Fix) -> Iterator[str]:

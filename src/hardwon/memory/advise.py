@@ -87,8 +87,8 @@ class Adviser(Finder):
     # --- how likely it is ---
 
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, experiences that are worded like it, and facts
-        that name it.
+        """Earlier attempts at the very same action, experiences that begin with it, and facts that
+        name it.
         """
         found = self._store.by_key(
             self._project,
@@ -483,10 +483,10 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
     elif (
         isinstance(record, Experience)
         and record.turned_out_well is not None
-        and _same(record.content, action)
+        and (_same(record.content, action) or _names(record.content, action, first=True))
     ):
         failure = record.metadata.validation.failure_hash or failure_hash(record.content)
-        yield _attempt(record, record.content, record.turned_out_well, failure, record.content)
+        yield _attempt(record, action, record.turned_out_well, failure, record.content)
     elif (
         isinstance(record, Fact)
         and record.fact_type in ("error", "solution")
@@ -523,12 +523,14 @@ def unvouched_source(record: AnyRecord) -> str | None:
     return None if vouched else record.said_by
 
 
-def _names(sentence: str, action: str) -> bool:
-    """Whether a sentence has an action in it, word for word. A single word may be any word, and one
-    with another option is another action.
+def _names(sentence: str, action: str, *, first: bool = False) -> bool:
+    """Whether a sentence has an action in it, word for word, or begins with it: what comes `first`
+    is what it is about. A single word may be any word, and one with another option is another
+    action.
     """
     named = spelled_alike(action)
-    found = re.search(rf"(?<!\w){re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
+    before = r"\A\W*(?:(?:i )?(?:ran|running|tried|used|using) \W*)?" if first else r"(?<!\w)"
+    found = re.search(rf"{before}{re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
     return " " in named and found is not None
 
 

@@ -327,10 +327,13 @@ class Recaller(Finder):
         spoken += [seen] if seen else []
         spoken += [line for line in like if line not in like_first]
         spoken += self._rules_of_like(weighed, request.task_id, spoken)
-        # Rules do not crowd out what was said last, nor what worked what did not.
+        # Rules do not crowd out what was said last, nor what worked what did not, nor failures what
+        # worked at nearly the same task.
+        failed = bool(same) and all(line.kind == FAILED for line in same)
+        nearly = [line for line in like_first[:1] if failed and (line.relevance or 0) >= _NEARLY]
         first = [
             each
-            for each in (*unproven[:1], *warnings[:1])
+            for each in (*unproven[:1], *warnings[:1], *nearly)
             if room.cost(each.text) <= room.left // 2
         ]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
@@ -493,6 +496,7 @@ _SAME_FAILURES_MAX: Final = 8
 # For so many tokens of a large budget one more sentence is said of what is known.
 _TOKENS_PER_KNOWN: Final = 60
 _FILE_LINES_MAX: Final = 4
+_NEARLY: Final = 0.6  # as much like the question is nearly the same task
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCES_MAX: Final = 12  # considered: sources take turns

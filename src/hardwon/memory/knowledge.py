@@ -746,7 +746,8 @@ class Knowledge:
         self, weighed: Iterable[Weighed], same: Mapping[str, str], state: str | None, limit: int
     ) -> list[Rule]:
         """As many as are wanted of those that can be put into words, in the order given."""
-        wanted = (each for each in weighed if state in (None, each.state))
+        wanted = [each for each in weighed if state in (None, each.state)]
+        self.read_ahead(one for each in wanted[:limit] for one in each.support.sample_ids[:1])
         texts = ((each, self.worded(each, same)) for each in wanted)
         return list(islice((rule_from(each, text) for each, text in texts if text), limit))
 

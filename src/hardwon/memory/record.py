@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,7 @@ from hardwon.memory.project import (
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
+    EPOCH,
     check_all,
     check_flag,
     check_items,
@@ -507,6 +508,9 @@ def metadata_of(
     """The envelope from a caller's keywords; `root` is the checkout that related files are named
     from, `memory_file` the one file that none of them may be, where the memory has one.
     """
+    if not given and at.tzinfo is UTC and at >= EPOCH:  # as by far the most are, and it shows
+        moment = _plain_metadata().context.altered(timestamp=at, related_files=[])
+        return _plain_metadata().altered(context=moment, tags=[], project_id=project)
     for name, value in given.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
@@ -517,13 +521,13 @@ def metadata_of(
         )
     if "author" in given:
         source["author"] = given["author"]
-    moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
-    moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
+    context: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
+    context |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
     if "related_files" in given:
-        moment["related_files"] = related_files(given["related_files"], root, memory_file)
+        context["related_files"] = related_files(given["related_files"], root, memory_file)
     whole = {
         "source": source,
-        "context": moment,
+        "context": context,
         "validation": {"failure_hash": given.get("failure_hash")},
         "tags": items_of(given["tags"]) if "tags" in given else [],
         "project_id": project,
@@ -534,6 +538,11 @@ def metadata_of(
         part = re.compile(r"^(?:source|context|validation)\.")
         renamed = [replace(each, field=part.sub("", each.field)) for each in error.problems]
         raise InvalidInputError(renamed) from None
+
+
+@cache
+def _plain_metadata() -> Metadata:
+    return Metadata()
 
 
 def related_files(

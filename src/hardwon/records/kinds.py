@@ -374,6 +374,8 @@ def safe_summary(text: str) -> str:
     """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
     name.
     """
+    if _SAFE_SUMMARY.fullmatch(text):
+        return text
     text = text[: limits.SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
@@ -425,11 +427,7 @@ class Experience(ExperienceFields):
         if outcome not in (None, *OUTCOMES) and not data.keys() & {"unrouted", "own_schema"}:
             data["outcome"] = plain_outcome(outcome)
         summary, content = data.get("summary", ""), data.get("content")
-        if (
-            isinstance(summary, str)
-            and isinstance(content, str)
-            and not _SAFE_SUMMARY.fullmatch(summary)
-        ):
+        if isinstance(summary, str) and isinstance(content, str):
             data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
         return data
 

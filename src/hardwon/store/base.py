@@ -17,7 +17,8 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import groupby, islice
 from pathlib import Path
 from pkgutil import resolve_name
@@ -209,16 +210,19 @@ _WHERE_PLACE: Final = " AND ".join(
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
-# What counting a tally that is there already does, in a table, with the engine's word for the
-# greatest of two values.
-_ADDING: Final = (
-    f"ON CONFLICT ({_PLACE}) DO UPDATE SET "
-    + "".join(f"{name} = {{table}}.{name} + excluded.{name}, " for name in _SUMS)
-    + "best = {greatest}({table}.best, excluded.best), "
-    "last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
-    "(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
-    "THEN excluded.last_id ELSE {table}.last_id END"
-)
+@cache  # every append says it
+def _adding(table: str, greatest: str) -> str:
+    """What counting a tally that is there already does, with the engine's word for the greatest of
+    two values.
+    """
+    sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
+    return (
+        f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}"
+        f"best = {greatest}({table}.best, excluded.best), "
+        f"last_us = {greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN "
+        f"(excluded.last_us, excluded.last_id) > ({table}.last_us, {table}.last_id) "
+        f"THEN excluded.last_id ELSE {table}.last_id END"
+    )
 
 
 def add_tallies(
@@ -229,8 +233,7 @@ def add_tallies(
     if counted:
         # In the order of the table, so that neighbours are found on the same page.
         rows = [(*place, *figures) for place, figures in sorted(counted.items())]
-        adding = _ADDING.format(table=table, greatest=dialect.greatest)
-        dialect.insert_many(session, table, _COLUMNS, rows, adding)
+        dialect.insert_many(session, table, _COLUMNS, rows, _adding(table, dialect.greatest))
 
 
 def change_counts(
@@ -443,18 +446,21 @@ class Listener:
 DESIGNS: Final[dict[str, str]] = {}
 
 
+_design = cache(resolve_name)  # every fix that is recorded asks for it
+
+
 def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[Listener]:
     """Of every design, or of those that keep something of records of these kinds."""
     names = [DESIGNS[kind] for kind in (DESIGNS if kinds is None else kinds) if kind in DESIGNS]
-    return [resolve_name(name)(session) for name in dict.fromkeys(names)]
+    return [_design(name)(session) for name in dict.fromkeys(names)]
 
 
+@dataclass(eq=False)
 class Writer(Reader):
     """One write transaction. Everything done through it is kept together or not at all."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.undos: list[Callable[[], object]] = []
+    session: Session
+    undos: list[Callable[[], object]] = field(default_factory=list, init=False)
 
     def read(self, project: str) -> AbstractContextManager[Session]:  # noqa: ARG002
         """Its own session."""

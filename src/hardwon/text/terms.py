@@ -166,8 +166,9 @@ def index_text(text: str, language: str | None = None) -> str:
         _remembered(word, language) if len(word) <= longest else _terms(word, language)
         for word in text.split()
     ]
-    terms = " ".join([term for term, _ in found if term])
-    forms = " ".join([form for _, form in found if form])
+    if not found:
+        return ""
+    terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
     return f"{terms}\n{forms}" if forms else terms
 
 

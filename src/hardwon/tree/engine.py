@@ -26,7 +26,7 @@ from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
-from hardwon.records.kinds import Experience, Metadata
+from hardwon.records.kinds import Experience
 from hardwon.text.globs import Glob
 from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
@@ -36,7 +36,6 @@ from hardwon.tree.tables import File
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
 )
-_PLAIN: Final = Metadata()
 
 
 class IntakeWarning(UserWarning):
@@ -217,12 +216,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             envelope[name] = given.pop(name)
         # a time of the caller's own, as JSON has it
         given |= {name: each.isoformat() for name, each in given.items() if isinstance(each, date)}
-        # by far the most have no envelope, and in bulk it shows
-        metadata = (
-            metadata_of(envelope, at, None)
-            if envelope
-            else _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
-        )
+        metadata = metadata_of(envelope, at, None)
         return self._tree.experience(given, metadata, new_id(at), strict=self.strict)
 
     @staticmethod

@@ -366,7 +366,8 @@ class _Node:
         """
         if text is None:
             return None
-        name = safe_segment(text)
+        # a name that has no hash in it is a text that is its own name
+        name = text if text in self.exact and "~" not in text else safe_segment(text)
         if below := self.exact.get(name):
             return self.prefix + name, below
         # By the spelling alone, so that the same number is in the same folder whether it came as

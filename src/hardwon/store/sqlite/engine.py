@@ -70,13 +70,13 @@ from hardwon.store.sqlite.file import (
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.statements import (
+    DRAW_NUMBER,
     LAST_NUMBER,
     PROJECTS,
     SQLITE,
     VOUCHED,
     SqliteSession,
     WordIndex,
-    draw_number,
     index_name,
     indexes_in,
     mark_of_source,
@@ -528,7 +528,7 @@ class SqliteStore(Store):
                     if writer.relaxed is not None:
                         WordIndex(session, writer.relaxed).set("secure-delete", 1)
                     if writer.has_changed or connection.total_changes() != before:
-                        draw_number(connection)
+                        connection.execute(DRAW_NUMBER)
                     connection.execute("COMMIT")
                     undos = []
                 finally:

@@ -45,10 +45,10 @@ from hardwon.store.sqlite.migrations import (
     WORDS_SINCE,
 )
 from hardwon.store.sqlite.statements import (
+    DRAW_NUMBER,
     NAME,
     SQLITE,
     SqliteSession,
-    draw_number,
     indexes_in,
     marks_of,
 )
@@ -391,7 +391,7 @@ def migrate(
                 _index_anew(SqliteSession(connection), progress)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", SCHEMA_VERSION)
-            draw_number(connection)
+            connection.execute(DRAW_NUMBER)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

@@ -10,7 +10,6 @@ count nothing: whose a record is (`@a…`), and whether somebody vouches for it 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -127,18 +126,13 @@ NUMBER_MAX: Final = 2**30 - 1
 _EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
 
 
-def draw_number(connection: apsw.Connection) -> None:
-    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept,
-    and only once: a second one would follow a number that no file ever had.
-    """
-    number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
-    connection.execute(
-        "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
-        f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)",
-        (NUMBER_NAME, _EIGHT_BYTES | number),
-    )
-
-
+# Draws one, by which `sqlite.log` tells which log is which file's. In a transaction, before it is
+# kept, and only once: a second one would follow a number that no file ever had.
+DRAW_NUMBER: Final = (
+    "INSERT INTO state (project_id, name, value) "
+    f"VALUES ('', '{NUMBER_NAME}', {_EIGHT_BYTES} | ((random() & {2**31 - 1}) % {NUMBER_MAX} + 1)) "
+    f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)"
+)
 # Another one after every transaction.
 LAST_NUMBER: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{NUMBER_NAME}'"
 
