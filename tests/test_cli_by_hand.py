@@ -86,6 +86,10 @@ def test_a_checkout_is_named_by_its_folder() -> None:
     assert answered("merge", "ben", "--trust", "all")["added"] == 1
     said = at_once("merge", "ben").stdout.splitlines()[-1]
     assert said.endswith("the other memory also has shop: --project names one")
+    assert (
+        "which has default, shop: --project"
+        in at_once("--memory=ben", "stats", "--project=x").stderr
+    )
     (fact,) = answered("browse")["records"]
     assert "entities" not in at_once("show", fact["id"]).stdout
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.errors import PlaceError
 from hardwon.memory import places
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
@@ -35,7 +34,7 @@ from hardwon.memory.record import (
     Recording,
     TrajectoryRecorder,
 )
-from hardwon.records.fields import check_all, check_flag, check_whole_number
+from hardwon.records.fields import check_all, check_flag, check_that, check_whole_number
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -80,23 +79,6 @@ def renamed(owner: object, name: str) -> Any:
         raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
     warnings.warn(f"{name} is called {RENAMED[name]} now", DeprecationWarning, stacklevel=3)
     return attrgetter(RENAMED[name])(owner)
-
-
-def _check_llm(llm: Any) -> None:
-    if llm is not None and not callable(getattr(llm, "complete", None)):
-        raise InvalidInputError.one(
-            "llm", llm, "something with a method complete(system, user), such as a ChatModel"
-        )
-
-
-def _check_embedder(embedder: Any) -> None:
-    fits = (
-        not isinstance(embedder, type) and hasattr(embedder, "name") and hasattr(embedder, "embed")
-    )
-    if embedder is not None and not fits:
-        raise InvalidInputError.one(
-            "embedder", embedder, "an object with name, dimension and embed(texts)"
-        )
 
 
 class Memory(Recording, Asking, Learned, Deciding, Keeping):
@@ -147,14 +129,29 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         """
         most = limits.JSON_INT_ABS_MAX
         check_all(
-            partial(_check_llm, llm),
+            lambda: check_that(
+                llm is None or callable(getattr(llm, "complete", None)),
+                "llm",
+                llm,
+                "something with a method complete(system, user), such as a ChatModel",
+            ),
             lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
             lambda: check_whole_number("publish_after", publish_after, 0, most),
             lambda: (
                 busy_timeout_ms is None
                 or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
             ),
-            partial(_check_embedder, embedder),
+            lambda: check_that(
+                embedder is None
+                or (
+                    not isinstance(embedder, type)
+                    and hasattr(embedder, "name")
+                    and hasattr(embedder, "embed")
+                ),
+                "embedder",
+                embedder,
+                "an object with name, dimension and embed(texts)",
+            ),
             lambda: check_flag("staleness", staleness),
             lambda: check_flag("checkout", checkout),
             lambda: check_flag("upgrade", upgrade),
@@ -244,16 +241,12 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
         with opened as source:
-            if source.project != self.project:
-                raise InvalidInputError.one(
-                    "other", source.project, f"a memory of project {self.project!r}"
-                )
+            allowed = f"a memory of project {self.project!r}"
+            check_that(source.project == self.project, "other", source.project, allowed)
             mine, its = self._project.place.path, source._project.place.path
             # by whatever name
-            if mine.samefile(its) if mine and its else self.location == source.location:
-                raise InvalidInputError.one(
-                    "other", source.location, "another memory than this one"
-                )
+            same = mine.samefile(its) if mine and its else self.location == source.location
+            check_that(not same, "other", source.location, "another memory than this one")
             return transfer.merge(
                 source._project.store,
                 self._project,

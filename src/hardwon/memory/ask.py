@@ -37,6 +37,7 @@ from hardwon.records.fields import (
     check_prose,
     check_share,
     check_text,
+    check_that,
     check_time,
     check_whole_number,
     from_us,
@@ -382,12 +383,6 @@ class Asking(Group):
         is there, and `unsaid` what was not said.
         """
 
-        def check_counter() -> None:
-            if not callable(count_tokens):
-                raise InvalidInputError.one(
-                    "count_tokens", count_tokens, "a function from text to a number of tokens"
-                )
-
         def counted(text: str) -> int:
             return check_whole_number(
                 "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
@@ -399,7 +394,12 @@ class Asking(Group):
                 "budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX
             ),
             lambda: check_share("solved_from", solved_from),
-            check_counter,
+            lambda: check_that(
+                callable(count_tokens),
+                "count_tokens",
+                count_tokens,
+                "a function from text to a number of tokens",
+            ),
             query=query,
             task_id=task_id,
             explain=explain,
@@ -540,10 +540,8 @@ class Learned(Group):
             return self._project.knowledge.tool_odds(tool, " ".join(task.split()) if task else None)
         if issue is None:
             return self._project.knowledge.fix_odds(None, model, issue_type, fixer)
-        if model is not None or issue_type is not None:
-            raise InvalidInputError.one(
-                "issue", issue, "an issue, or a model and issue type, not both"
-            )
+        alone = model is None and issue_type is None
+        check_that(alone, "issue", issue, "an issue, or a model and issue type, not both")
         return self._project.knowledge.fix_odds(
             given, None, None, named_fixer if fixer is None else fixer
         )
@@ -603,10 +601,8 @@ class Learned(Group):
         """
         from hardwon.memory import consolidate
 
-        if not isinstance(llm, bool):
-            raise InvalidInputError.one(
-                "llm", llm, "true or false; the model itself is given to Memory(llm=…)"
-            )
+        allowed = "true or false; the model itself is given to Memory(llm=…)"
+        check_that(isinstance(llm, bool), "llm", llm, allowed)
         model, note = None, NO_LLM
         try:
             model = self._project.llm if llm else None

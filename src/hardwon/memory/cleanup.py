@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache, partial
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.errors import DamagedError
 from hardwon.learn.tallies import (
     SUCCEEDED,
     document_signature,
@@ -27,7 +27,7 @@ from hardwon.learn.tallies import (
 )
 from hardwon.memory.project import Change, Project, Standing, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
-from hardwon.records.fields import to_us
+from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     Cleaned,
@@ -248,10 +248,7 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
 
 def days_ago(at: datetime, field: str, days: float) -> int:
     """The time so many days before, in microseconds."""
-    if (
-        isinstance(days, bool)
-        or not isinstance(days, int | float)
-        or not 0 <= days <= limits.DAYS_MAX
-    ):
-        raise InvalidInputError.one(field, days, f"a number of days from 0 to {limits.DAYS_MAX}")
+    is_number = isinstance(days, int | float) and not isinstance(days, bool)
+    allowed = f"a number of days from 0 to {limits.DAYS_MAX}"
+    check_that(is_number and 0 <= days <= limits.DAYS_MAX, field, days, allowed)
     return to_us(at) - round(days * limits.DAY_US)

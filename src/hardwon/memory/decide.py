@@ -14,7 +14,15 @@ from hardwon.memory.later import results, staleness
 from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import ABSENT, check_all, check_items, check_signer, parse_id
+from hardwon.records.fields import (
+    ABSENT,
+    check_all,
+    check_flag,
+    check_items,
+    check_signer,
+    check_that,
+    parse_id,
+)
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, record_of
@@ -40,13 +48,12 @@ class Deciding(Group):
         in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
         that were credited; ids of no record are left out.
         """
-
-        def check_outcome() -> None:
-            if not isinstance(outcome, bool):
-                raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
-
         given = getattr(context_or_ids, "ids", context_or_ids)
-        listed, *_ = check_all(lambda: _check_ids("context_or_ids", given), check_outcome, by=by)
+        listed, *_ = check_all(
+            lambda: _check_ids("context_or_ids", given),
+            lambda: check_flag("outcome", outcome),
+            by=by,
+        )
         ids = list(dict.fromkeys(filter(None, listed.values())))
         project = self._project
 
@@ -120,15 +127,14 @@ class Deciding(Group):
             replaced_by=new_id,
             reason=reason,
         )
-        if event.record_id == event.replaced_by:
-            raise InvalidInputError.one("new_id", new_id, "the id of another record")
+        check_that(
+            event.record_id != event.replaced_by, "new_id", new_id, "the id of another record"
+        )
 
         def work(change: Change) -> AnyRecord:
             new = change.must_get(str(event.replaced_by))
-            if new.metadata.validation.status == "archived":
-                raise InvalidInputError.one(
-                    "new_id", new_id, "a record that is not archived itself"
-                )
+            is_used = new.metadata.validation.status != "archived"
+            check_that(is_used, "new_id", new_id, "a record that is not archived itself")
             change.must_get(event.record_id)
             return change.add_event(event)
 
@@ -196,10 +202,12 @@ class Deciding(Group):
             by=by,
         )
         narrowing = named.keys() - {"project"}
-        if bool(given) == bool(narrowing):
-            raise InvalidInputError.one(
-                "ids_or_filters", list(given) or ABSENT, "ids or at least one filter, not both"
-            )
+        check_that(
+            bool(given) != bool(narrowing),
+            "ids_or_filters",
+            list(given) or ABSENT,
+            "ids or at least one filter, not both",
+        )
         if narrowing:
             # what was adopted tells of what was tried as well
             both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
@@ -263,6 +271,6 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
             "that a record was verified, published, archived or replaced; a decision that was "
             "taken back is made anew",
         )
-    if any(other.undoes == event_id for other in writer.events_of(project.name, event.record_id)):
-        raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
+    undone = {other.undoes for other in writer.events_of(project.name, event.record_id)}
+    check_that(event_id not in undone, "decision_id", event_id, "what was not taken back already")
     return change.event(event.record_id, "undone", by, undoes=event_id)

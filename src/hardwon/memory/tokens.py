@@ -21,6 +21,7 @@ from hardwon.records.fields import (
     check_one_of,
     check_signer,
     check_text,
+    check_that,
     from_us,
     to_us,
 )
@@ -84,7 +85,7 @@ class Tokens:
             lambda: author_name("name", name),
             lambda: None if projects is None else _check_projects(projects),
             lambda: check_one_of("scope", check_text("scope", scope), SCOPES),
-            lambda: days is None or _check_days(days),
+            lambda: None if days is None else _check_days(days),
         )
         listed, at = names and json.dumps(sorted(set(names))), self._clock()
         expires_us = None if days is None else to_us(at + timedelta(days=days))
@@ -145,18 +146,16 @@ def author_name(field: str, name: str) -> str:
 
 def _check_projects(projects: Any) -> list[str]:
     names = [Metadata(project_id=one).project_id for one in check_items("projects", projects)]
-    if not (0 < len(names) <= limits.ITEMS_MAX and all(map(str.strip, names))):
-        allowed = f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
-        raise InvalidInputError.one("projects", projects, allowed)
+    fits = 0 < len(names) <= limits.ITEMS_MAX and all(map(str.strip, names))
+    allowed = f"1 to {limits.ITEMS_MAX} names of projects, or None for all"
+    check_that(fits, "projects", projects, allowed)
     return names
 
 
-def _check_days(days: Any) -> bool:
+def _check_days(days: Any) -> None:
     is_number = isinstance(days, int | float) and not isinstance(days, bool)
-    if not is_number or not 0 < days <= limits.DAYS_MAX:
-        allowed = f"more than 0 and at most {limits.DAYS_MAX} days, or None"
-        raise InvalidInputError.one("days", days, allowed)
-    return True
+    allowed = f"more than 0 and at most {limits.DAYS_MAX} days, or None"
+    check_that(is_number and 0 < days <= limits.DAYS_MAX, "days", days, allowed)
 
 
 def _digest(secret: str) -> bytes:

@@ -325,14 +325,18 @@ Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
 # --- arguments of a caller ---
 
 
+def check_that(holds: object, field: str, value: object, allowed: str) -> None:
+    if not holds:
+        raise InvalidInputError.one(field, value, allowed)
+
+
 def check_items(field: str, value: Any) -> list[Any]:
     """A list of whatever the caller gave one after the other. A text is not a list of its
     letters.
     """
     items = items_of(value)
-    if not isinstance(items, list):
-        raise InvalidInputError.one(field, value, "a list")
-    return items
+    check_that(isinstance(items, list), field, value, "a list")
+    return items  # type: ignore[no-any-return]  # as was checked
 
 
 def items_of(value: Any) -> Any:
@@ -342,8 +346,7 @@ def items_of(value: Any) -> Any:
 
 
 def check_mapping(field: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidInputError.one(field, value, "an object (a mapping)")
+    check_that(isinstance(value, Mapping), field, value, "an object (a mapping)")
     return dict(value)
 
 
@@ -361,9 +364,8 @@ def check_limit(limit: Any) -> int:
 def check_signer(field: str, value: Any) -> str:
     """Who does something, as events have it."""
     name = check_prose(field, value)
-    if len(name) > limits.NAME_CHARS_MAX or not _is_one_line(name):
-        allowed = f"{_ONE_LINE}, of at most {limits.NAME_CHARS_MAX}"
-        raise InvalidInputError.one(field, value, allowed)
+    fits = len(name) <= limits.NAME_CHARS_MAX and _is_one_line(name)
+    check_that(fits, field, value, f"{_ONE_LINE}, of at most {limits.NAME_CHARS_MAX}")
     return name
 
 
@@ -375,23 +377,21 @@ def check_share(field: str, value: Any) -> float:
 
 
 def check_flag(field: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInputError.one(field, value, "true or false")
-    return value
+    check_that(isinstance(value, bool), field, value, "true or false")
+    return bool(value)
 
 
 def check_text(field: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidInputError.one(field, value, "text")
-    if not value.isascii() and not _is_encodable(value):
-        raise InvalidInputError.one(field, value, _ENCODABLE)
-    return value
+    check_that(isinstance(value, str), field, value, "text")
+    text: str = value
+    check_that(text.isascii() or _is_encodable(text), field, value, _ENCODABLE)
+    return text
 
 
 def check_prose(field: str, value: Any) -> str:
-    if not check_text(field, value).strip():
-        raise InvalidInputError.one(field, value, "text that is not blank")
-    return str(value)
+    text = check_text(field, value)
+    check_that(text.strip(), field, value, "text that is not blank")
+    return text
 
 
 # What is no text, or more than one, of those that are called so.
@@ -432,8 +432,7 @@ def check_inside(field: str, check: Callable[..., T], given: Any) -> T:
 
 def check_one_of(field: str, value: Any, allowed: Sequence[str]) -> None:
     """One of these texts, or none was given."""
-    if value is not None and value not in allowed:
-        raise InvalidInputError.one(field, value, f"one of {', '.join(allowed)}")
+    check_that(value is None or value in allowed, field, value, f"one of {', '.join(allowed)}")
 
 
 def check_time(field: str, value: Any) -> datetime:
@@ -446,8 +445,7 @@ def check_time(field: str, value: Any) -> datetime:
 
 def parse_id(value: Any) -> str:
     """As ids are kept. A text that is no UUID is the id of no record, and comes back empty."""
-    if not isinstance(value, str | uuid.UUID):
-        raise InvalidInputError.one("id", value, "the id of a record")
+    check_that(isinstance(value, str | uuid.UUID), "id", value, "the id of a record")
     try:
         return str(uuid.UUID(str(value)))
     except ValueError:

@@ -38,7 +38,7 @@ from hardwon.outside.locations import (
     is_url,
     without_password,
 )
-from hardwon.records.fields import now
+from hardwon.records.fields import check_that, now
 from hardwon.records.kinds import Source
 from hardwon.surfaces.cli.main import (
     Json,
@@ -355,8 +355,8 @@ def create(
     ] = False,
 ) -> Output:
     """Make a token. It is printed once, and kept nowhere."""
-    if never_expires and days is not None:
-        raise InvalidInputError.one("days", days, "--days or --never-expires, not both")
+    allowed = "--days or --never-expires, not both"
+    check_that(not never_expires or days is None, "days", days, allowed)
     valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
     with chosen(ctx).open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
@@ -606,14 +606,14 @@ def _url(ctx: typer.Context, given: str | None) -> str:
 def _url_and_user(ctx: typer.Context, first: str, second: str | None) -> tuple[str, str]:
     """Where one of them is given it is the user."""
     given, user = (None, first) if second is None else (first, second)
-    if given is None and is_url(user):
-        raise InvalidInputError.one("user", None, "the name of a database user after the address")
+    allowed = "the name of a database user after the address"
+    check_that(given is not None or not is_url(user), "user", None, allowed)
     return _url(ctx, given), user
 
 
 def _project(ctx: typer.Context, given: str | None, server: bool) -> str | None:
-    if server and given is not None:
-        raise InvalidInputError.one("project", given, "--project or --server, not both")
+    allowed = "--project or --server, not both"
+    check_that(not server or given is None, "project", given, allowed)
     return None if server else given or chosen(ctx).project or DEFAULT_PROJECT
 
 
@@ -759,23 +759,19 @@ def require_serving() -> None:
 
 
 def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:
-    if no_auth and not loopback:
-        raise InvalidInputError.one(
-            "no_auth",
-            True,
-            f"an address of this machine alone, and not {host}: make tokens instead",
-        )
+    alone = f"an address of this machine alone, and not {host}: make tokens instead"
+    check_that(loopback or not no_auth, "no_auth", True, alone)
     if no_auth:
         complain(
             "--no-auth: whoever reaches this port, any program of this machine, may read and "
             "change everything"
         )
-    if not loopback and not tls and not plain_http:
-        raise InvalidInputError.one(
-            "host",
-            host,
-            "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with --plain-http",
-        )
+    check_that(
+        loopback or tls or plain_http,
+        "host",
+        host,
+        "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with --plain-http",
+    )
     if not loopback and not tls:
         complain(
             "--plain-http: whoever is between a caller and this server reads every token, and "
@@ -894,8 +890,7 @@ def install(
     """Print what a client needs to start this memory, or write it into the client's file. No
     password of a database goes there: PGPASSWORD, a password file or a service has it.
     """
-    if not name.strip() or not name.isprintable():
-        raise InvalidInputError.one("name", name, "a text on one line")
+    check_that(name.strip() and name.isprintable(), "name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
     words = [
@@ -1013,8 +1008,8 @@ def report(
     reader = Caller("report", "read")
     with chosen(ctx).open(to_read=True) as memory:
         replaced = files.target("file", path, memory.location, "report.html")
-        if path.suffix.lower() not in (".html", ".htm"):
-            raise InvalidInputError.one("file", file, "a name that ends in .html")
+        is_page = path.suffix.lower() in (".html", ".htm")
+        check_that(is_page, "file", file, "a name that ends in .html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:

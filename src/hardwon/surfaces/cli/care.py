@@ -24,7 +24,7 @@ from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
-from hardwon.records.fields import parse_id
+from hardwon.records.fields import check_all, check_that, parse_id
 from hardwon.records.kinds import Fix, RuleState, sources_named
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id, whole_ids
@@ -487,11 +487,13 @@ def reembed(
     from hardwon.outside import embedders
 
     made_by: embedders.Embedder
-    if base_url is not None and embedder != "endpoint":
-        raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
-    if embedder in ("wordllama", "minilm"):
-        if model is not None:
-            raise InvalidInputError.one("--model", model, f"nothing: {embedder} has one model")
+    has_one, has_url = embedder in ("wordllama", "minilm"), embedder == "endpoint"
+    only, none = "only with --embedder endpoint", f"nothing: {embedder} has one model"
+    check_all(
+        lambda: check_that(base_url is None or has_url, "--base-url", base_url, only),
+        lambda: check_that(model is None or not has_one, "--model", model, none),
+    )
+    if has_one:
         made_by = (
             embedders.WordLlamaEmbedder() if embedder == "wordllama" else embedders.MiniLmEmbedder()
         )

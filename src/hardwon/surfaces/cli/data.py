@@ -18,7 +18,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
-from hardwon.outside.locations import DEFAULT_PROJECT, is_url
+from hardwon.outside.locations import is_url
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
@@ -331,7 +331,7 @@ def merge(
         text += "\nnot taken over without --trust:\n  " + "\n  ".join(shown)
     if done.unknown:
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
-    with Target(other, project).open(to_read=True) as there:
+    with Target(other, project).open(to_read=True, of_all=True) as there:
         others = [each for each in there.care.projects() if each != project]
     names = ", ".join(others[: limits.PROBLEMS_SHOWN_MAX])
     if not _brings(done):
@@ -361,7 +361,7 @@ def _not_well(this: Target, other: Target) -> list[str]:
     # the other was only read, and a backup is not set up to be written to
     for side, place, excused in (("this", this, ""), ("the other", other, "durability")):
         if memory_exists(place.memory):
-            with place.open(to_read=True) as memory:
+            with place.open(to_read=True, of_all=True) as memory:
                 found = memory.doctor().findings
             wrong += [
                 f"{side} memory is not well: {each.check}: {each.detail}"
@@ -511,13 +511,11 @@ def backup(
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
-    memory, project = chosen(ctx)
     with (
-        # all projects are copied: that one has nothing is not worth a word
-        Target(memory, project or DEFAULT_PROJECT).open(to_read=True) as opened,
+        chosen(ctx).open(to_read=True, of_all=True) as memory,
         progress("copying", "no file was written") as bar,
     ):
-        made = opened.backup(file, progress=bar)
+        made = memory.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",

@@ -35,7 +35,7 @@ from pydantic.fields import FieldInfo
 from hardwon import limits
 from hardwon.errors import NOT_GIVEN, InvalidInputError, Problem
 from hardwon.memory import Memory
-from hardwon.records.fields import Model, check_all
+from hardwon.records.fields import Model, check_all, check_that
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
 from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
@@ -95,14 +95,11 @@ def whole_id(memory: Memory, given: str) -> str:
     """The id that begins so; what is no beginning of one stays as it is."""
     if not re.fullmatch(r"[0-9a-fA-F-]{1,35}", given):
         return given
-    if len(given) < limits.ID_BEGINNING_CHARS_MIN:
-        allowed = f"an id, or {limits.ID_BEGINNING_CHARS_MIN} characters of its beginning"
-        raise InvalidInputError.one("id", given, allowed)
+    least = limits.ID_BEGINNING_CHARS_MIN
+    check_that(len(given) >= least, "id", given, f"an id, or {least} characters of its beginning")
     found = memory.care.ids(given, 3)
-    if not found:
-        raise InvalidInputError.one("id", given, "an id, or its beginning: none begins so")
-    if len(found) > 1:
-        raise InvalidInputError.one("id", given, f"more of it: {', '.join(found)} begin so")
+    check_that(found, "id", given, "an id, or its beginning: none begins so")
+    check_that(len(found) == 1, "id", given, f"more of it: {', '.join(found)} begin so")
     return found[0]
 
 
@@ -112,8 +109,7 @@ def whole_ids(memory: Memory, given: Iterable[str]) -> list[str]:
 
 def json_object(option: str, given: str) -> Options:
     found = objects_in(given, option)
-    if len(found) != 1:
-        raise InvalidInputError.one(option, given, "one JSON object")
+    check_that(len(found) == 1, option, given, "one JSON object")
     return found[0]
 
 
@@ -129,10 +125,8 @@ def objects_of(file: str) -> list[Options]:
     except OSError as error:
         allowed = f"a file that can be read, or - for standard input ({error.strerror})"
         raise InvalidInputError.one("--from-json", file, allowed) from None
-    if len(data) > most:
-        raise InvalidInputError.one(
-            name, f"{len(data)} bytes and more", f"{most} bytes: hardwon load takes in more"
-        )
+    allowed = f"{most} bytes: hardwon load takes in more"
+    check_that(len(data) <= most, name, f"{len(data)} bytes and more", allowed)
     try:
         return objects_in(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
@@ -156,16 +150,12 @@ def objects_in(text: str, name: str) -> list[Options]:
                 name, text[place : place + 80], f"JSON objects ({error})"
             ) from None
         found += value if isinstance(value, list) else [value]
-    if not found:
-        raise InvalidInputError.one(name, "", "at least one JSON object")
-    if len(found) > limits.RECORDED_AT_ONCE_MAX:
-        raise InvalidInputError.one(
-            name,
-            f"{len(found)} objects",
-            f"{limits.RECORDED_AT_ONCE_MAX} objects: hardwon load takes in more",
-        )
-    if odd := [each for each in found if not isinstance(each, dict)]:
-        raise InvalidInputError.one(name, odd[0], "JSON objects")
+    most = limits.RECORDED_AT_ONCE_MAX
+    allowed = f"{most} objects: hardwon load takes in more"
+    check_that(found, name, "", "at least one JSON object")
+    check_that(len(found) <= most, name, f"{len(found)} objects", allowed)
+    for each in found:
+        check_that(isinstance(each, dict), name, each, "JSON objects")
     return found
 
 
@@ -326,12 +316,9 @@ def remember(
     keys = {**routing, **signed(ctx, envelope)}
     for each in key or ():
         name, separator, value = each.partition("=")
-        if not separator or not name:
-            raise InvalidInputError.one(
-                "--key", each, "a key and its value, such as --key service=auth"
-            )
-        if name in keys:
-            raise InvalidInputError.one("--key", each, "keys that are not given otherwise")
+        allowed = "a key and its value, such as --key service=auth"
+        check_that(separator and name, "--key", each, allowed)
+        check_that(name not in keys, "--key", each, "keys that are not given otherwise")
         keys[name] = value
     text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
     with chosen(ctx).open() as memory:
@@ -526,8 +513,7 @@ def _take_in(
     for number, each in enumerate(objects, 1):
         try:
             record = read_record(each, strict=strict)
-            if kind and record.kind != kind:
-                raise InvalidInputError.one("kind", record.kind, kind)
+            check_that(kind in (None, record.kind), "kind", record.kind, str(kind))
             records.append(record)
         except InvalidInputError as error:
             raise InvalidInputError(error.problems, f"record {number}") from None

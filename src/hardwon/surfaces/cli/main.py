@@ -515,8 +515,12 @@ class Target(NamedTuple):
     memory: str | None
     project: str | None
 
-    def open(self, *, to_read: bool = False, embedder: "Embedder | None" = None) -> Memory:
-        """A command that only reads does not make a memory where somebody mistyped its name."""
+    def open(
+        self, *, to_read: bool = False, of_all: bool = False, embedder: "Embedder | None" = None
+    ) -> Memory:
+        """A command that only reads does not make a memory where somebody mistyped its name. `of_all`:
+        it concerns all projects, and an empty one is not worth a word.
+        """
         if to_read and not self.may_exist():
             fail(
                 f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
@@ -527,7 +531,8 @@ class Target(NamedTuple):
         place = find_place(self.memory)
         if place.path and in_index(place.path.resolve()):
             complain(f"warning: {IN_INDEX.format(place.path)}")
-        if self.memory and self.project is None:
+        # whoever records may well begin a project, and says so
+        if not of_all and (to_read if self.project else self.memory):
             there = memory.care.projects()
             if there and memory.project not in there:
                 complain(
