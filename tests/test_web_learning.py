@@ -507,6 +507,9 @@ def test_failures_are_told_of_every_kind(reader: Reader) -> None:
         memory.remember(f"the nightly import of 2 GB ran out of memory, run {n}", "failure")
     fix(memory, True, False)
     fix(memory, True, True, "send parts")
+    for model in ("beta", "gamma", "delta", "epsilon"):
+        fix(memory, True, False, days=20, model=model)  # known for long
+        fix(memory, True, False, model=model)
     memory.record_episode("dates", 0.1)
     old = NOW - timedelta(days=40)
     memory.remember("the old service answers nothing at all", "failure", timestamp=old)
@@ -514,11 +517,12 @@ def test_failures_are_told_of_every_kind(reader: Reader) -> None:
     assert [(each.text[:20], each.seen, each.is_new) for each in told] == [
         ("the nightly import o", 3, True),
         ("TIMEOUT: slow", 1, True),
+        *[("TIMEOUT: slow", 2, False)] * 4,
         ("the old service answ", 1, False),
     ]
     assert told[1].fix
     assert (told[1].fix.action, told[1].fix.helped, told[1].fix.tried) == ("send parts", 1, 1)
-    assert len(memory.care.failures(since=NOW - timedelta(days=1))) == 2
+    assert len(memory.care.failures(since=NOW - timedelta(days=1))) == 6
     with pytest.raises(ValueError, match="one of author, task, command"):
         memory.care.progress("moon")  # type: ignore[arg-type]
 

@@ -101,13 +101,14 @@ def _is_prose(kind: str) -> bool:
 @dataclass
 class _Group:
     """Records that tell of the same failure, the newest first; `key` is empty where nothing but
-    their words says so.
+    their words says so. `first_us`: when the first of all was kept.
     """
 
     key: str
     seen: list[Failed] = field(default_factory=list)
     text: str = ""
     action: str = ""
+    first_us: int = 2**62  # later than any record
 
 
 def failures(project: Project, since: datetime | None, limit: int) -> list[Failure]:
@@ -122,7 +123,9 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     keyed += [each for each in newest if each not in keyed]
     first_us = project.store.first_seen(project.name, [each.key for each in keyed])
     new_us = now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US
-    keyed.sort(key=lambda each: (first_us.get(each.key, 0) < new_us, -len(each.seen)))
+    for each in keyed:
+        each.first_us = first_us.get(each.key, each.first_us)
+    keyed.sort(key=lambda each: (each.first_us < new_us, -len(each.seen)))
     # twice as many as are told: some cannot be put into words
     considered = keyed[: 2 * limit] + others[: limits.FAILURES_WORDED_MAX]
     known = project.knowledge
@@ -132,7 +135,7 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     groups = [each for each in groups if each.key] + [
         _Group("", [one for each in same for one in each.seen], same[0].text) for same in alike
     ]
-    told = [_failure(each, first_us.get(each.key), from_us(new_us)) for each in groups]
+    told = [_failure(each, from_us(new_us)) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
     fixed = [_with_fix(project, known, each) for each in told[:limit]]
     # what only words tell of is looked for among what helped against errors worded like it
@@ -184,9 +187,9 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
     return bool(group.text)
 
 
-def _failure(group: _Group, first_us: int | None, new_from: datetime) -> Failure:
+def _failure(group: _Group, new_from: datetime) -> Failure:
     times_us = [each.at_us for each in group.seen]
-    first = from_us(min([*times_us, *([] if first_us is None else [first_us])]))
+    first = from_us(min(group.first_us, *times_us))
     return Failure(
         text=group.text,
         action=group.action,
