@@ -133,6 +133,20 @@ def test_one_of_forty_is_not_offered_like_eight_of_eight(memory: Memory) -> None
     assert lines.index(good) < lines.index(bad)
 
 
+def test_of_what_was_tried_very_often_all_counts_not_what_a_search_finds_first(
+    memory: Memory, clock: Clock
+) -> None:
+    for number in range(60):
+        failed = number % 3 > 0
+        output = "port 5432 is already allocated\n" + "at compose.start\n" * 30
+        run(memory, "docker compose up", output if failed else "started", int(failed))
+        run(memory, "make lint", "E501 line too long\n" * 30 if number < 15 else "", number < 15)
+        clock.now += timedelta(hours=1)
+    (line,) = said(memory, "docker compose up")
+    assert line.startswith("FAILED 40 of 60 times: docker compose up -> ")
+    assert said(memory, "make lint") == ["make lint [worked 45 of 60, last today, agent?]"]
+
+
 def test_a_recorder_left_without_a_reward_after_an_error_did_not_succeed(memory: Memory) -> None:
     with memory.trajectory("publish the site") as left:
         left.step("make publish", "exit code 1 after 2.0 s\nError: no credentials")

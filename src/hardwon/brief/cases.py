@@ -130,6 +130,9 @@ class Told(NamedTuple):
     same: bool
     attempts: list[Attempt]
 
+    def sort(self) -> None:
+        self.attempts.sort(key=_best_first)
+
 
 def told_of(cases: Iterable[Case], solved_from: float, question: Question | None) -> list[Told]:
     """The tasks of the runs, the most alike first: that an action names what is asked for counts,

@@ -235,6 +235,11 @@ def task_key(task: str, *more: str) -> str:
     return key_of("task", canonical(task, limits.TEXT_CHARS_MAX), *more)
 
 
+def same_key(task: str, action: str) -> ActionKey:
+    """What this very action is counted by, for this very task."""
+    return ActionKey("same", task_key(task, same_action(action)))
+
+
 @lru_cache(maxsize=1024)  # agents do the same again and again
 def _known_by(action: str) -> tuple[list[ActionKey], dict[str, ActionKey], ActionKey]:
     """The kinds, the words and the shape of an action, whenever it is taken."""
@@ -267,7 +272,7 @@ class Judged(NamedTuple):
             {**words},
             ActionKey("task", task_key(task)) if task else None,
             shape,
-            ActionKey("same", task_key(task, same_action(action))) if task else None,
+            same_key(task, action) if task else None,
         )
 
     @property

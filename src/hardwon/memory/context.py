@@ -46,7 +46,7 @@ from hardwon.brief.lines import (
     sources_mark,
     without_mark,
 )
-from hardwon.learn.actions import error_in, worked
+from hardwon.learn.actions import EVERYTHING, error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
@@ -286,7 +286,9 @@ class Recaller(Finder):
 
     def context(self, request: ContextRequest) -> Context:
         asked, budget = request.asked, request.budget
-        question, weighed = self._weighed(asked, budget) if asked.strip() else (None, [])
+        question, weighed, more = (
+            self._weighed(asked, budget) if asked.strip() else (None, [], False)
+        )
         lessons = list(
             self._lessons(
                 request.task_id,
@@ -308,6 +310,8 @@ class Recaller(Finder):
         room = Budget(budget - request.count(request.framed([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
+        if more and request.solved_from == 1:  # what solves a task otherwise nobody counted
+            self._count_unread(told)
         read = {each.hit.record.id: each.hit.record for each in weighed}
         warned = self._warned(told, read)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
@@ -357,8 +361,10 @@ class Recaller(Finder):
             return "nothing is recorded yet"
         return "nothing that is recorded is about this"
 
-    def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed]]:
-        """What is found and is about the question, best first: only what may be is read."""
+    def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed], bool]:
+        """What is found and is about the question, best first: only what may be is read; and whether
+        there may be more.
+        """
         # in one language: a word that is looked for by the stems of all would seem to be several
         terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
@@ -382,9 +388,25 @@ class Recaller(Finder):
             weighed.append(_Weighed(hit, relevance, alike, same))
         floor = ALIKE_REPORT_FROM if report else question.alike_from
         if max((each.relevance for each in weighed), default=0.0) < floor:
-            return question, []
+            return question, [], False
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
-        return question, weighed
+        return question, weighed, len(found) >= wanted
+
+    def _count_unread(self, told: Sequence[Told]) -> None:
+        """Of what was tried more often than was read, all of it counts: a search finds those first
+        that say little, and these are seldom the ones that failed.
+        """
+        counted = {
+            same_key(attempt.task, attempt.actions[0]): (each, attempt)
+            for each in told[:_OFFERED_CHECKED]
+            for attempt in each.attempts[:_OFFERED_CHECKED]
+            if len(attempt.actions) == 1
+        }
+        for key, all_of_it in self._known.counts([EVERYTHING, *counted]).items() if counted else ():
+            each, attempt = counted.get(key, (None, None))
+            if each and attempt and round(all_of_it.tried) > attempt.tried:
+                attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
+                each.sort()
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last

@@ -129,6 +129,9 @@ _CONSIDERED: Final = 4
 _ADOPTED_CONSIDERED: Final = 10
 
 
+# A half-life in which nothing fades.
+_NEVER_FORGOTTEN_DAYS: Final = 1e12
+
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
     "exact": "signature",
@@ -180,6 +183,10 @@ class Knowledge:
     def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by."""
         return self._store.outcomes(self.project, keys, self.today)
+
+    def counts(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
+        """The same, however long ago it was."""
+        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)

@@ -128,13 +128,17 @@ class TallyReader(Query):
         return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
 
     def outcomes(
-        self, project: str, keys: Sequence[ActionKey], today: int
+        self,
+        project: str,
+        keys: Sequence[ActionKey],
+        today: int,
+        half_life_days: float = limits.HALF_LIFE_DAYS,
     ) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by, as it weighs today; without what
         nobody counted anything of.
         """
         weight = self._weight("?2", "?3")
-        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
+        bound = Bound([project, today, half_life_days * 1.0])
         asked = ", ".join(
             f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in keys
         )
