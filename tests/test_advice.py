@@ -261,6 +261,9 @@ def test_kinds_of_actions_and_like_failures() -> None:
     assert action_kinds("<solution>4</solution>") == ["<solution"]
     assert action_kinds("a = 1\nprint(a)") == ["several lines"]
     assert action_kinds("  ") == []
+    for before in ("cd web && ", "DB_HOST=localhost ", "sudo ", "env A='a b' B= ", "cd x; time "):
+        assert action_kinds(f"{before}npm test") == ["npm", "npm test"], "where and how it runs"
+    assert action_kinds("cd web") == ["cd", "cd web"]
     refused = "curl: (7) Failed to connect to {} port {}: Connection refused"
     assert likeness(refused.format("a.example", 80), refused.format("b.example", 8080)) > 0.9
     assert likeness("cat: a: No such file or directory", "rm: b: No such file or directory") == 0

@@ -54,6 +54,11 @@ _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _PROGRAM: Final = re.compile(r"<?[\w./~-]+|\S")
+# What stands before a program and says only where or how it runs.
+_BEFORE: Final = re.compile(
+    r"(?:cd\s+\S+\s*(?:&&|;)\s*|(?:sudo|env|time|nohup)\s+(?=[\w./~])"
+    r"|[a-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"]*)\s+(?=[\w./~]))+"
+)
 _SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 
 
@@ -81,6 +86,8 @@ def action_kinds(action: str) -> list[str]:
     lines are a piece of code, whatever their first word is.
     """
     text = action[: limits.ACTION_CHARS_MAX].strip().lower()
+    if before := _BEFORE.match(text):
+        text = text[before.end() :]
     program = _PROGRAM.match(text)
     if program is None:
         return []
