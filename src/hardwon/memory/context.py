@@ -46,7 +46,7 @@ from hardwon.brief.lines import (
     sources_mark,
     without_mark,
 )
-from hardwon.learn.actions import EVERYTHING, error_in, same_key, worked
+from hardwon.learn.actions import error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
@@ -402,9 +402,9 @@ class Recaller(Finder):
             for attempt in each.attempts[:_OFFERED_CHECKED]
             if len(attempt.actions) == 1
         }
-        for key, all_of_it in self._known.counts([EVERYTHING, *counted]).items() if counted else ():
-            each, attempt = counted.get(key, (None, None))
-            if each and attempt and round(all_of_it.tried) > attempt.tried:
+        for key, all_of_it in self._known.counts(list(counted)).items() if counted else ():
+            each, attempt = counted[key]
+            if round(all_of_it.tried) > attempt.tried:
                 attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
                 each.sort()
 
