@@ -51,6 +51,7 @@ from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
+from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import same_action, spelled_alike
@@ -483,7 +484,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
     elif (
         isinstance(record, Experience)
         and record.turned_out_well is not None
-        and (_same(record.content, action) or _names(record.content, action, first=True))
+        and (_same(record.content, action) or _tells_of(record, action))
     ):
         failure = record.metadata.validation.failure_hash or failure_hash(record.content)
         yield _attempt(record, action, record.turned_out_well, failure, record.content)
@@ -521,6 +522,14 @@ def unvouched_source(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
     vouched = record.metadata.validation.status in VOUCHED_STATUSES
     return None if vouched else record.said_by
+
+
+def _tells_of(record: Experience, action: str) -> bool:
+    """Whether it begins with an action and says how that turned out: a note that only mentions it
+    counts neither for nor against it.
+    """
+    said = record.content
+    return _names(said, action, first=True) and guess_outcome(said) == record.outcome
 
 
 def _names(sentence: str, action: str, *, first: bool = False) -> bool:
