@@ -629,11 +629,13 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
         tag=PYTEST,
         until=from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)),
     )
+    newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
+    if not newest:  # then nothing of them is believed either
+        return {}
     found = store.marked(
         project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX
     )
     known = {each.id for each in found}
-    newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
     newest = [each for each in newest if each.id not in known]
     standing: dict[str, Result] = {}
     for record in readable(

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from hardwon import limits
@@ -149,13 +151,13 @@ def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
     """By the key of their failure, and those that have none. Of a fix that has a failure's, its
     issue is of no account; of an issue's two signatures, one is enough.
     """
-    by_record: dict[str, list[Failed]] = defaultdict(list)
-    for each in found:
-        by_record[each.id].append(each)
     groups: dict[str, _Group] = {}
-    for told in by_record.values():
-        errors = [each for each in told if (each.key or "").startswith("failure:")]
-        for each in errors or told[:1]:
+    for _, rows in groupby(found, attrgetter("id")):
+        told = list(rows)
+        if len(told) > 1:
+            errors = [each for each in told if (each.key or "").startswith("failure:")]
+            told = errors or told[:1]
+        for each in told:
             key = each.key or each.id
             groups.setdefault(key, _Group(each.key or "")).seen.append(each)
     return (

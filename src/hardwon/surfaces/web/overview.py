@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.advice import Advice
+from hardwon.capture.tests import PYTEST
 from hardwon.errors import InvalidInputError
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
@@ -108,8 +109,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "buckets": buckets,
             "success_figure": _success_figure(buckets) if buckets else None,
             "failures": [(each, failure_url(request, each)) for each in failures],
-            # tests report by facts
-            "failing_tests": ask("tests.failing") if "fact" in stats.by_kind else [],
+            "failing_tests": ask("tests.failing") if PYTEST in stats.by_author else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
             "waiting": count_waiting(ask, request, stats),
             "newest": ask("care.page", limit=_SHOWN).records,
