@@ -356,7 +356,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         plain = RE.unseen.sub("", unicodedata.normalize("NFKC", text))
         if plain != text:
             again, more = _redact(plain)
-            if len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
+            if more and len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
                 return again, more
     return redacted, labels
 
