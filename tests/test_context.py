@@ -147,6 +147,25 @@ def test_of_what_was_tried_very_often_all_counts_not_what_a_search_finds_first(
     assert said(memory, "make lint") == ["make lint [worked 45 of 60, last today, agent?]"]
 
 
+def test_asked_about_a_failure_it_tells_how_often_that_was_and_what_was_run_next_and_worked(
+    memory: Memory, clock: Clock
+) -> None:
+    allocated = "Bind for 0.0.0.0:5432 failed: port is already allocated"
+    for number in range(90):
+        failed = number % 3 == 0
+        output = f"Error response from daemon: {allocated}" if failed else "started"
+        run(memory, "docker compose up -d", output, int(failed))
+        if number % 6 == 0:
+            run(memory, "docker compose up -d --force-recreate", "started", 0)
+        clock.now += timedelta(hours=1)
+    first, after = said(memory, allocated)
+    assert first.startswith("FAILED 30 of 90 times: docker compose up -d -> Error response")
+    assert after.startswith(
+        'after "docker compose up -d" failed like that, this worked -> '
+        "docker compose up -d --force-recreate [worked"
+    )
+
+
 def test_a_recorder_left_without_a_reward_after_an_error_did_not_succeed(memory: Memory) -> None:
     with memory.trajectory("publish the site") as left:
         left.step("make publish", "exit code 1 after 2.0 s\nError: no credentials")

@@ -95,6 +95,7 @@ class Attempt:
     earned: float = 0.0
     observation: str = ""
     cases: list[Case] = field(default_factory=list)
+    failed_here: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -102,8 +103,8 @@ class Attempt:
 
     @property
     def holds(self) -> bool:
-        """It worked at least as often as not."""
-        return self.worked * 2 >= self.tried > 0 < self.worked
+        """It worked at least as often as not, and so did the runs that the question found."""
+        return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
 
     @property
     def length(self) -> int:

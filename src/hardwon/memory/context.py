@@ -50,7 +50,7 @@ from hardwon.learn.actions import error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
-from hardwon.memory.advise import attempts_in, unvouched_source
+from hardwon.memory.advise import attempts_in, failed_runs, ran_next, unvouched_source
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
@@ -319,8 +319,13 @@ class Recaller(Finder):
         same = done[: sum(line.relevance == 1 for line in done)]
         like = sorted(done[len(same) :], key=lambda line: -(line.relevance or 0.0))
         like_first = [line for line in like if line.kind == DONE][:_LIKE_FIRST]
-        if same and same[0].kind == FAILED:
-            same[1:1] = self._after(told[0].attempts[0], request.solved_from, wording)
+        for lines in (same, like) if not like_first else (same,):
+            if lines and lines[0].kind == FAILED:
+                best = (each.attempts[0] for each in told)
+                failed_first = next((one for one in best if one.key in lines[0].about), None)
+                if failed_first:
+                    lines[1:1] = self._after(failed_first, request.solved_from, wording)
+                break
         known = list(
             islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
         )
@@ -405,6 +410,7 @@ class Recaller(Finder):
         for key, all_of_it in self._known.counts(list(counted)).items() if counted else ():
             each, attempt = counted[key]
             if round(all_of_it.tried) > attempt.tried:
+                attempt.failed_here = not attempt.holds  # what is asked about is how it fails
                 attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
                 each.sort()
 
@@ -428,7 +434,7 @@ class Recaller(Finder):
 
     def _after(self, failed: Attempt, solved_from: float, wording: Wording) -> Iterator[Line]:
         """What worked after the same failure, wherever that was. A failure that comes again and again
-        has many causes.
+        has many causes; then, and of commands that were run by themselves, what was run next.
         """
         failure = error_in(failed.observation)
         if not failure:
@@ -436,16 +442,23 @@ class Recaller(Finder):
         found = self._store.by_key(
             self._project, [f"failure:{failure}"], Filters(), _SAME_FAILURES_MAX + 1
         )
-        if len(found) > _SAME_FAILURES_MAX:
-            return
-        hits = [Hit(record, 0.0) for record in readable([each.stored for each in found])]
-        for told in told_of(
-            [_case(_Weighed(hit, 0.0, 0.0, False)) for hit in hits], solved_from, None
-        ):
-            best = told.attempts[0]
-            if best.holds and best.key != failed.key:
-                yield after_line(failed, best, wording)
-                return
+        if len(found) <= _SAME_FAILURES_MAX:
+            alike = map(_case_of, readable([each.stored for each in found]))
+            for told in told_of(alike, solved_from, None):
+                best = told.attempts[0]
+                if best.holds and best.key != failed.key:
+                    yield after_line(failed, best, wording)
+                    return
+        runs = failed_runs(self._store, self._project, failure)
+        for helped in ran_next(self._store, self._project, runs)[:1]:
+            self._known.read_ahead(helped.evidence)
+            cases = [
+                _case_of(record) for each in helped.evidence if (record := self._known.record(each))
+            ]
+            counts = (helped.helped, helped.tried)
+            next_one = Attempt("", (helped.action,), *counts, cases=cases)
+            if cases and next_one.holds and next_one.key != failed.key:
+                yield after_line(failed, next_one, wording)
 
     def _lessons(
         self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
@@ -641,6 +654,10 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
     if most > 0:
         return [final_reward * max(step.reward / most, 0.0) for step in steps]
     return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
+
+
+def _case_of(record: AnyRecord) -> Case:
+    return _case(_Weighed(Hit(record, 0.0), 0.0, 0.0, False))
 
 
 def _case(weighed: _Weighed) -> Case:
