@@ -85,7 +85,8 @@ folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CH
 @dataclass
 class Attempt:
     """What was tried at one task in the same words, over all runs: how often, how often it worked,
-    and the most it earned. Several actions are to be done one after the other.
+    and the most it earned. Several actions are to be done one after the other. `failed_here`: the
+    runs that the question found mostly failed, whatever became of the others.
     """
 
     task: str

@@ -319,13 +319,12 @@ class Recaller(Finder):
         same = done[: sum(line.relevance == 1 for line in done)]
         like = sorted(done[len(same) :], key=lambda line: -(line.relevance or 0.0))
         like_first = [line for line in like if line.kind == DONE][:_LIKE_FIRST]
-        for lines in (same, like) if not like_first else (same,):
-            if lines and lines[0].kind == FAILED:
-                best = (each.attempts[0] for each in told)
-                failed_first = next((one for one in best if one.key in lines[0].about), None)
-                if failed_first:
-                    lines[1:1] = self._after(failed_first, request.solved_from, wording)
-                break
+        told_first = same or ([] if like_first else like)
+        if told_first and told_first[0].kind == FAILED:
+            best = (each.attempts[0] for each in told)
+            failed = next((one for one in best if one.key in told_first[0].about), None)
+            after = self._after(failed, request.solved_from, wording) if failed else ()
+            told_first[1:1] = after
         known = list(
             islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
         )
@@ -338,8 +337,10 @@ class Recaller(Finder):
         spoken += self._rules_of_like(weighed, request.task_id, spoken)
         # Rules do not crowd out what was said last, nor what worked what did not, nor failures what
         # worked at nearly the same task.
-        failed = bool(same) and all(line.kind == FAILED for line in same)
-        nearly = [line for line in like_first[:1] if failed and (line.relevance or 0) >= _NEARLY]
+        all_failed = bool(same) and all(line.kind == FAILED for line in same)
+        nearly = [
+            line for line in like_first[:1] if all_failed and (line.relevance or 0) >= _NEARLY
+        ]
         first = [
             each
             for each in (*unproven[:1], *warnings[:1], *nearly)
