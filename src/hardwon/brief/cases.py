@@ -444,6 +444,8 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
     """
     likest = max((each.relevance for each in told), default=0.0)
     for each in told:
+        if each.relevance < LIKE_FROM * likest:
+            continue
         cases = [case for attempt in each.attempts for case in attempt.cases]
         steps = ((step.action, step.observation) for case in cases for step in case.steps)
         told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)
@@ -452,7 +454,7 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
             for did, paths in zip(("changed", "opened"), files_touched(steps), strict=True)
             if (untold := [path for path in paths if path not in told_already])
         ]
-        if each.relevance < LIKE_FROM * likest or not parts:
+        if not parts:
             continue
         task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
         sources = list(dict.fromkeys(case.author for case in cases))

@@ -234,12 +234,16 @@ class ActionKey(NamedTuple):
 EVERYTHING: Final = ActionKey("all", "")
 
 
-@lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it. All of the task counts: many begin with the same page, and end with what is to be done.
     """
-    return key_of("task", canonical(task, limits.TEXT_CHARS_MAX), *more)
+    return key_of("task", _canonical_task(task), *more)
+
+
+@lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
+def _canonical_task(task: str) -> str:
+    return canonical(task, limits.TEXT_CHARS_MAX)
 
 
 def same_key(task: str, action: str) -> ActionKey:
