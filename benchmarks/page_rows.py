@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from peers.driver import KINDS, OURS
+from replay import PARTS
 
 LEVEL: Final = 1.15
 """Two figures that differ by less are level: so much one of them differs from itself in another
@@ -125,7 +126,7 @@ def rows(results: Results) -> Iterator[Row]:
         yield row(results, f"{part} at once", "", ("crowd", part))
     yield row(results, "lost when killed", "", ("killed", "lost"))
     for agent in results.agents:
-        for part in ("tables", "columns"):
+        for part in PARTS:
             forms = {name: best_form(told, agent, part) for name, told in results.stores.items()}
             known = {name: share for name, share in forms.items() if share is not None}
             yield Row(f"replay, {part}", agent, known, more_is_better=True)
