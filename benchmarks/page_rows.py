@@ -222,6 +222,11 @@ EXACT: Final = (
     "an approximate index of vectors alone, and finds fewer of these records"
 )
 
+ONLY_WINNERS: Final = (
+    "where only queries that won are kept, all 300 tokens are filled with them; Hardwon shows the "
+    "nearest, and beside them what failed and the tables with their columns"
+)
+
 REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "bulk write": {
         (H, FTS): f"one row and its words; {LEARNS}.",
@@ -254,6 +259,11 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (H, CHROMA): "text search takes longer where the question's words are frequent; a walk "
         "through vectors does not.",
         (V, CHROMA): f"{EXACT}.",
+    },
+    "replay, solved": {
+        (ours, theirs): f"{ONLY_WINNERS}."
+        for ours in (H, V)
+        for theirs in (FTS, FILES, STORE_V, CHROMA, MEM0)
     },
     "disk": {
         (
