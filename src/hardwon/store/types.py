@@ -11,12 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
+
+T = TypeVar("T")
 
 # --- sql ---
 
@@ -135,6 +137,14 @@ class Bound(list[Any]):
         """The parameter that stands for a value."""
         self.append(value)
         return f"?{len(self)}"
+
+
+def rounded_up(values: Sequence[T]) -> list[T]:
+    """The values, the last one again and again until they are a power of two: a statement is kept
+    ready for each number of them.
+    """
+    more = (1 << (len(values) - 1).bit_length()) - len(values)
+    return [*values, *values[-1:] * more]
 
 
 # --- contract ---
