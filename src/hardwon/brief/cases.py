@@ -18,9 +18,11 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.relevance import Question
 from hardwon.text.shown import (
+    asks_to_take_away,
     files_touched,
     is_talk,
     names_shown,
+    takes_away,
     telling_line,
     without_thoughts,
 )
@@ -86,7 +88,8 @@ folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CH
 class Attempt:
     """What was tried at one task in the same words, over all runs: how often, how often it worked,
     and the most it earned. Several actions are to be done one after the other. `failed_here`: the
-    runs that the question found mostly failed, whatever became of the others.
+    runs that the question found mostly failed, whatever became of the others. `partly`: there are
+    more runs than were read.
     """
 
     task: str
@@ -97,6 +100,7 @@ class Attempt:
     observation: str = ""
     cases: list[Case] = field(default_factory=list)
     failed_here: bool = False
+    partly: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -257,7 +261,8 @@ class Wording(NamedTuple):
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
     came nearest, or where nothing is known that worked, what failed again and again. What failed at
-    the very task, or at one that is about as much like it, is offered from nowhere.
+    the very task, or at one that is about as much like it, is offered from nowhere; nor is what takes
+    something away where nobody asks for that.
     """
     failed: dict[str, float] = {}
     for each in reversed(told):
@@ -273,6 +278,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
     ]
     solved = any(each.attempts[0].holds for each in near)
+    asks_for_it = asks_to_take_away(wording.asked)
     silent = 0
     for each in near:
         if each.same:
@@ -284,6 +290,8 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             continue
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
+            continue
+        if best.holds and not asks_for_it and takes_away(best.key):
             continue
         if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
@@ -317,14 +325,15 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
-    times = "" if once else f" {attempt.worked} of {attempt.tried}"
+    runs = f"the {attempt.tried} looked at" if attempt.partly else str(attempt.tried)
+    times = "" if once else f" {attempt.worked} of {runs}"
     outcome, mark = "", f"[worked{times}{'' if once else ', last'} {last}, {who}]"
     brief = f"[worked{times}, {who}]"
     if warned:
         outcome = "worked before, but FAILED since: "
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
-        times = "" if once else f" {attempt.tried - attempt.worked} of {attempt.tried} times"
+        times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
         brief = f"[{who}]"
         error = attempt.error

@@ -310,8 +310,8 @@ class Recaller(Finder):
         room = Budget(budget - request.count(request.framed([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
-        if more and request.solved_from == 1:  # what solves a task otherwise nobody counted
-            self._count_unread(told)
+        if more:
+            self._count_unread(told, request.solved_from)
         read = {each.hit.record.id: each.hit.record for each in weighed}
         warned = self._warned(told, read)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
@@ -398,21 +398,27 @@ class Recaller(Finder):
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed, len(found) >= wanted
 
-    def _count_unread(self, told: Sequence[Told]) -> None:
+    def _count_unread(self, told: Sequence[Told], solved_from: float) -> None:
         """Of what was tried more often than was read, all of it counts: a search finds those first
-        that say little, and these are seldom the ones that failed.
+        that say little, and these are seldom the ones that failed. Nobody counted what several
+        actions came to, nor what solves a task in another sense: of these it is said that not all
+        were read.
         """
-        counted = {
-            same_key(attempt.task, attempt.actions[0]): (each, attempt)
+        offered = [
+            (same_key(attempt.task, attempt.actions[-1]), each, attempt)
             for each in told[:_OFFERED_CHECKED]
             for attempt in each.attempts[:_OFFERED_CHECKED]
-            if len(attempt.actions) == 1
-        }
-        for key, all_of_it in self._known.counts(list(counted)).items() if counted else ():
-            each, attempt = counted[key]
-            if round(all_of_it.tried) > attempt.tried:
+        ]
+        keys = list(dict.fromkeys(key for key, *_ in offered))
+        counted = self._known.counts(keys) if keys else {}
+        for key, each, attempt in offered:
+            if key not in counted or round(counted[key].tried) <= attempt.tried:
+                continue
+            attempt.partly = solved_from != 1 or len(attempt.actions) > 1
+            if not attempt.partly:
                 attempt.failed_here = not attempt.holds  # what is asked about is how it fails
-                attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
+                attempt.tried = round(counted[key].tried)
+                attempt.worked = round(counted[key].solved)
                 each.sort()
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:

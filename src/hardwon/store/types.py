@@ -144,7 +144,7 @@ def rounded_up(values: Sequence[T]) -> list[T]:
     ready for each number of them.
     """
     more = (1 << (len(values) - 1).bit_length()) - len(values)
-    return [*values, *values[-1:] * more]
+    return [*values, *[values[-1]] * more]
 
 
 # --- contract ---

@@ -144,6 +144,26 @@ _TALK: Final = re.compile(
 )
 
 
+def takes_away(action: str) -> bool:
+    """Whether a command takes something away for good: files, tables, what was not committed."""
+    return _TAKES_AWAY.search(action) is not None
+
+
+def asks_to_take_away(question: str) -> bool:
+    return _TAKE_AWAY.search(question) is not None or takes_away(question)
+
+
+_TAKES_AWAY: Final = re.compile(
+    r"(?i)(?:^|[\s;&|({`/])(?:rm|rmdir|unlink|shred)\s|\s-delete\b|\brmtree\(|\bdelete\s+from\b"
+    r"|\b(?:drop|truncate)\s+(?:table|database|schema|view|index)\b"
+    r"|\bgit\s+(?:clean\s+-|reset\s+--hard|push\s.*?(?:--force|-f)\b)"
+)
+_TAKE_AWAY: Final = re.compile(
+    r"(?i)\b(?:remov|delet|eras|purg|prun|wip|truncat|uninstall|destroy|discard|drop|clean|clear"
+    r"|reset|rid\b)"
+)
+
+
 def telling_line(observation: str) -> str:
     """What of an observation tells what failed, in a line: all of it where that is short, else the
     last line of a traceback, or the first that reports an error. Empty where nothing failed.
