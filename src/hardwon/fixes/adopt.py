@@ -24,7 +24,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -35,7 +35,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError, on_failure
 from hardwon.fixes import legacy
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
 from hardwon.fixes.tables import NEWER_NAME
@@ -314,11 +314,8 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
     legacy.refuse_unfinished(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
-    with ExitStack() as on_failure:
-        if is_new:
-            on_failure.callback(files.remove, aside)
+    with on_failure(lambda: files.remove(aside) if is_new else None):
         history.become(staged)
-        on_failure.pop_all()
     kept = f"the old database is kept as {aside.name}"
     notes = [*adopted.notes, kept, *notes]
     return AdoptedInPlace(**{**vars(adopted), "notes": notes, "kept_as": aside.name})

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.errors import DamagedError
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
 from hardwon.learn.fixes import (
@@ -91,6 +91,7 @@ from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
     check_all,
     check_text,
+    check_that,
     from_us,
     is_derived,
 )
@@ -943,8 +944,9 @@ class Episodes(Group):
             tag=tag,
             by_run=by_run,
         )
-        if asked.kind not in (None, "episode"):
-            raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
+        check_that(
+            asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
+        )
 
         store = self._project.store
 

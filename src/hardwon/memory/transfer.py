@@ -25,7 +25,7 @@ from hardwon.memory.project import (
 )
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT, check_items, check_text, read_json
+from hardwon.records.fields import ABSENT, check_items, check_text, check_that, read_json
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
     VIA_IMPORT,
@@ -174,9 +174,8 @@ class Belief:
         self._all = trust is True
         given = () if isinstance(trust, bool) else check_items("trust", trust)
         self._names = frozenset(check_text("trust", name) for name in given)
-        if not all(map(str.strip, self._names)):
-            allowed = "True, False, or names of authors"
-            raise InvalidInputError.one("trust", sorted(self._names), allowed)
+        allowed = "True, False, or names of authors"
+        check_that(all(map(str.strip, self._names)), "trust", sorted(self._names), allowed)
         self._met: set[str] = set()
 
     def __call__(self, name: str) -> bool:

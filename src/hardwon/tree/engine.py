@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, on_failure
 from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
@@ -71,10 +71,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         there = memory_exists(Path(root))
         self.memory = Memory(Path(root) if there else file_in_tree(Path(root)), clock=clock)
         self._now = self.memory._project.now
-        with ExitStack() as on_failure:
-            on_failure.callback(self.memory.close)
+        with on_failure(self.memory.close):
             self._tree: Mirror = self.memory.tree.make(schema)
-            on_failure.pop_all()
 
     def __exit__(self, *_: object) -> None:
         self.close()

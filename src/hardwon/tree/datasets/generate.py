@@ -44,7 +44,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.records.fields import check_whole_number
+from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES, AnyRecord, Step
 from hardwon.tree.datasets.check import RANGES, Ranges, fingerprint
 
@@ -154,10 +154,12 @@ def generate(
         allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
         raise InvalidInputError.one("size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
-    if start is not None and not sessions:
-        raise InvalidInputError.one(
-            "start", start, "nothing, unless sessions=True: without them no memory has a time"
-        )
+    check_that(
+        start is None or sessions,
+        "start",
+        start,
+        "nothing, unless sessions=True: without them no memory has a time",
+    )
     day: object = FIRST_DAY if start is None else start
     with suppress(ValueError):
         day = date.fromisoformat(start) if isinstance(start, str) else day
