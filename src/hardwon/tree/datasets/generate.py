@@ -240,44 +240,21 @@ def split(
     their ranges (of `base`, or of the total), and as close to the weights as that allows. The sum
     of `least` must not exceed the total.
     """
-    ranges, least = ranges or {}, least or {}
     base = total if base is None else base
-    whole = sum(weights.values())
-
-    def cost(name: str, count: int) -> tuple[int, int]:
-        low, high = ranges.get(name, (0, 0))
-        outside = (
-            max(0, low * base - 100 * count, 100 * count - high * base) if name in ranges else 0
-        )
-        return outside, (count * whole - weights[name] * total) ** 2
-
-    def change(name: str, step: int) -> tuple[int, int]:
-        after, before = cost(name, counts[name] + step), cost(name, counts[name])
-        return after[0] - before[0], after[1] - before[1]
-
-    counts = {
-        name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()
-    }
-
-    def best(step: int, but: str = "") -> str:
-        """What is best changed by one, up or down; nothing where nothing can be."""
-        able = [name for name in counts if step > 0 or counts[name] > least.get(name, 0)]
-        able = [name for name in able if name != but]
-        return min(able, key=lambda name: change(name, step), default="")
-
+    least = {name: (least or {}).get(name, 0) for name in weights}
+    shares = {name: weight * total / sum(weights.values()) for name, weight in weights.items()}
+    low, high = dict(least), dict.fromkeys(weights, total)
+    for name, (lowest, highest) in (ranges or {}).items():
+        low[name] = max(least[name], -(-lowest * base // 100))
+        high[name] = max(low[name], highest * base // 100)
+    counts = {name: min(max(low[name], int(shares[name])), high[name]) for name in weights}
     while missing := total - sum(counts.values()):
         step = 1 if missing > 0 else -1
-        counts[best(step)] += step
-    while True:  # each turn makes the sum of costs smaller, so it ends
-        giver = best(-1)
-        taker = best(1, but=giver)
-        if not giver or not taker:
-            return counts
-        gives, takes = change(giver, -1), change(taker, 1)
-        if (gives[0] + takes[0], gives[1] + takes[1]) >= (0, 0):
-            return counts
-        counts[giver] -= 1
-        counts[taker] += 1
+        # one that stays in its range, else any
+        able = [name for name in counts if low[name] <= counts[name] + step <= high[name]]
+        able = able or [name for name in counts if counts[name] + step >= least[name]]
+        counts[max(able, key=lambda name: step * (shares[name] - counts[name]))] += step
+    return counts
 
 
 def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple[int, str, str]]:
