@@ -25,7 +25,7 @@ from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
-from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
+from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, check_that, new_id, to_us
 from hardwon.records.kinds import Experience
 from hardwon.text.globs import Glob
 from hardwon.tree.files import payload_of
@@ -158,10 +158,12 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Erases the memories that match, for good, and returns how many they were. Something must
         be said: a glob, a time before which they were made, or keys.
         """
-        if pattern is None and before is None and not intent:
-            raise InvalidInputError.one(
-                "pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten"
-            )
+        check_that(
+            pattern is not None or before is not None or intent,
+            "pattern",
+            ABSENT,
+            "a glob, a time (before) or keys: what is to be forgotten",
+        )
         # A day stands for its first moment. Without a zone it is one of this machine's, as in the
         # scripts that say so.
         try:
