@@ -97,7 +97,6 @@ from hardwon.records.fields import (
 )
 from hardwon.records.kinds import (
     ROUTES,
-    VOUCHED_STATUSES,
     Action,
     Adopted,
     AnyRecord,
@@ -126,9 +125,6 @@ RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 
 # times as many lessons as are shown: for those that a source has no room left for
 _CONSIDERED: Final = 4
-# times as many adopted records as are read: so that no source hides the others
-_ADOPTED_CONSIDERED: Final = 10
-
 
 # A half-life in which nothing fades.
 _NEVER_FORGOTTEN_DAYS: Final = 1e12
@@ -606,23 +602,9 @@ class Knowledge:
         newest of each source, which take turns.
         """
         keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
-        everything = self._store.by_key(
-            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
-        )
-        some = len(everything) == _ADOPTED_CONSIDERED * most
-        vouched = [
-            each
-            for status in VOUCHED_STATUSES
-            for each in (
-                self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
-                if some
-                else everything
-            )
-            if each.status == status
-        ]
-        others = by_turns(everything, lambda each: each.author)
-        chosen = {each.id: each.stored for each in (*vouched, *others)}
-        records = _only(Adopted, islice(chosen.values(), most))
+        asked = Filters(kind="adopted")
+        found = self._store.by_key(self.project, keys, asked, most, in_turns=True)
+        records = _only(Adopted, [each.stored for each in found])
         self._records.update((record.id, record) for record in records)
         return {each.record.id: each for each in adopted_claims(records)}
 
