@@ -39,7 +39,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering|Leaving) directory )|ninja: build stopped",
         r"|FAILED: [\w./+-]+ *(?=\n[\s\S]{1,4000}\nninja: build stopped)",
         r"|ERROR: InvocationError for command|ERROR: {1,9}[\w.-]+: commands failed",
-        r"|[\w.-]+: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
+        r"|[\w.-]++: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
         r"|> Task \S+ FAILED|FAILURE: Build failed with|BUILD FAILED|\S+build\.xml:\d+: ",
         r"|\[INFO\] BUILD FAILURE|\[ERROR\] (?:Command execution failed|COMPILATION ERROR|-> \[Help",
         r"|Failed to execute goal [^\n]{1,300}(?:Compilation failure|Command execution failed",

@@ -259,8 +259,8 @@ def _trim(value: str) -> str:
 
 
 def _find_named(text: str, lower: str) -> Iterator[_Secret]:
-    first = RE.names_secret.search(lower)
-    done, pos = 0, max(0, first.start() - _NAME_CHARS_MAX) if first else len(text)
+    hint = RE.names_secret.search(lower)
+    done, pos = 0, max(0, hint.start() - _NAME_CHARS_MAX) if hint else len(text)
     while match := RE.named.search(lower, pos):
         start, pos = match.span()
         head, sign = text[max(done, start - 40) : start], match["sign"] or ""
@@ -344,12 +344,13 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     The same object comes back if there was nothing: a caller may compare by identity.
     """
     redacted, labels = _redact(text)
-    if not text.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
+    # a cut that is marked by one sign or by three is the same to every rule
+    shown = text.replace("\u2026", "...")
+    if not shown.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
-        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", text))
-        # a cut that is marked by one sign or by three is the same to every rule
-        if plain != text.replace("\u2026", "..."):
+        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", shown))
+        if plain != shown:
             again, more = _redact(plain)
             if more and len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
                 return again, more

@@ -51,10 +51,11 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "str": "(?:secret)?(?:str|bytes)|string|any",
     "type": r"&?(?:'static )?(?:{{str}}|optional\[(?:{{str}})\])(?: \| \w+)?",
     # Pass, pwd, secret, credential, token, key or authorization in lower-cased text, looked for at the
-    # rarest letter of each. A KeyError is in every other traceback and names no secret.
+    # rarest letter of each. A KeyError is in every other traceback, an unexpected token
+    # in what every other shell says, and neither names a secret.
     "names_secret": [
-        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))|k(?:(?=en)(?<=tok)|(?=ennwort)|(?=ey(?!error)))",
-        "|z(?=ation)(?<=authoriz)",
+        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))",
+        "|k(?:(?=en)(?<=tok)(?<!unexpected tok)|(?=ennwort)|(?=ey(?!error)))|z(?=ation)(?<=authoriz)",
     ],
     # the same in texts of other alphabets
     "foreign": "senha|contraseña|пароль|密码|密碼|口令|パスワード|비밀번호|암호",
@@ -116,7 +117,9 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # where a key may begin: not in a word, unless the letter before is an escape's
     "word_start": r"[^A-Za-z0-9](?=([A-Za-z0-9]..))",
     "escaped_start": r"(?:\\[nrt]|%[0-9A-Fa-f]{2})(?=([A-Za-z0-9]..))",
-    "key_inside": r"Q~|-us\d|_mmk|NRAL|:AA|\.atlasv1\.|[MNO][DTjz][\w-]{20}",
+    "key_inside": [
+        r"Q~|-us\d|_mmk|:AA|\.atlasv1\.|M[DTjz][\w-]{20}|N(?:RAL|[DTjz][\w-]{20})|O[DTjz][\w-]{20}",
+    ],
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
     # capitals and digits soon: no word that somebody thought of
     "made": r"(?=[^\W\d]{0,12}-?[^\W\d]{0,12}\d)(?=[a-z0-9_-]{0,12}[A-Z])",
@@ -573,7 +576,7 @@ NAMED: Final[list[dict[str, Any]]] = [
         "label": "secret",
         "triggers": ["value"],
         "pattern": [
-            r"\bname[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
+            r"n(?<!\wn)ame[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
             r"[\"']?(?P<s>[^\s\"',{}]{4,300})",
         ],
         "accept": "named",
