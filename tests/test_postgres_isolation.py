@@ -523,7 +523,7 @@ READS: dict[str, StoreCase] = {
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
     "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),
-    "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),
+    "shares": lambda store, project, _: store.shares(project, [("episode", "")], 20000),
     "tallies": lambda store, project, _: store.tallies(project, "episode", "", 9),
     "tallies_of_items": lambda store, project, _: store.tallies_of_items(
         project, "episode", "", [""]
