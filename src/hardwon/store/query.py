@@ -906,8 +906,8 @@ class Query(Reader):
             tools,
             statuses,
             authors,
-            first and first[0],
-            last and last[0],
+            first[0] if first else None,
+            last[0] if last else None,
             waiting,
         )
 
