@@ -52,16 +52,15 @@ SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
 
-# Of 1,000 memories. Those of a tool are a little above the least of its range, where that is small:
-# so that whole numbers stay within it.
+# Of 1,000 memories.
 _PAIRS: Final[Mapping[tuple[str, str | None], int]] = {
     ("success", "code_interpreter"): 300,
     ("success", "web_search"): 120,
     ("success", "file_operation"): 90,
     ("success", "conversation"): 90,
-    ("failure", "code_interpreter"): 125,
+    ("failure", "code_interpreter"): 130,
     ("failure", "web_search"): 40,
-    ("failure", "file_operation"): 25,
+    ("failure", "file_operation"): 20,
     ("failure", "unknown"): 10,
     ("learning", None): 120,
     ("interaction", None): 80,
