@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, PlaceError, ask_foreign
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.learn.support import FIX_HISTORY
@@ -250,9 +250,12 @@ def _mark(item: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Of other values than texts and numbers, what they are told apart by: what a caller put in may
+    not be fit to be compared.
+    """
     if type(one) is not type(other) or type(one) in (str, int, float):  # as nearly all are
         return type(one) is type(other) and bool(one == other)
-    return ask_foreign(lambda: bool(one == other), one is other)
+    return _mark(one) == _mark(other)
 
 
 # --- in place ---
