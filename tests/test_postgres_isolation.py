@@ -494,7 +494,7 @@ WriterCase = Callable[[Writer, str, Ids], Any]
 READS: dict[str, StoreCase] = {
     "get": lambda store, project, ids: store.get(project, ids["fact"]),
     "get_many": lambda store, project, ids: store.get_many(project, [ids["fact"]]),
-    "ids_from": lambda store, project, ids: store.ids_from(project, ids["fact"][:8], 9),
+    "values_from": lambda store, project, ids: store.values_from(project, "id", ids["fact"][:8], 9),
     "page": lambda store, project, _: store.page(project, EVERYTHING, None, 9),
     "marked": lambda store, project, _: store.marked(project, EVERYTHING, "user", "verified", 9),
     "most_helpful": lambda store, project, _: store.most_helpful(project, "verified", 9),
