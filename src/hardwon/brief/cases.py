@@ -18,11 +18,9 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.relevance import Question
 from hardwon.text.shown import (
-    asks_to_take_away,
     files_touched,
     is_talk,
     names_shown,
-    takes_away,
     telling_line,
     without_thoughts,
 )
@@ -46,6 +44,17 @@ NAMED: Final = 0.3
 NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
 SAME_REWARD: Final = 0.005
+# Commands that take something away for good: files, tables, what was not committed.
+TAKES_AWAY: Final = re.compile(
+    r"(?i)(?:^|[\s;&|({`/])(?:rm|rmdir|unlink|shred)\s|\s-delete\b|\brmtree\(|\bdelete\s+from\b"
+    r"|\b(?:drop|truncate)\s+(?:table|database|schema|view|index)\b"
+    r"|\bgit\s+(?:clean\s+-|reset\s+--hard|push\s.*?(?:--force|-f)\b)"
+)
+# Words of who asks for that.
+TAKE_AWAY: Final = re.compile(
+    r"(?i)\b(?:remov|delet|eras|purg|prun|wip|truncat|uninstall|destroy|discard|drop|clean|clear"
+    r"|reset|rid\b)"
+)
 
 
 class Done(NamedTuple):
@@ -278,7 +287,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
     ]
     solved = any(each.attempts[0].holds for each in near)
-    asks_for_it = asks_to_take_away(wording.asked)
+    asks_for_it = TAKE_AWAY.search(wording.asked) or TAKES_AWAY.search(wording.asked)
     silent = 0
     for each in near:
         if each.same:
@@ -291,7 +300,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
-        if best.holds and not asks_for_it and takes_away(best.key):
+        if best.holds and not asks_for_it and TAKES_AWAY.search(best.key):
             continue
         if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
@@ -452,9 +461,7 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
     tells nothing, they tell where to look.
     """
     likest = max((each.relevance for each in told), default=0.0)
-    for each in told:
-        if each.relevance < LIKE_FROM * likest:
-            continue
+    for each in (one for one in told if one.relevance >= LIKE_FROM * likest):
         cases = [case for attempt in each.attempts for case in attempt.cases]
         steps = ((step.action, step.observation) for case in cases for step in case.steps)
         told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)

@@ -20,7 +20,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -243,9 +243,8 @@ def task_key(task: str, *more: str) -> str:
     return key_of("task", _canonical_task(task), *more)
 
 
-@lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
-def _canonical_task(task: str) -> str:
-    return canonical(task, limits.TEXT_CHARS_MAX)
+# each step of a trajectory asks for that of its task
+_canonical_task = lru_cache(maxsize=64)(partial(canonical, chars_max=limits.TEXT_CHARS_MAX))
 
 
 def same_key(task: str, action: str) -> ActionKey:

@@ -410,16 +410,15 @@ class Recaller(Finder):
             for each in told[:_OFFERED_CHECKED]
             for attempt in each.attempts[:_OFFERED_CHECKED]
         ]
-        keys = list(dict.fromkeys(key for key, *_ in offered))
-        counted = self._known.counts(keys) if keys else {}
+        counted = self._known.counts([key for key, *_ in offered]) if offered else {}
         for key, each, attempt in offered:
-            if key not in counted or round(counted[key].tried) <= attempt.tried:
+            all_of_it = counted.get(key)
+            if all_of_it is None or round(all_of_it.tried) <= attempt.tried:
                 continue
             attempt.partly = solved_from != 1 or len(attempt.actions) > 1
             if not attempt.partly:
                 attempt.failed_here = not attempt.holds  # what is asked about is how it fails
-                attempt.tried = round(counted[key].tried)
-                attempt.worked = round(counted[key].solved)
+                attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
                 each.sort()
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
@@ -669,14 +668,10 @@ def _case_of(record: AnyRecord) -> Case:
 
 
 def _case(weighed: _Weighed) -> Case:
-    record, task, strategy = weighed.hit.record, "", ""
-    if isinstance(record, Trajectory):
-        task = record.task
-    elif isinstance(record, Fix):
-        task, strategy = record.issue.description, strategy_key(record)
+    record = weighed.hit.record
     return Case(
         record.id,
-        task,
+        _task_of(record),
         _acts(record),
         weighed.relevance,
         weighed.alike,
@@ -685,7 +680,7 @@ def _case(weighed: _Weighed) -> Case:
         record.said_by,
         unvouched_source(record) is None,
         weighed.hit.stale,
-        strategy,
+        strategy_key(record) if isinstance(record, Fix) else "",
     )
 
 

@@ -11,14 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from hardwon import limits
 from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
 
-T = TypeVar("T")
 
 # --- sql ---
 
@@ -139,7 +138,7 @@ class Bound(list[Any]):
         return f"?{len(self)}"
 
 
-def rounded_up(values: Sequence[T]) -> list[T]:
+def rounded_up(values: Sequence[Any]) -> list[Any]:
     """The values, the last one again and again until they are a power of two: a statement is kept
     ready for each number of them.
     """

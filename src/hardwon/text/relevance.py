@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
-from hardwon.text.terms import FORM, stems_in
+from hardwon.text.terms import FORM, index_text
 
 # Below this a text is about something else. Of questions of another field one in twenty passes it, of
 # new questions of the same field nine in ten.
@@ -69,7 +69,7 @@ class Question:
     def alike_to(self, text: str) -> float:
         """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
         if text not in self._alike:
-            words = stems_in(text)
+            words = set(index_text(text).partition("\n")[0].split())
             common = self._terms & words
             self._alike[text] = self._compare(common, len(words)) if common else 0.0
         return self._alike[text]

@@ -93,8 +93,6 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
         words = head.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
         did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
         diff = _DIFF.findall(text) if "+++ b/" in text else []
-        if not (did or diff):
-            continue
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
         if shown and named and "/" in named[0] and shown[0].endswith(f"/{named[0]}"):
@@ -141,26 +139,6 @@ _TALK: Final = re.compile(
     r"please|sorry|(?:my )?apolog\w+|let me|let's|here(?: is|'s| are)|it (?:seems|looks|appears)|"
     r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
     r"the (?:answer|error|problem|output|code))\b)"
-)
-
-
-def takes_away(action: str) -> bool:
-    """Whether a command takes something away for good: files, tables, what was not committed."""
-    return _TAKES_AWAY.search(action) is not None
-
-
-def asks_to_take_away(question: str) -> bool:
-    return _TAKE_AWAY.search(question) is not None or takes_away(question)
-
-
-_TAKES_AWAY: Final = re.compile(
-    r"(?i)(?:^|[\s;&|({`/])(?:rm|rmdir|unlink|shred)\s|\s-delete\b|\brmtree\(|\bdelete\s+from\b"
-    r"|\b(?:drop|truncate)\s+(?:table|database|schema|view|index)\b"
-    r"|\bgit\s+(?:clean\s+-|reset\s+--hard|push\s.*?(?:--force|-f)\b)"
-)
-_TAKE_AWAY: Final = re.compile(
-    r"(?i)\b(?:remov|delet|eras|purg|prun|wip|truncat|uninstall|destroy|discard|drop|clean|clear"
-    r"|reset|rid\b)"
 )
 
 

@@ -157,30 +157,19 @@ def index_text(text: str, language: str | None = None) -> str:
     second line, where there are any, the forms of its words as they were written. By the rules of a
     language; of its own where none is given.
     """
-    found = _words_in(text, language)
+    text, longest = text[: limits.INDEXED_CHARS_MAX], limits.WORD_CHARS_MAX
+    if not text.isascii() or "'" in text:
+        text = _plain(text)
+    language = language or language_of(text.lower().split())
+    # one word may be as long as the text
+    found = [
+        _remembered(word, language) if len(word) <= longest else _terms(word, language)
+        for word in text.split()
+    ]
     if not found:
         return ""
     terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
     return f"{terms}\n{forms}" if forms else terms
-
-
-def stems_in(text: str) -> set[str]:
-    """The distinct terms of a text, without the forms of its words."""
-    return set(" ".join([terms for terms, _ in _words_in(text, None)]).split())
-
-
-def _words_in(text: str, language: str | None) -> list[tuple[str, str]]:
-    """What is indexed of each word, and its forms."""
-    text, longest = text[: limits.INDEXED_CHARS_MAX], limits.WORD_CHARS_MAX
-    if not text.isascii() or "'" in text:
-        text = _plain(text)
-    words = text.split()
-    language = language or language_of(list(map(str.lower, words)))
-    # one word may be as long as the text
-    return [
-        _remembered(word, language) if len(word) <= longest else _terms(word, language)
-        for word in words
-    ]
 
 
 def _plain(text: str) -> str:
