@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -145,9 +145,6 @@ class Told(NamedTuple):
     same: bool
     attempts: list[Attempt]
 
-    def sort(self) -> None:
-        self.attempts.sort(key=_best_first)
-
 
 def told_of(cases: Iterable[Case], solved_from: float, question: Question | None) -> list[Told]:
     """The tasks of the runs, the most alike first: that an action names what is asked for counts,
@@ -159,7 +156,7 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
     told = []
     for runs in by_task.values():
-        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first)
+        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=best_first)
         alike, same = max(case.alike for case in runs), runs[0].same
         if question and not same:
             named = question.share(_terms(" ".join(attempts[0].actions)))
@@ -196,7 +193,7 @@ def _goodness(attempt: Attempt) -> tuple[object, ...]:
     return not attempt.holds, -share, -attempt.worked, -attempt.earned, -attempt.tried
 
 
-def _best_first(attempt: Attempt) -> tuple[object, ...]:
+def best_first(attempt: Attempt) -> tuple[object, ...]:
     """Of equals the shortest."""
     return *_goodness(attempt), attempt.length
 
@@ -436,12 +433,8 @@ def _cut(
             return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
-        kept = []
-        for row in rows:
-            left -= wording.cost(row)
-            if left < 0:
-                break
-            kept.append(row)
+        spent = accumulate(map(wording.cost, rows))
+        kept = [row for row, cost in zip(rows, spent, strict=True) if cost <= left]
         return "\n".join((first, *kept, CODE_INDENT + CUT)) if kept else ""
     for less in (mark, brief):
         bare = _worded(head, actions, "", less)

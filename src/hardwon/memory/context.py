@@ -25,6 +25,7 @@ from hardwon.brief.cases import (
     Told,
     Wording,
     after_line,
+    best_first,
     file_lines,
     folded,
     lines_of,
@@ -360,13 +361,14 @@ class Recaller(Finder):
         return replace(found, unsaid=tuple(left_out))
 
     def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
-        if spoken:
-            return f"the budget of {request.budget} tokens is too small for any line"
-        if not request.asked.strip() and request.task_id is None and request.issue is None:
-            return "nothing was asked: a query, a task_id or an issue says what about"
-        if not self._store.counts(self._project).records:
-            return "nothing is recorded yet"
-        return "nothing that is recorded is about this"
+        asked = request.asked.strip() or request.task_id is not None or request.issue
+        reasons = {
+            f"the budget of {request.budget} tokens is too small for any line": spoken,
+            "nothing was asked: a query, a task_id or an issue says what about": not asked,
+            "nothing is recorded yet": not self._store.counts(self._project).records,
+            "nothing that is recorded is about this": True,
+        }
+        return next(reason for reason, holds in reasons.items() if holds)
 
     def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed], bool]:
         """What is found and is about the question, best first: only what may be is read; and whether
@@ -419,7 +421,7 @@ class Recaller(Finder):
             if not attempt.partly:
                 attempt.failed_here = not attempt.holds  # what is asked about is how it fails
                 attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
-                each.sort()
+                each.attempts.sort(key=best_first)
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
@@ -613,8 +615,8 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "?" if unvouched_source(record) else ""
-    return f"[{shown_name(record.said_by)}{sure}{', stale' if stale else ''}]"
+    who = sources_mark([record.said_by], unvouched_source(record) is None)
+    return f"[{who}{', stale' if stale else ''}]"
 
 
 def _actions_of(record: AnyRecord) -> set[str]:
@@ -807,16 +809,16 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
         if tokens <= request.budget:
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
-            others = behind - {hit.record.id for hit in shown}
-            said = (ids for _, ids in fenced)
-            explained = (SaidLine(line.text, line.kind, line.why, line.ids) for line in kept)
+            explained = kept if request.explain else ()
             return Context(
                 text,
                 tokens,
                 shown,
-                tuple(sorted(others)),
-                ((), (), *said, ()),
-                lines=tuple(explained) if request.explain else (),
+                tuple(sorted(behind.difference(hit.record.id for hit in shown))),
+                ((), (), *(ids for _, ids in fenced), ()),
+                lines=tuple(
+                    SaidLine(each.text, each.kind, each.why, each.ids) for each in explained
+                ),
             )
         kept.pop()
     return Context("", 0, (), ())

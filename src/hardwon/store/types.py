@@ -18,7 +18,6 @@ from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
 
-
 # --- sql ---
 
 Values = Sequence[Any]
