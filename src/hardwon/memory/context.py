@@ -43,7 +43,6 @@ from hardwon.brief.lines import (
     RULE,
     Line,
     command_without_mark,
-    shown_name,
     sources_mark,
     without_mark,
 )
@@ -554,7 +553,6 @@ _SAID_SHARE: Final = 0.7  # of a rule's words: what has more of them says nothin
 def _of_rule(rule: Rule) -> Line:
     mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
     line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
-    only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
     return Line(
         line,
         RULE,
@@ -564,7 +562,7 @@ def _of_rule(rule: Rule) -> Line:
         frozenset({folded(rule.text)}),
         "a rule of the task",
         sort="rule",
-        only_claimed=only_claimed,
+        only_claimed=bool(rule.adopted and not rule.episodes and not rule.vouched),
     )
 
 
@@ -590,10 +588,14 @@ def _of_card(card: Card) -> Line:
 def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
-    author, vouched = episode.said_by, int(unvouched_source(episode) is None)
-    about = frozenset({folded(_told(episode))})
     return Line(
-        line, RULE, (author,), vouched, (episode.id,), about, "the last episode of the task"
+        line,
+        RULE,
+        (episode.said_by,),
+        int(unvouched_source(episode) is None),
+        (episode.id,),
+        frozenset({folded(_told(episode))}),
+        "the last episode of the task",
     )
 
 
@@ -615,8 +617,10 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    who = sources_mark([record.said_by], unvouched_source(record) is None)
-    return f"[{who}{', stale' if stale else ''}]"
+    return (
+        f"[{sources_mark([record.said_by], unvouched_source(record) is None)}"
+        f"{', stale' if stale else ''}]"
+    )
 
 
 def _actions_of(record: AnyRecord) -> set[str]:
@@ -784,10 +788,8 @@ def _of_sentence(
 
 
 def _told(episode: Episode) -> str:
-    said = "; ".join(
-        filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2]))
-    )
-    return clean_line(said, limits.LESSON_CHARS_MAX)
+    said = episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2]
+    return clean_line("; ".join(filter(None, said)), limits.LESSON_CHARS_MAX)
 
 
 def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest) -> Context:
