@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -23,12 +24,28 @@ class HardwonError(Exception):
     """
 
 
+def log_warning(text: str, *about: object) -> None:
+    """What went otherwise than wanted, where nothing failed."""
+    import logging  # takes a while, and most have nothing to say
+
+    logging.getLogger("hardwon").warning(text, *about, stacklevel=2)
+
+
 def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
     """What an object of a caller's own class answers; it may fail in any way it likes."""
     try:
         return ask()
     except Exception:  # noqa: BLE001  # whatever it raises must not hide what is being done
         return otherwise
+
+
+@contextmanager
+def on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Where the block does not end well, in whatever way, this is done."""
+    with ExitStack() as undoing:
+        undoing.callback(undo)
+        yield
+        undoing.pop_all()
 
 
 def shown(value: object) -> str:

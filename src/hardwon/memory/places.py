@@ -26,11 +26,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
+from typing import Final, Literal, NamedTuple, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
-from hardwon.first_use import Later
 from hardwon.outside.files import DATABASE_FOLDER, MARK, exists, read_regular, writing_atomically
 from hardwon.outside.git import Repository, folders_for, in_index, repository_root
 from hardwon.outside.locations import (
@@ -38,14 +37,14 @@ from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
     UNCLEAR,
+    user_folder,
     without_password,
 )
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.types import Progress
-
-platformdirs: Any = Later("platformdirs")  # most memories are named
 
 # --- places ---
 
@@ -87,20 +86,17 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     start = start or current_folder()
     if location is None:
         return _discover(start)
-    if not isinstance(location, str | Path):
-        raise InvalidInputError.one("location", location, _ALLOWED)
+    check_that(isinstance(location, str | Path), "location", location, _ALLOWED)
     text = str(location)
     if DATABASE_URL.match(text):
         shown = without_password(text)
-        if not text.isprintable() or " " in text:
-            allowed = "an address on one line, other characters written as %20 and the like"
-            raise InvalidInputError.one("location", shown, allowed)
-        if shown.endswith(UNCLEAR):
-            allowed = (
-                "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
-                "%2F, : is %3A and ? is %3F"
-            )
-            raise InvalidInputError.one("location", shown, allowed)
+        allowed = "an address on one line, other characters written as %20 and the like"
+        check_that(text.isprintable() and " " not in text, "location", shown, allowed)
+        allowed = (
+            "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
+            "%2F, : is %3A and ? is %3F"
+        )
+        check_that(not shown.endswith(UNCLEAR), "location", shown, allowed)
         return Place(None, DEFAULT_PROJECT, text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(
@@ -108,8 +104,9 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
             "postgresql:/…",
             "the url of a database as text, in small letters: postgresql://…",
         )
-    if not text.strip() or "\0" in text or text == ":memory:":
-        raise InvalidInputError.one("location", location, _ALLOWED)
+    check_that(
+        text.strip() and "\0" not in text and text != ":memory:", "location", location, _ALLOWED
+    )
     try:
         text.encode()
         path = start / Path(text).expanduser()
@@ -144,7 +141,7 @@ def _discover(start: Path) -> Place:
     for folder in folders_for(start):
         if (folder / FOLDER_NAME).is_dir():
             return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
-    return Place(platformdirs.user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
+    return Place(user_folder("data") / FILE_NAME, project)
 
 
 def memory_exists(location: str | Path | None = None) -> bool:
@@ -224,7 +221,7 @@ def _refuse_unknown(path: Path) -> None:
 
 def _note_of(path: Path, about: str = "known") -> Path:
     name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
-    return Path(platformdirs.user_data_path("hardwon", appauthor=False), about, name)
+    return Path(user_folder("data"), about, name)
 
 
 def is_new_here(place: Place) -> bool:
@@ -286,7 +283,7 @@ class Settings:
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
         given = os.environ if environ is None else environ
-        user_file = platformdirs.user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
+        user_file = user_folder("config") / SETTINGS_NAME
         here = folder or current_folder()
         above = (each / FOLDER_NAME / SETTINGS_NAME for each in folders_for(here))
         file = next(filter(os.path.exists, above), None)  # False, too, where we may not look

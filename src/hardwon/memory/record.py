@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem, ask_foreign
+from hardwon.errors import (
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    Problem,
+    ask_foreign,
+    log_warning,
+)
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
@@ -37,6 +43,7 @@ from hardwon.records.fields import (
     check_items,
     check_mapping,
     check_text,
+    check_that,
     check_whole_number,
     from_us,
     items_of,
@@ -75,7 +82,6 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
 
-_log = logging.getLogger("hardwon")
 _PUT_AGAIN: Final = "put again under the same name"
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
@@ -365,10 +371,12 @@ class Entries(Group):
         (prepared,) = self._project.date([self._project.prepare(record)])
         if prepared.kind in INTERNAL_KINDS:
             raise made_elsewhere(prepared)
-        if check_text("name", name) not in prepared.metadata.tags:
-            raise InvalidInputError.one(
-                "name", name, "a name that its record has as a tag, and that is no secret"
-            )
+        check_that(
+            check_text("name", name) in prepared.metadata.tags,
+            "name",
+            name,
+            "a name that its record has as a tag, and that is no secret",
+        )
         return prepared
 
     def names(self, start: str, author: str | None = None) -> list[str]:
@@ -436,14 +444,13 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
         try:  # they are safely kept: what goes wrong here must not look as if they were not
             consolidate.consolidate_when_due(project)
         except HardwonError as error:
-            _log.warning("the episodes are kept, but consolidation failed: %s", error)
+            log_warning("the episodes are kept, but consolidation failed: %s", error)
     return kept
 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
     """Records of one kind, each given by its keywords."""
-    if kind not in _RECORDED_KINDS:
-        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+    check_that(kind in _RECORDED_KINDS, "kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
     items = check_items("many", many)
     for number, given in enumerate(items, 1):
@@ -593,7 +600,7 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
         sentence = consolidate.restated(llm, fact)
     except LlmError as error:
-        _log.warning("the fact is kept as it was said: %s", error)
+        log_warning("the fact is kept as it was said: %s", error)
         return fact
     if sentence == fact.content:
         return fact
@@ -870,10 +877,12 @@ class EpisodeRecorder(_Recorder):
         return found
 
     def __enter__(self) -> Self:
-        if self._entered:
-            raise InvalidInputError.one(
-                "episode", self.task_id, "one block for each memory.episode(…): begin another one"
-            )
+        check_that(
+            not self._entered,
+            "episode",
+            self.task_id,
+            "one block for each memory.episode(…): begin another one",
+        )
         self._entered = True
         return self
 

@@ -25,7 +25,8 @@ from hardwon import limits
 from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
 from hardwon.first_use import Later
 from hardwon.outside.llm import Api, Endpoint
-from hardwon.records.fields import check_whole_number
+from hardwon.outside.locations import user_folder
+from hardwon.records.fields import check_that, check_whole_number
 
 if TYPE_CHECKING:
     import numpy
@@ -296,17 +297,17 @@ class FastembedEmbedder(_ModelOfPackage):
             each["model"].lower(): each["dim"]
             for each in package.TextEmbedding.list_supported_models()
         }
-        if model.lower() not in known:
-            raise InvalidInputError.one(
-                "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
-            )
+        check_that(
+            model.lower() in known,
+            "model",
+            model,
+            "one that fastembed.TextEmbedding.list_supported_models() names",
+        )
         self.dimension = _check_dimension(known[model.lower()])
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
         self.name = _check_name(f"fastembed-{package.__version__}:{model}")
-        from platformdirs import user_cache_path
-
-        folder = Path(cache_dir) if cache_dir else user_cache_path("hardwon") / "fastembed"
+        folder = Path(cache_dir) if cache_dir else user_folder("cache") / "fastembed"
         with _as_embedding_error(
             f"{_title(self.name)} could not load its model: ",
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "
@@ -420,10 +421,9 @@ class CallableEmbedder:
     """
 
     def __init__(self, function: Callable[[list[str]], object], name: str, dimension: int) -> None:
-        if not callable(function):
-            raise InvalidInputError.one(
-                "function", function, "a function that takes a list of texts"
-            )
+        check_that(
+            callable(function), "function", function, "a function that takes a list of texts"
+        )
         self._function = function
         self.name: Final = _check_name(name)
         self.dimension: Final = _check_dimension(dimension)

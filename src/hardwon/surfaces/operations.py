@@ -54,6 +54,7 @@ from hardwon.records.fields import (
     Text,
     Time,
     Unit,
+    check_that,
     problems_of,
 )
 from hardwon.records.kinds import (
@@ -710,12 +711,12 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
         () if includes(caller.scope, "govern") else ("status", "verified_by", "verification_id")
     ):
         claimed, usual = getattr(metadata.validation, name), Validation.model_fields[name].default
-        if claimed != usual:
-            raise InvalidInputError.one(
-                f"{field}.metadata.validation.{name}",
-                claimed,
-                f"{usual or 'nothing'}; a token with the scope govern may claim more",
-            )
+        check_that(
+            claimed == usual,
+            f"{field}.metadata.validation.{name}",
+            claimed,
+            f"{usual or 'nothing'}; a token with the scope govern may claim more",
+        )
     return _by(made, caller)
 
 
@@ -997,7 +998,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
         "care.now": "the memory's own clock",
-        "care.ids": "for people who type an id: programs have whole ones",
+        "care.values": "for people who type: programs have whole ids and names",
         "care.wait_for_vectors": "vectors are made by the process that has the embedder",
         "care.once": "is what an idempotency key does",
         "care.projects": "is of no project: each surface lists those that the caller reaches",
