@@ -220,7 +220,10 @@ class _Documented:
         wrong: list[str] = []
         for each in self.get_params(ctx):
             each.handle_parse_result = partial(_handle, each, wrong)
+        takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # of the command's class
+        if rest and not takes_more:
+            wrong.append(f"Too much is given: {' '.join(rest)}. A text of several words is quoted.")
         if wrong and not ctx.resilient_parsing:
             ctx.fail(" ".join(wrong))
         return rest
@@ -320,6 +323,8 @@ class _Commands(_CommandGroup):
             if one[:1] != "-" and (before[:2] != "--" or "=" in before)
         )
         first = next(words, "")
+        if first == "help":
+            args = [*(each for each in args if each != first), "--help"]
         most = args.index("--") if "--" in args else 0 if first == "run" else len(args)
         ours = ("--memory", *(() if first in ("tokens", "postgres") else ("--project",)))
         for place in range(most):
@@ -522,10 +527,12 @@ class Target(NamedTuple):
         it concerns all projects, and an empty one is not worth a word.
         """
         if to_read and not self.may_exist():
+            also = ""
+            if Path(str(self.memory)).is_dir():
+                also = ", hardwon tree sync --make-tree takes in a folder of memory files"
             fail(
                 f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
-                f"init makes a new one, "
-                "hardwon tree sync --make-tree takes in a folder of memory files"
+                f"--memory {self.memory} init makes one{also}"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
         place = find_place(self.memory)
