@@ -121,7 +121,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "drop-in": dict.fromkeys(("install", "remove", "check"), "drop_in"),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"), "care"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
     ),
 }
 
@@ -289,7 +289,9 @@ class _CommandGroup(_Documented, TyperGroup):
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Options that stand where a command would may tell which is meant."""
+        """Options that stand where a command would may tell which is meant; `help` is `--help`."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if args and args[0][:1] == "-":
             told = (self.usual.get(each.partition("=")[0]) for each in args)
             args = [*islice(filter(None, told), 1), *args]
@@ -323,8 +325,6 @@ class _Commands(_CommandGroup):
             if one[:1] != "-" and (before[:2] != "--" or "=" in before)
         )
         first = next(words, "")
-        if first == "help":
-            args = [*(each for each in args if each != first), "--help"]
         most = args.index("--") if "--" in args else 0 if first == "run" else len(args)
         ours = ("--memory", *(() if first in ("tokens", "postgres") else ("--project",)))
         for place in range(most):
