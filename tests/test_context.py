@@ -633,3 +633,5 @@ def test_what_takes_something_away_is_offered_to_who_asks_for_it(memory: Memory)
         assert "DROP" not in told
     assert "-delete [worked" in str(memory.context("delete the old logs in /srv/app of the web"))
     assert "-delete [worked" in str(memory.context("remove the old logs in /srv/app"))
+    failed = "list the old logs in /srv/app\nls: cannot open /srv/app: No space left on device"
+    assert "-delete [worked" in str(memory.context(failed)), "it may be what mends a failure"

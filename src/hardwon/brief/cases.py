@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
+from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
 from hardwon.text.shown import (
     files_touched,
@@ -284,7 +285,13 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
     ]
     solved = any(each.attempts[0].holds for each in near)
-    asks_for_it = TAKE_AWAY.search(wording.asked) or TAKES_AWAY.search(wording.asked)
+    # what mends a failure may well begin with taking something away
+    asks_for_it = (
+        "\n" in wording.asked.strip()
+        or shows_error(wording.asked)
+        or TAKE_AWAY.search(wording.asked)
+        or TAKES_AWAY.search(wording.asked)
+    )
     silent = 0
     for each in near:
         if each.same:
