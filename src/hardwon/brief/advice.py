@@ -169,6 +169,8 @@ def advice_on(
         evenly = round(p_success, 2) >= _EVEN  # as it is said
         likely = "Nothing speaks against it" if evenly else "It may well fail"
         speaks = f"{likely} (p = {p_success:.2f})."
+        if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
+            speaks += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
         verdict=verdict,

@@ -413,6 +413,8 @@ def forecast(
     p = shrunk(own, p, OWN_STRENGTH)
     special = (*judged.kinds, judged.task, judged.shape, judged.same)
     evidence = max([itself.tried, own.tried, *(of(key).tried for key in special)])
+    if not evidence:  # what is usual, and no more is said
+        return Forecast(usual, None, 0.0)
     return Forecast(p, worst if worst and by_word[worst] < 0 else None, evidence)
 
 

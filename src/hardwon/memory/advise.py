@@ -49,10 +49,10 @@ from hardwon.store.base import Store
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, failure_hash, failure_hashes
+from hardwon.text.failures import error_core, error_words, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
-from hardwon.text.shell import reported_failure
+from hardwon.text.shell import deletes, reported_failure, speaks_of_deleting
 from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import same_action, spelled_alike
 
@@ -158,11 +158,16 @@ class Adviser(Finder):
         diagnosis: str,
     ) -> list[Instead]:
         """What made the error go away, what fixed the issue, what worked for the task; not the
-        action itself.
+        action itself, and nothing that deletes where nobody speaks of deleting.
         """
         lines: dict[str, Instead] = {}
+        asked = "\n".join(filter(None, (action, task, error, failed, issue and issue.description)))
         for each in self._known_to_work(task, error, issue, failed, diagnosis):
-            if not _same(each.action, action) and (line := clean_action(each.action)):
+            if _same(each.action, action) or (
+                deletes(each.action) and not speaks_of_deleting(asked)
+            ):
+                continue
+            if line := clean_action(each.action):
                 lines.setdefault(line, each._replace(action=line))
             if len(lines) == limits.INSTEAD_MAX:
                 break  # what comes after is not looked for
@@ -184,12 +189,16 @@ class Adviser(Finder):
             )
         if issue:
             usual = self._known.fix_odds(issue, None, None, None).p_success
-            best = self._known.strategies(
-                "type", issue.issue_type, usual, CANDIDATES, successful=True
-            )
-            for each in by_turns(best, _only_source):
-                done = " && ".join(each.fix_commands) or each.analysis
-                yield Instead(done, each.verified, each.attempts)
+            places = (("signature", generate_issue_signature(issue)), ("type", issue.issue_type))
+            for scope, key in places:
+                best = self._known.strategies(scope, key, usual, CANDIDATES, successful=True)
+                for each in by_turns(best, _only_source):
+                    # of another issue, what somebody ran may help here; what he wrote of it does not
+                    done = " && ".join(each.fix_commands) or (
+                        scope == "signature" and each.analysis
+                    )
+                    if done:
+                        yield Instead(done, each.verified, each.attempts)
         if task and (diagnosis or not error):
             yield from map(Instead, self._worked_for(task))
 
@@ -444,7 +453,7 @@ def _attempted(
         worked(step),
         step.reward >= 1,
         StepOutcome.of(step).failure,
-        clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX),
+        clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX),
         source,
         counted=True,
         same_task=same_task,
@@ -498,7 +507,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
-    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    shown = "" if good else clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX)
     return PastAttempt(
         record.at_us,
         record.id,

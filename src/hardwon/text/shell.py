@@ -64,6 +64,16 @@ def changes_nothing(line: str) -> bool:
     return all(_looks(words) and not _sets(words) for words in parts.commands)
 
 
+def deletes(action: str) -> bool:
+    """Whether a line, or a statement of SQL, takes away what may not come back."""
+    return RE.deletes.search(action) is not None
+
+
+def speaks_of_deleting(text: str) -> bool:
+    """Whether a text asks for it, does it, or names what one gets rid of."""
+    return deletes(text) or RE.of_deleting.search(text) is not None
+
+
 def _sets(words: list[str]) -> bool:
     if words[0] == "git":
         return words[1:2] == ["config"] and len(words) > 3
