@@ -52,7 +52,7 @@ from hardwon.text.clean import clean_action, clean_line
 from hardwon.text.failures import error_core, error_words, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
-from hardwon.text.shell import deletes, reported_failure, speaks_of_deleting
+from hardwon.text.shell import deletes_unasked, reported_failure
 from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import same_action, spelled_alike
 
@@ -82,8 +82,11 @@ class Adviser(Finder):
         if not error and (failures := standing_failures(attempts)):
             # as it failed before, so it will again
             failed, error, diagnosis = action, failures[-1].said, failures[-1].failure
-        instead = self._worked_instead(action, task, error, issue, failed, diagnosis)
-        return advice_on(attempts, chances, instead)
+        return advice_on(
+            attempts,
+            chances,
+            self._worked_instead(action, task, error, issue, failed, diagnosis),
+        )
 
     # --- how likely it is ---
 
@@ -161,13 +164,11 @@ class Adviser(Finder):
         action itself, and nothing that deletes where nobody speaks of deleting.
         """
         lines: dict[str, Instead] = {}
-        asked = "\n".join(filter(None, (action, task, error, failed, issue and issue.description)))
+        described = issue.description if issue else ""
+        asked = "\n".join(filter(None, (action, task, error, failed, described)))
         for each in self._known_to_work(task, error, issue, failed, diagnosis):
-            if _same(each.action, action) or (
-                deletes(each.action) and not speaks_of_deleting(asked)
-            ):
-                continue
-            if line := clean_action(each.action):
+            unfit = _same(each.action, action) or deletes_unasked(each.action, asked)
+            if not unfit and (line := clean_action(each.action)):
                 lines.setdefault(line, each._replace(action=line))
             if len(lines) == limits.INSTEAD_MAX:
                 break  # what comes after is not looked for
@@ -348,8 +349,11 @@ def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
     known = store.by_key(
         project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
     )
-    runs = filter(_is_run, readable(each.stored for each in known))
-    return [each for each in runs if not worked(each.steps[0])]
+    return [
+        each
+        for each in filter(_is_run, readable(each.stored for each in known))
+        if not worked(each.steps[0])
+    ]
 
 
 def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
@@ -361,8 +365,9 @@ def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[S
         # of all kinds: to look for one of them alone would take longer than these few do
         soon = Filters(outcome="success", since=start, until=until)
         later = store.page(project, soon, None, CANDIDATES, trusted=True)
-        runs = (each for each in later if each.kind == "trajectory")
-        found += [(run, each) for each in readable(runs)]
+        found += [
+            (run, each) for each in readable(one for one in later if one.kind == "trajectory")
+        ]
     return _instead(found)
 
 
@@ -445,14 +450,15 @@ _NOW_US: Final = 2**62  # later than any record
 def _attempted(
     step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
 ) -> PastAttempt:
-    said = "" if worked(step) else reported_failure(step.observation) or step.observation
+    outcome, shown = StepOutcome.of(step), step.observation
+    said = "" if outcome.worked else reported_failure(shown) or shown
     return PastAttempt(
         at_us,
         record_id,
         step.action,
-        worked(step),
+        outcome.worked,
         step.reward >= 1,
-        StepOutcome.of(step).failure,
+        outcome.failure,
         clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX),
         source,
         counted=True,
@@ -485,9 +491,11 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
             if _same(command, action):
                 # As the envelope or the error says; where nobody knows more, the issue was still
                 # there.
-                shown = failure_hash(error) if error.strip() else ""
-                known = record.metadata.validation.failure_hash or shown
-                failure = known or generate_issue_signature(record.issue)
+                failure = (
+                    record.metadata.validation.failure_hash
+                    or (failure_hash(error) if error.strip() else "")
+                    or generate_issue_signature(record.issue)
+                )
                 said = error or record.issue.description
                 yield _attempt(record, command, record.succeeded, failure, said)
     elif (
@@ -529,8 +537,7 @@ def _only_source(strategy: Strategy) -> str | None:
 
 def unvouched_source(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
-    vouched = record.metadata.validation.status in VOUCHED_STATUSES
-    return None if vouched else record.said_by
+    return None if record.metadata.validation.status in VOUCHED_STATUSES else record.said_by
 
 
 def _tells_of(record: Experience, action: str) -> bool:

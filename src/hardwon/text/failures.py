@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -36,7 +36,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text import failures_tables as tables
-from hardwon.text.tables import Form, Forms, Patterns, WordLists, in_small_letters
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
@@ -60,9 +60,7 @@ def failure_hash(error_text: str) -> str:
     colour or not, alone or inside a log. Records keep it, so whoever changes what `error_core`
     returns parts the old records from the new.
     """
-    if not isinstance(error_text, str):
-        raise InvalidInputError.one("error_text", error_text, "text")
-    return _hash(error_core(error_text))
+    return failure_hashes(error_text)[0]
 
 
 def failure_hashes(error_text: str) -> tuple[str, ...]:
@@ -523,14 +521,11 @@ def _find(report: Form, text: str) -> re.Match[str] | None:
 @lru_cache(maxsize=8)  # several reports are looked for where an error is named
 def _lines_with(words: str, text: str) -> list[int]:
     """Where the lines begin that hold one of the words, each at the line end before it."""
-    lower, lines = in_small_letters(text), set[int]()
-    for word in words.split():
-        where = lower if word.islower() else text
-        at = where.find(word)
-        while at >= 0:
-            lines.add(text.rfind("\n", 0, at))
-            at = where.find(word, at + 1)
-    return sorted(lines)
+    found = _finding(words).finditer(in_small_letters(text))
+    return sorted({text.rfind("\n", 0, each.start()) for each in found})
+
+
+_finding = cache(lambda words: find_any(words.split()))
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which

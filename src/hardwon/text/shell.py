@@ -64,14 +64,13 @@ def changes_nothing(line: str) -> bool:
     return all(_looks(words) and not _sets(words) for words in parts.commands)
 
 
-def deletes(action: str) -> bool:
-    """Whether a line, or a statement of SQL, takes away what may not come back."""
-    return RE.deletes.search(action) is not None
-
-
-def speaks_of_deleting(text: str) -> bool:
-    """Whether a text asks for it, does it, or names what one gets rid of."""
-    return deletes(text) or RE.of_deleting.search(text) is not None
+def deletes_unasked(action: str, asked: str) -> bool:
+    """Whether an action takes away what may not come back, where what was asked neither does so nor
+    speaks of it.
+    """
+    return bool(RE.deletes.search(action)) and not (
+        RE.deletes.search(asked) or RE.of_deleting.search(asked)
+    )
 
 
 def _sets(words: list[str]) -> bool:
