@@ -128,8 +128,8 @@ def standing_failures(attempts: Sequence[PastAttempt]) -> list[PastAttempt]:
     failures = identical_failures(attempts)
     sources = {failure.source for failure in failures}
     alone = len(sources) == 1 and None not in sources
-    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
-    return [] if disputed else failures
+    others_succeeded = any(each.worked and each.source not in sources for each in attempts)
+    return [] if alone and others_succeeded else failures
 
 
 def advice_on(

@@ -164,8 +164,9 @@ class Adviser(Finder):
         action itself, and nothing that deletes where nobody speaks of deleting.
         """
         lines: dict[str, Instead] = {}
-        described = issue.description if issue else ""
-        asked = "\n".join(filter(None, (action, task, error, failed, described)))
+        asked = "\n".join(
+            filter(None, (action, task, error, failed, issue.description if issue else ""))
+        )
         for each in self._known_to_work(task, error, issue, failed, diagnosis):
             unfit = _same(each.action, action) or deletes_unasked(each.action, asked)
             if not unfit and (line := clean_action(each.action)):
@@ -304,8 +305,12 @@ class Adviser(Finder):
                 if known:
                     like, solution = max(like, known[0]), _added(known[1], solution)
                 found[key] = (like, solution)
-        ordered = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
-        return [solution for _, solution in ordered]
+        return [
+            solution
+            for _, solution in sorted(
+                found.values(), key=lambda each: (-each[0], -each[1].p_helped)
+            )
+        ]
 
 
 def _solving_actions(found: Iterable[Found]) -> list[str]:

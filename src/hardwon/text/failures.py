@@ -47,12 +47,7 @@ def error_core(error_text: str) -> str:
     unsupported operand type(s) for +: <q> and <q>`. It is what `failure_hash` hashes, in a form
     that a person can read. "" for a blank text.
     """
-    return _core_in(_window(error_text))
-
-
-@lru_cache(maxsize=512)  # the same few are compared again and again
-def _core_in(window: str) -> str:
-    return _normalize(_words_of_failure(_unwrap(window))) if window else ""
+    return _normalize(error_words(error_text))
 
 
 def failure_hash(error_text: str) -> str:
@@ -69,11 +64,7 @@ def failure_hashes(error_text: str) -> tuple[str, ...]:
     """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    return _hashes_of(error_words(error_text))
-
-
-@lru_cache(maxsize=512)  # agents meet the same few again and again
-def _hashes_of(words: str) -> tuple[str, ...]:
+    words = error_words(error_text)
     return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
 
 
@@ -82,8 +73,13 @@ def _hash(core: str) -> str:
 
 
 def error_words(error_text: str) -> str:
-    text = _window(error_text)
-    return _words_of_failure(_unwrap(text)) if text else ""
+    """The words that say what failed, as they were said."""
+    return _words_in(_window(error_text))
+
+
+@lru_cache(maxsize=512)  # agents meet the same few again and again, and compare them
+def _words_in(window: str) -> str:
+    return _words_of_failure(_unwrap(window)) if window else ""
 
 
 def shows_error(observation: str) -> bool:
@@ -606,6 +602,7 @@ def _hide_number(match: re.Match[str]) -> str:
     return number if is_code else "<n>"
 
 
+@lru_cache(maxsize=512)
 def _normalize(words: str) -> str:
     """The words that say what failed, without what differs between two runs."""
     line = words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " ").replace("\\042", '"').lstrip()
@@ -649,6 +646,7 @@ def _hide_names(line: str) -> str:
     return RE.again.sub(r"\1", line) if line.count("<") > 1 else line
 
 
+@lru_cache(maxsize=512)
 def _normalize_as_before(words: str) -> str:
     """As versions up to 0.11 did it."""
     line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
