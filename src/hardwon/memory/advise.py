@@ -195,7 +195,7 @@ class Adviser(Finder):
             for scope, key in places:
                 best = self._known.strategies(scope, key, usual, CANDIDATES, successful=True)
                 for each in by_turns(best, _only_source):
-                    # of another issue, what somebody ran may help here; what he wrote of it does not
+                    # of another issue, what somebody ran may help here; words about it do not
                     done = " && ".join(each.fix_commands) or (
                         scope == "signature" and each.analysis
                     )
@@ -266,7 +266,7 @@ class Adviser(Finder):
         def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
             believed, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done)
+            likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
             return not believed, -likely, -each.tried
 
         ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
@@ -300,7 +300,10 @@ class Adviser(Finder):
         found: dict[str, tuple[float, Solution]] = {}
         for hit in self.read_hits(ranked, marked=False):
             for solution in _helped_against(hit.record, error):
-                key, like = same_action(solution.action), alike_cores(solution.diagnosis, core)
+                key, like = (
+                    same_action(solution.action),
+                    alike_cores(error_core(solution.diagnosis), core),
+                )
                 known = found.get(key)
                 if known:
                     like, solution = max(like, known[0]), _added(known[1], solution)
@@ -427,7 +430,7 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
     return Solution(
-        diagnosis=error_core(error),
+        diagnosis=clean_line(error_words(error), limits.LESSON_CHARS_MAX),
         failure_hash=failure_hash(error),
         action=clean_action(action),
         after=clean_action(after),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from itertools import accumulate, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -74,8 +73,7 @@ if TYPE_CHECKING:
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.learn.topology import Branch, FolderCount, Reflection
-    from hardwon.memory.advise import Adviser
-    from hardwon.memory.context import Context, Recaller
+    from hardwon.memory.context import Context
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
 
 # --- believing ---
@@ -141,27 +139,19 @@ class PastView:
 
 # --- asking ---
 
+# Records that are looked at for one answer, the best by their text. Twice as many change nothing,
+# half as many lose some.
 CANDIDATES: Final = 40
-"""Records that are looked at for one answer, the best by their text. Twice as many change nothing,
-half as many lose some.
-"""
 
+# Records that are ranked even if fewer are asked for, so that what else is known of them can
+# change their order.
 RANKED_MIN: Final = 20
-"""Records that are ranked even if fewer are asked for, so that what else is known of them can
-change their order.
-"""
 
 # as `generate_issue_signature` and `failure_hash` make them
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 
+# Hits whose neighbours in their session are looked at, the best by their text.
 NEIGHBOURED: Final = 20
-"""Hits whose neighbours in their session are looked at, the best by their text."""
-
-
-@cache
-def _time_words() -> re.Pattern[str]:
-    """Loaded with the first question: many a command asks none."""
-    return times.NAMES_TIME
 
 
 class Finder:
@@ -182,7 +172,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = times.time_asked(query, now) if _time_words().search(query.lower()) else None
+        span = times.time_asked(query, now) if times.NAMES_TIME.search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
@@ -287,9 +277,13 @@ class Asking(Group):
         """The record of that `record_id` as it stands now, or as it stood then; None where there
         is, or was, no such record.
         """
-        stored = self._project.store.get(self._project.name, parse_id(record_id))
-        if stored and as_of is not None:
-            stored = PastView(self._project, check_time("as_of", as_of)).record(stored)
+        wanted, then = check_all(
+            lambda: parse_id(record_id),
+            lambda: None if as_of is None else check_time("as_of", as_of),
+        )
+        stored = self._project.store.get(self._project.name, wanted)
+        if stored and then:
+            stored = PastView(self._project, then).record(stored)
         return record_of(stored) if stored else None
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
@@ -404,11 +398,11 @@ class Asking(Group):
             task_id=task_id,
             explain=explain,
         )
-        from hardwon.memory.context import ContextRequest
+        from hardwon.memory.context import ContextRequest, Recaller
 
         self._project.before_read()
         with self._project.store.together(self._project.name):
-            return self._recaller.context(
+            return Recaller(self._project).context(
                 ContextRequest(query or "", task_id, given, fixer, budget, counted, solved, explain)
             )
 
@@ -440,26 +434,16 @@ class Asking(Group):
             error=error,
             author=author,
         )
+        from hardwon.memory.advise import Adviser
+
         with self._project.store.together(self._project.name):
-            return self._adviser.advise(
+            return Adviser(self._project).advise(
                 action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
             )
 
     @lazy
     def _finder(self) -> Finder:
         return Finder(self._project)
-
-    @property
-    def _adviser(self) -> Adviser:
-        from hardwon.memory.advise import Adviser
-
-        return Adviser(self._project)
-
-    @property
-    def _recaller(self) -> Recaller:
-        from hardwon.memory.context import Recaller
-
-        return Recaller(self._project)
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""

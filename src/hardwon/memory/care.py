@@ -190,12 +190,12 @@ class Keeping(Group):
         """Puts the backup at `path` where the memory at `location` is, also while others have it
         open. Returns where the memory that was there is kept, or None if there was none.
         """
-        found = find_place(location)
+        found, backup = check_all(lambda: find_place(location), lambda: check_path("path", path))
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        kept = restore_file(check_path("path", path), found.path, aside, progress)
+        kept = restore_file(backup, found.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
             note(found.path)
         return kept
@@ -248,12 +248,8 @@ class Keeping(Group):
 
     def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
         """Every row of the project with its events, while somebody is told how far it is."""
-        counts = self._project.store.counts(self._project.name)
-        total = counts.records + counts.decisions + counts.adopted + counts.cleaned
-        for done, each in enumerate(self._project.store.rows(self._project.name), 1):
-            yield each
-            if progress and (done % limits.BATCH_ROWS == 0 or done >= total):
-                progress(done, max(total, done))
+        total = self._project.store.counts(self._project.name).total
+        return transfer.told(self._project.store.rows(self._project.name), progress, total)
 
     def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many

@@ -8,38 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.errors import InvalidInputError
 from hardwon.memory.places import find_place
 from hardwon.memory.project import project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_items, check_text
+from hardwon.records.fields import check_items, check_text, check_that
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
 from hardwon.store.postgres.schema import ACCESS, WRITER
 
-# A schema for each project is what Citus can spread, but nothing of this was tried with one.
-_NOT_DISTRIBUTED: Final = (
-    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up "
-    "a database on each machine, "
-    "each with some of the projects (hardwon postgres init URL --project NAME, without "
-    "--distribute)"
-)
 
-
-def initialise(
-    url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False
-) -> Setup:
+def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> Setup:
     """Makes what is missing for memories of these projects: a schema and roles for each. What is
     there stays, and what an older version set up is carried over. The url's user needs CREATEROLE,
-    and CREATE on the database. `distribute` is refused with PlaceError: it was never tried with
-    Citus.
+    and CREATE on the database.
     """
-    if distribute:
-        raise PlaceError(_NOT_DISTRIBUTED)
     names = list(map(project_name, check_items("projects", projects)))
     with _link(url) as link:
         setup.initialise(link, names)
@@ -50,8 +36,7 @@ def grant(url: str, user: str, project: str | None, access: str = WRITER) -> Non
     """Lets a database user reach a project just so far; `project` None: lets it keep the tokens of
     a server.
     """
-    if access not in ACCESS:
-        raise InvalidInputError.one("access", access, ", ".join(ACCESS))
+    check_that(access in ACCESS, "access", access, ", ".join(ACCESS))
     who, where = _user_and_project(user, project)
     with _link(url) as link:
         setup.grant(link, who, where, access)
@@ -85,7 +70,11 @@ def _link(url: str) -> Iterator[Link]:
 
 def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
     name = check_text("user", user)
-    if not name or "\0" in name or len(name.encode()) > limits.POSTGRES_NAME_BYTES_MAX:
-        allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
-        raise InvalidInputError.one("user", name, allowed)
+    allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
+    check_that(
+        name and "\0" not in name and len(name.encode()) <= limits.POSTGRES_NAME_BYTES_MAX,
+        "user",
+        name,
+        allowed,
+    )
     return name, None if project is None else project_name(project)

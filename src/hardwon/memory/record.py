@@ -43,6 +43,7 @@ from hardwon.records.fields import (
     check_items,
     check_mapping,
     check_text,
+    check_that,
     check_whole_number,
     from_us,
     items_of,
@@ -370,10 +371,12 @@ class Entries(Group):
         (prepared,) = self._project.date([self._project.prepare(record)])
         if prepared.kind in INTERNAL_KINDS:
             raise made_elsewhere(prepared)
-        if check_text("name", name) not in prepared.metadata.tags:
-            raise InvalidInputError.one(
-                "name", name, "a name that its record has as a tag, and that is no secret"
-            )
+        check_that(
+            check_text("name", name) in prepared.metadata.tags,
+            "name",
+            name,
+            "a name that its record has as a tag, and that is no secret",
+        )
         return prepared
 
     def names(self, start: str, author: str | None = None) -> list[str]:
@@ -447,8 +450,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
     """Records of one kind, each given by its keywords."""
-    if kind not in _RECORDED_KINDS:
-        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+    check_that(kind in _RECORDED_KINDS, "kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
     items = check_items("many", many)
     for number, given in enumerate(items, 1):
@@ -788,11 +790,13 @@ class EpisodeRecorder(_Recorder):
     _what = "episode"
 
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
-        super().__init__(memory, _checked_envelope(envelope))
-        recalled = envelope.get("recalled")
-        if recalled is not None:
-            recalled = check_items("recalled", getattr(recalled, "ids", recalled))
-        began = Episode(task_id=task_id, score=0.0, recalled=recalled)
+        recalled: Any = envelope.get("recalled")
+        recalled = items_of(getattr(recalled, "ids", recalled))
+        checked, began = check_all(
+            lambda: _checked_envelope(envelope),
+            lambda: Episode(task_id=task_id, score=0.0, recalled=recalled),
+        )
+        super().__init__(memory, checked)
         self.task_id = began.task_id
         self.mistakes: list[str] = []
         self.successes: list[str] = []
@@ -875,10 +879,12 @@ class EpisodeRecorder(_Recorder):
         return found
 
     def __enter__(self) -> Self:
-        if self._entered:
-            raise InvalidInputError.one(
-                "episode", self.task_id, "one block for each memory.episode(…): begin another one"
-            )
+        check_that(
+            not self._entered,
+            "episode",
+            self.task_id,
+            "one block for each memory.episode(…): begin another one",
+        )
         self._entered = True
         return self
 
@@ -916,19 +922,16 @@ def _checked_envelope(given: Envelope) -> Envelope:
     """The envelope, if it is allowed. Related files are read when the block ends: it may be what
     writes them.
     """
-    envelope = given.copy()
-    if "tags" in envelope:
-        envelope["tags"] = check_items("tags", envelope["tags"])
-    if "related_files" in envelope:
-        envelope["related_files"] = check_items("related_files", envelope["related_files"])
-    for each in envelope.get("related_files", ()):
-        check_path("related_files", each)
-    metadata_of(
-        {name: value for name, value in envelope.items() if name != "related_files"},
-        datetime.now(UTC),
-        None,
+    envelope: Any = given.copy()
+    for name in {"tags", "related_files"} & envelope.keys():
+        envelope[name] = items_of(envelope[name])
+    others = {name: value for name, value in envelope.items() if name != "related_files"}
+    files = partial(check_items, "related_files", envelope.get("related_files", ()))
+    check_all(
+        lambda: [check_path("related_files", each) for each in files()],
+        lambda: metadata_of(others, datetime.now(UTC), None),
     )
-    return envelope
+    return envelope  # type: ignore[no-any-return]  # as it was given
 
 
 def _fitting_texts(texts: list[str], room: int) -> list[str]:

@@ -5,6 +5,7 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
@@ -17,19 +18,19 @@ from hardwon.learn.tallies import (
     Tally,
 )
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up
 
 if TYPE_CHECKING:
     from hardwon.learn import odds
 else:
     odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
-_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
+LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 
 def _levels_of(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
-    return _LEVELS if scope in SCORED_SCOPES else _LEVELS[: SUCCEEDED + 1]
+    return LEVEL_NAMES if scope in SCORED_SCOPES else LEVEL_NAMES[: SUCCEEDED + 1]
 
 
 def _sums_of(scope: str) -> str:
@@ -97,24 +98,22 @@ class TallyReader(Query):
         """
         weight = self._weight("?2", "?3")
         tried = "(level0 + level1 + level2)"
-        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
-        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
+        values = [project, today, limits.HALF_LIFE_DAYS * 1.0, *chain(*places)]
+        asked = ", ".join(f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2))
         here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
-        most = (
-            f" AND item IN (SELECT item FROM tally WHERE {here} GROUP BY item "
-            f"ORDER BY sum{tried} DESC, item LIMIT {bound.add(items_max)})"
-            if items_max is not None
-            else ""
-        )
+        if items_max is not None:
+            values.append(items_max)
+            most = f"GROUP BY item ORDER BY sum{tried} DESC, item LIMIT ?{len(values)}"
+            here += f" AND item IN (SELECT item FROM tally WHERE {here} {most})"
         sql = (
             f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
             f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}), "
             f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
-            f"FROM tally WHERE {here}{most} GROUP BY scope, key, item, author"
+            f"FROM tally WHERE {here} GROUP BY scope, key, item, author"
         )
         share = odds.Share
         said: dict[tuple[str, str], dict[str, dict[str, odds.Share]]] = {}
-        for scope, key, item, author, *figures in self._select(sql, bound):
+        for scope, key, item, author, *figures in self._select(sql, values):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = [round(figure, 9) for figure in figures[3:]]
             by_author = said.setdefault((scope, key), {}).setdefault(item, {})
@@ -144,7 +143,7 @@ class TallyReader(Query):
         weight = self._weight("?2", "?3")
         bound = Bound([project, today, half_life_days * 1.0])
         asked = ", ".join(
-            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in keys
+            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in rounded_up(keys)
         )
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "

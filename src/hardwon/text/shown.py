@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hardwon.text.clean import CUT
-from hardwon.text.failures import shows_error
+from hardwon.text.failures import RE, error_words, shows_error
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import Remembered
 
@@ -89,9 +89,9 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
     for action, observation in steps:
         head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
         text = observation[:_READ_CHARS_MAX]
-        words = head.lower().split()
+        words = head.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
         did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
-        diff = _DIFF.findall(text)
+        diff = _DIFF.findall(text) if "+++ b/" in text else []
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
         if shown and named and "/" in named[0] and shown[0].endswith(f"/{named[0]}"):
@@ -139,6 +139,15 @@ _TALK: Final = re.compile(
     r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
     r"the (?:answer|error|problem|output|code))\b)"
 )
+
+
+def name_failure(observation: str) -> str:
+    """What a failure is called in a list: its own words, or, where only make or the like says that
+    something failed, what was told of it.
+    """
+    # without the exit code above it, which is no word of the failure
+    words = error_words(reported_failure(observation) or observation).strip()
+    return telling_line(observation) if RE.runner.match(f"\n{words}") else words
 
 
 def telling_line(observation: str) -> str:

@@ -23,7 +23,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
@@ -33,7 +33,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
+from hardwon.errors import (
+    FullError,
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    PlaceError,
+    on_failure,
+)
 from hardwon.learn import prompts as distil
 from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Clock as Clock
@@ -46,6 +53,7 @@ from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
     check_all,
+    check_that,
     check_whole_number,
     derived_id,
     from_us,
@@ -61,8 +69,9 @@ from hardwon.records.kinds import (
     Metadata,
     Moment,
     Source,
-    sources_named,
 )
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -196,13 +205,11 @@ def save_agent_memory(
                 if held.read() == content:
                     settle(memory, planned, merged, content, str(place))
 
-            with ExitStack() as on_failure:
-                # Interrupted or refused in between: whether the file has it decides whether the
-                # next save adds it.
-                on_failure.callback(settle_if_written)
+            # Interrupted or refused in between: whether the file has it decides whether the next
+            # save adds it.
+            with on_failure(settle_if_written):
                 held.write(content)
                 settle(memory, planned, merged, content, str(place))
-                on_failure.pop_all()
     logger.debug("Saved training memory to %s", place)
 
 
@@ -545,8 +552,7 @@ def adopt(
     read. What is wrong with it is named by its place.
     """
     source = check_path("path", path)
-    if not isinstance(memory, Memory):
-        raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+    check_that(isinstance(memory, Memory), "memory", memory, "a Memory, as Memory(path) opens it")
     adopted, episodes = _records(source, author)
     # Of the same source: nobody's file takes the place of what another one says.
     known = [
@@ -591,12 +597,9 @@ def export_agent_memory(
     target = None if path is None else check_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_AdoptedState(each) for each in [*_trusted(memory, _adopted_in(memory))][::-1]]
-    episodes = [
-        each
-        for each in _trusted(memory, memory.browse(kind="episode"))
-        if isinstance(each, Episode)
-    ][::-1]
+    states = [_AdoptedState(each) for each in [*_adopted_in(memory, trusted=True)][::-1]]
+    kept = readable(memory._project.pages(Filters(kind="episode"), trusted=True))
+    episodes = [each for each in kept if isinstance(each, Episode)][::-1]
     own = [episode for episode in episodes if not is_derived(episode.id)]
     exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
@@ -822,28 +825,15 @@ def _key_of(card: dict[str, Any]) -> str:
 # --- both ways ---
 
 
-def _adopted_in(memory: Memory) -> Iterator[Adopted]:
-    for record in memory.browse(kind="adopted"):
+def _adopted_in(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
+    """Training memories that were adopted; `trusted`: of no source that was rolled back."""
+    for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
         if (
             isinstance(record, Adopted)
             and record.origin == TRAINING_MEMORY
             and record.metadata.validation.status != "archived"
         ):
             yield record
-
-
-def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
-    rolled_back = {
-        source
-        for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
-        if each.in_effect
-        for source in sources_named(each.target)
-    }
-    return (
-        record
-        for record in records
-        if record.metadata.validation.status != "archived" and record.said_by not in rolled_back
-    )
 
 
 def _what(record: Episode) -> _EpisodeKey:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from hardwon import limits
-from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
+from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
@@ -498,13 +499,13 @@ def _fix_values(row: Row) -> dict[str, Any]:
 # --- tokens ---
 
 
+@dataclass(frozen=True)
 class TokenTable(TokenKeep):
     """The tokens of all memories in one database: what the file of tokens is to a memory in a file.
     Only whoever runs a server reaches them.
     """
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    _link: Link
 
     def close(self) -> None:
         """The connections are the store's."""
@@ -542,10 +543,8 @@ class PostgresStore(Store):
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
-        with ExitStack() as on_failure:
-            on_failure.callback(self._link.close)
+        with on_failure(self._link.close):
             setup.check_version(self._link, may_upgrade=may_upgrade, progress=progress)
-            on_failure.pop_all()
 
     @property
     def location(self) -> str:
