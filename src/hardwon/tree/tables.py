@@ -32,6 +32,9 @@ _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
+# records are looked up by one index, which begins with the state
+_NOT_PAST: Final = f"f.state IN ({DUE}, {IN_STEP}, {GOING})"
+_ANY: Final = f"f.state IN ({DUE}, {IN_STEP}, {GOING}, {PAST})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _FOUND: Final = (
@@ -225,7 +228,8 @@ class TreeIndex:
         rows = self._run(
             f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON "
             f"r.project_id = ?1 AND r.id = j.value "
-            "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder",
+            f"CROSS JOIN tree_file f ON f.seq = r.seq AND {_ANY} CROSS JOIN tree_folder d ON "
+            "d.id = f.folder",
             (self._project, json.dumps(list(record_ids))),
         )
         return [(row[0], File(*row[1:])) for row in rows]
@@ -252,8 +256,7 @@ class TreeIndex:
         sql = (
             f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND "
             f"r.status <> 'archived' "
-            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND f.state <> {PAST}) "
-            f"LIMIT ?"
+            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND {_NOT_PAST}) LIMIT ?"
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
@@ -313,7 +316,7 @@ class TreeIndex:
             "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
         )
         sql = (
-            f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_due "
+            f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_by_state "
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
             f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
         )
@@ -341,7 +344,7 @@ class TreeIndex:
     def done(self, limit: int) -> list[File]:
         """Files that are due or going no longer but for being synced."""
         sql = (
-            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_due CROSS JOIN tree_folder d ON "
+            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_by_state CROSS JOIN tree_folder d ON "
             f"d.id = f.folder "
             f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND "
             f"d.project_id = ? LIMIT ?"

@@ -486,7 +486,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 # Of the triggers that `migrate` makes. Another would run with every write, in our name.
-_ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
+_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
 
 
 def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:
