@@ -23,7 +23,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -285,16 +285,16 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
 def _write(handle: int, name: str, data: bytes) -> Seen:
     """Writes a file that is not there yet, whole or not at all."""
     file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
-    with ExitStack() as on_failure:
-        on_failure.callback(_unlink, handle, name)
-        try:
-            while data:
-                data = data[os.write(file, data) :]
-            seen = _look_of(os.fstat(file))
-        finally:
-            os.close(file)
-        on_failure.pop_all()
-    return seen
+    seen: Seen | None = None
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+        seen = _look_of(os.fstat(file))
+        return seen
+    finally:
+        os.close(file)
+        if seen is None:
+            _unlink(handle, name)
 
 
 def _unlink(handle: int, name: str) -> None:

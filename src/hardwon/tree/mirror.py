@@ -208,18 +208,20 @@ class Mirror(ProjectListener):
         taken gets the whole id.
         """
         self._unsynced += 1
-        longer = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
-        for each in (file, longer):
+        for is_taken in (False, True):
+            if is_taken:
+                longer = file.name.replace(file.record_id[-12:], file.record_id)
+                file = file._replace(name=longer)
             try:
-                written = self._files.write_new(each)
+                written = self._files.write_new(file)
             except FileExistsError:
                 continue
             except OSError as error:
                 self._tell_unwritten(file.folder, error)
                 return file
-            writer.on_failure(partial(self._files.unlink, each.folder, each.name))
+            writer.on_failure(partial(self._files.unlink, file.folder, file.name))
             return written
-        return longer
+        return file
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
         _log.warning(

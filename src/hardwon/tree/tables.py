@@ -359,8 +359,8 @@ class TreeIndex:
             [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files],
         )
         self._run_many(
-            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST} AND seq < 0",
-            [(*file[:3], file.digest) for file in files],
+            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST}",
+            [(*file[:3], file.digest) for file in files if file.seq < 0],
         )
 
     # --- finding ---

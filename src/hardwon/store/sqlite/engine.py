@@ -93,6 +93,10 @@ _DERIVED: Final = (
     "helped",
     "hindered",
 )
+_ADD_RECORD: Final = (
+    f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
+    "ON CONFLICT (project_id, id) DO NOTHING"
+)
 # Where the names of a record are kept, by the field of its row.
 _NAMES: Final = {"record_tag": "tags", "record_file": "files", "record_key": "keys"}
 
@@ -127,8 +131,7 @@ class SqliteWriter(Writer):
         numbered = list(enumerate(rows, first))
         before = connection.total_changes()
         connection.executemany(
-            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
-            "ON CONFLICT (project_id, id) DO NOTHING",
+            _ADD_RECORD,
             [(seq, *row[:ROW_FIELDS]) for seq, row in numbered],
         )
         # some id was there already, or twice among these

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -111,10 +111,13 @@ class SqliteDialect(Dialect):
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        marks = ", ".join("?" * len(columns))
-        session.connection.executemany(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
-        )
+        session.connection.executemany(_inserting(table, tuple(columns), also), rows)
+
+
+@cache  # every append says it
+def _inserting(table: str, columns: tuple[str, ...], also: str) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}"
 
 
 SQLITE: Final = SqliteDialect()
