@@ -91,13 +91,12 @@ def replays(results: Results, path: Path) -> Path:
     agents = results.agents
     figure, all_axes = plt.subplots(1, len(agents), figsize=(9.6, 3.0), squeeze=False)
     for axes, agent in zip(all_axes[0], agents, strict=True):
-        shares = {name: best_form(told, agent, "tables") for name, told in results.stores.items()}
+        shares = {name: best_form(told, agent, "solved") for name, told in results.stores.items()}
         bars(
             axes,
             {name: share for name, share in shares.items() if share is not None},
-            f"{agent}: all tables needed, share",
+            f"{agent}: what solves the task is shown, share",
         )
-        axes.set_xlim(0, 1.25)
         ceiling = results.replay_bounds.get(agent, {}).get("ceiling")
         if ceiling:
             axes.axvline(ceiling[0], color="#333333", linestyle=":", linewidth=1)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from peers.driver import KINDS, OURS
+from replay import PARTS
 
 LEVEL: Final = 1.15
 """Two figures that differ by less are level: so much one of them differs from itself in another
@@ -125,7 +126,7 @@ def rows(results: Results) -> Iterator[Row]:
         yield row(results, f"{part} at once", "", ("crowd", part))
     yield row(results, "lost when killed", "", ("killed", "lost"))
     for agent in results.agents:
-        for part in ("tables", "columns"):
+        for part in PARTS:
             forms = {name: best_form(told, agent, part) for name, told in results.stores.items()}
             known = {name: share for name, share in forms.items() if share is not None}
             yield Row(f"replay, {part}", agent, known, more_is_better=True)
@@ -221,6 +222,11 @@ EXACT: Final = (
     "an approximate index of vectors alone, and finds fewer of these records"
 )
 
+ONLY_WINNERS: Final = (
+    "where only queries that won are kept, all 300 tokens are filled with them; Hardwon shows the "
+    "nearest, and beside them what failed and the tables with their columns"
+)
+
 REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "bulk write": {
         (H, FTS): f"one row and its words; {LEARNS}.",
@@ -253,6 +259,11 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (H, CHROMA): "text search takes longer where the question's words are frequent; a walk "
         "through vectors does not.",
         (V, CHROMA): f"{EXACT}.",
+    },
+    "replay, solved": {
+        (ours, theirs): f"{ONLY_WINNERS}."
+        for ours in (H, V)
+        for theirs in (FTS, FILES, STORE_V, CHROMA, MEM0)
     },
     "disk": {
         (

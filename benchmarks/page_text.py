@@ -18,6 +18,7 @@ from page_rows import (
     value,
 )
 from peers.driver import OURS
+from replay import PARTS
 from side_by_side import LOAD_SECONDS_MAX
 
 PLAIN: Final = OURS[0].name
@@ -62,18 +63,21 @@ def others(results: Results) -> list[str]:
 def replay_answer(results: Results) -> str:
     said = []
     for agent in results.agents:
-        ours = best_form(results.stores[PLAIN], agent, "tables")
+        ours = best_form(results.stores[PLAIN], agent, "solved")
         shares = {
-            name: best_form(results.stores[name], agent, "tables") for name in others(results)
+            name: best_form(results.stores[name], agent, "solved") for name in others(results)
         }
         known = {name: share for name, share in shares.items() if share is not None}
         if ours is not None and known:
             best = max(known, key=lambda name: known[name])
+            ceiling = results.replay_bounds.get(agent, {}).get("ceiling")
+            possible = f"possible: {ceiling[0]:.1%}; " if ceiling else ""
             said.append(
-                f"{ours:.0%} of {agent}'s tasks (the best of the others: {best}, {known[best]:.0%})"
+                f"{ours:.1%} of {agent}'s tasks ({possible}the best of the others: {best}, "
+                f"{known[best]:.1%})"
             )
     return (
-        f"Given 300 tokens before a real SQL task, Hardwon names every table that is needed in "
+        f"Given 300 tokens before a real SQL task, Hardwon shows a query that solves it in "
         f"{listed(said)}."
         if said
         else ""
@@ -287,7 +291,8 @@ def together(results: Results) -> list[str]:
 
 REPLAY: Final = """\
 Real episodes of two agents, in one shuffled order. Before each, the store is asked with the words of the task and may hand out
-300 tokens; then the episode is recorded. Scored: whether every table of the right answer is in what was handed out or in the
+300 tokens; then the episode is recorded. Solved: a SELECT is shown, whole, that earned the full reward where the same SQL was
+right, so that an agent could run it. Beside it, whether every table of the right answer is in what was handed out or in the
 question, and the share of its columns. The others keep whole attempts as text, or only the actions that won."""
 NOT_REPLAYED: Final = """\
 The second replay asks before each action how likely it is to work, and before each fix how likely it is to pass. None of the
@@ -300,7 +305,7 @@ def replaying(results: Results) -> list[str]:
     head = [
         "store",
         "keeps",
-        *(f"{agent}: {part}" for agent in results.agents for part in ("all tables", "columns")),
+        *(f"{agent}: {part}" for agent in results.agents for part in PARTS),
     ]
     lines: list[list[str]] = []
     for name, told in results.stores.items():
@@ -310,7 +315,7 @@ def replaying(results: Results) -> list[str]:
             said = [
                 f"{score[part]:.3f}" if part in score else CANNOT
                 for score in scores
-                for part in ("tables", "columns")
+                for part in PARTS
             ]
             lines.append(
                 [
@@ -321,7 +326,7 @@ def replaying(results: Results) -> list[str]:
             )
     for bound, name in (
         ("no memory", "no memory"),
-        ("ceiling", "everything said before about that database"),
+        ("ceiling", "everything that was said before"),
     ):
         if all(agent in results.replay_bounds for agent in results.agents):
             shares = [
@@ -457,7 +462,7 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         "",
         *picture(
             "replay.svg",
-            "Share of tasks with all tables handed out, for each store; dotted: the ceiling",
+            "Share of tasks for which what solves them is shown, for each store; dotted: the ceiling",
         ),
         *replaying(results),
         "### Writing",

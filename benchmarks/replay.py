@@ -1,15 +1,16 @@
 """What a memory hands an agent before each attempt, on real episodes, without an LLM.
 
-Needs a file of episodes, one JSON object a line with run, db, query, gold_tables, gold_columns and
-steps (action, observation, reward, valid): `--data` names the folder that holds
-intercode_sql_dev.jsonl.gz. The episodes of an agent come in a shuffled order. Recall: before each
-is recorded, a context is asked for with the question alone; scored is whether all gold tables, and
-which share of the gold columns, appear in it or in the question. Each word counts as its characters
-divided by four, rounded up, and what is over the budget is cut. Advice: before each action, the
-probability that it works; the memory knows the episodes before and is told the steps so far. In the
-same run: FTS5 over whole trajectories, FTS5 over winning actions, and what any earlier record of
-the same database contained. With `--postgres` each order is replayed again on a server that is
-started here.
+Needs a file of episodes, one JSON object a line with run, db, query, gold (the right SQL),
+gold_tables, gold_columns and steps (action, observation, reward, valid): `--data` names the folder
+that holds intercode_sql_dev.jsonl.gz. The episodes of an agent come in a shuffled order. Context:
+before each is recorded, one is asked for with the question alone. `solved` says that it shows a
+SELECT which earned the full reward where the same SQL was right; beside it, whether all gold tables
+and which share of the gold columns appear in it or in the question, which a mere list of names
+could do as well. Each word counts as its characters divided by four, rounded up, and what is over
+the budget is cut. Advice: before each action, the probability that it works; the memory knows the
+episodes before and is told the steps so far. In the same run: FTS5 over whole trajectories, FTS5
+over winning actions, and the most that earlier records could tell. With `--postgres` each order is
+replayed again on a server that is started here.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from hardwon.text.terms import TERM_PUNCTUATION, index_text, query_terms
 FILE = "intercode_sql_dev.jsonl.gz"
 AUC_MIN = 0.85
 FIRST_ORDER = 11
+PARTS = ("solved", "tables", "columns")
 
 Item = dict[str, Any]
 
@@ -123,31 +125,54 @@ def in_order(items: Sequence[Item], seed: int) -> list[Item]:
     return mine
 
 
-class Ceiling:
-    """Everything that earlier records of the same database said."""
+def plain(sql: str) -> str:
+    return " ".join(sql.lower().replace(";", " ").split())
+
+
+class Earlier:
+    """What earlier episodes held: it scores what a memory hands out, and is the most that any can
+    hand out.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, set[str]] = defaultdict(set)
+        self.solving: dict[str, set[str]] = defaultdict(set)
 
     def record(self, item: Item) -> None:
         self.names[item["db"]] |= names_in(whole_text(item))
+        self.solving[plain(item["gold"])] |= {
+            action
+            for step in item["steps"]
+            if step["reward"] >= 1 and (action := plain(step["action"])).startswith("select")
+        }
+
+    def score(self, item: Item, text: str) -> tuple[float, ...]:
+        """The PARTS of a text that was handed out before this episode."""
+        shown = plain(text)
+        solved = any(action in shown for action in self.solving[plain(item["gold"])])
+        return (float(solved), *cover(item, names_in(text)))
+
+    def ceiling(self, item: Item) -> tuple[float, ...]:
+        solvable = bool(self.solving[plain(item["gold"])])
+        return (float(solvable), *cover(item, self.names[item["db"]]))
 
 
-def score(item: Item, names: set[str]) -> tuple[float, float]:
+def cover(item: Item, names: set[str]) -> tuple[float, float]:
+    """Whether all tables and which share of the columns are among these names or in the question."""
+    names = names | names_in(item["query"])
     columns = item["gold_columns"]
     found = sum(column.lower() in names for column in columns) / len(columns) if columns else 1.0
     return float(all(table.lower() in names for table in item["gold_tables"])), found
 
 
 def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) -> None:
-    sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0] * len(PARTS))
     predictions: list[float] = []
     outcomes: list[bool] = []
-    whole, winners, ceiling = Fts(whole_text), Fts(winning_actions), Ceiling()
+    whole, winners, earlier = Fts(whole_text), Fts(winning_actions), Earlier()
     with Memory(location, consolidate_every=0) as memory:
         for item in items:
             query = item["query"]
-            asked = names_in(query)
             for budget in budgets:
                 context = memory.context(query, budget_tokens=budget, count_tokens=words_tokens)
                 answers = {
@@ -157,8 +182,8 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
                     "no memory": "",
                 }
                 for name, text in answers.items():
-                    add(sums[name, budget], score(item, names_in(text) | asked))
-                add(sums["ceiling", budget], score(item, ceiling.names[item["db"]] | asked))
+                    add(sums[name, budget], earlier.score(item, text))
+                add(sums["ceiling", budget], earlier.ceiling(item))
             attempt = trajectory(item)
             for number, step in enumerate(item["steps"]):
                 advice = memory.advise(
@@ -167,7 +192,7 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
                 predictions.append(advice.p_success)
                 outcomes.append(bool(step["valid"]))
             memory.record_trajectory(**attempt)
-            for side in (whole, winners, ceiling):
+            for side in (whole, winners, earlier):
                 side.record(item)
     for budget in budgets:
         for name in (
@@ -177,8 +202,9 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
             "hardwon",
             "ceiling",
         ):
-            tables, columns = (total / len(items) for total in sums[name, budget])
-            print(f"  {budget:4} tokens  {name:26} all tables {tables:.3f}  columns {columns:.3f}")
+            said = zip(PARTS, sums[name, budget], strict=True)
+            shares = "  ".join(f"{part} {total / len(items):.3f}" for part, total in said)
+            print(f"  {budget:4} tokens  {name:26} {shares}")
     area, error = area_under_curve(predictions, outcomes), brier(predictions, outcomes)
     print(
         f"  advice on {len(outcomes)} actions: AUC {area:.3f} (at least {AUC_MIN}), Brier "
@@ -186,9 +212,8 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
     )
 
 
-def add(sums: list[float], scored: tuple[float, float]) -> None:
-    sums[0] += scored[0]
-    sums[1] += scored[1]
+def add(sums: list[float], scored: Sequence[float]) -> None:
+    sums[:] = [total + part for total, part in zip(sums, scored, strict=True)]
 
 
 def main() -> None:

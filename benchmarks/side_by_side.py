@@ -36,13 +36,13 @@ from recall import percentile
 from replay import (
     FILE,
     FIRST_ORDER,
-    Ceiling,
+    PARTS,
+    Earlier,
     Item,
+    add,
     cut,
     episodes,
     in_order,
-    names_in,
-    score,
     trajectory,
     whole_text,
     winning_actions,
@@ -308,14 +308,14 @@ class Bench:
         return told
 
     def replay(self, run: str, items: Sequence[Item], text_of: Callable[[Item], str]) -> Answer:
-        sums = [0.0, 0.0]
+        sums, earlier = [0.0] * len(PARTS), Earlier()
         with self.opened(f"replay {run} {text_of.__name__}") as worker:
             for number, item in enumerate(items):
                 answer = worker.must("hand_out", query=item["query"], budget_tokens=BUDGET_TOKENS)
                 if "cannot" in answer:
                     return answer
-                names = names_in(cut(answer["value"], BUDGET_TOKENS)) | names_in(item["query"])
-                sums = [total + part for total, part in zip(sums, score(item, names), strict=True)]
+                add(sums, earlier.score(item, cut(answer["value"], BUDGET_TOKENS)))
+                earlier.record(item)
                 if text := text_of(item):
                     worker.must(
                         "episode",
@@ -323,28 +323,23 @@ class Bench:
                         episode=trajectory(item),
                     )
             worker.close()
-        return {
-            "tables": sums[0] / len(items),
-            "columns": sums[1] / len(items),
-            "episodes": len(items),
-        }
+        shares = (total / len(items) for total in sums)
+        return {**dict(zip(PARTS, shares, strict=True)), "episodes": len(items)}
 
 
 def bounds_of_replay(runs: dict[str, list[Item]]) -> dict[str, Answer]:
-    """Without any memory, and with everything that earlier episodes of the same database
-    contained.
-    """
+    """Without any memory, and with everything that earlier episodes contained."""
     told: dict[str, Answer] = {}
     for run, items in runs.items():
-        ceiling = Ceiling()
-        sums = [0.0] * 4
+        earlier, nothing, everything = Earlier(), [0.0] * len(PARTS), [0.0] * len(PARTS)
         for item in items:
-            asked = names_in(item["query"])
-            parts = score(item, asked) + score(item, ceiling.names[item["db"]] | asked)
-            sums = [total + part for total, part in zip(sums, parts, strict=True)]
-            ceiling.record(item)
-        nothing, everything = ([total / len(items) for total in sums[at : at + 2]] for at in (0, 2))
-        told[run] = {"no memory": nothing, "ceiling": everything, "episodes": len(items)}
+            add(nothing, earlier.score(item, ""))
+            add(everything, earlier.ceiling(item))
+            earlier.record(item)
+        told[run] = {
+            bound: [total / len(items) for total in sums]
+            for bound, sums in (("no memory", nothing), ("ceiling", everything))
+        }
     return told
 
 

@@ -406,7 +406,6 @@ def test_nothing_is_imported_before_it_is_used() -> None:
         "tokenizers",
         "httpx",
         "http.client",
-        "platformdirs",
     } & set(python(code))
 
 
@@ -480,7 +479,7 @@ def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
 def test_fastembed_keeps_its_models_with_the_user(
     fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert repr(FastembedEmbedder("Other/Model")) == "FastembedEmbedder('Other/Model')"
     assert fastembed.made[0]["cache_dir"] == str(tmp_path / "hardwon" / "fastembed")
 

@@ -145,7 +145,6 @@ def test_importing_loads_nothing_heavy() -> None:
         "httpx",
         "sqlite3",
         "asyncio",
-        "platformdirs",
     }
     assert not heavy & set(loaded)
     assert not [name for name in loaded if name.startswith("hardwon.store.postgres")]

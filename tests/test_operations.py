@@ -263,7 +263,14 @@ NOT_OF_A_CLIENT = {
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
     *("tests.record", "tests.publish", "skills.export"),
     "care.wait_for_vectors",
-    *("care.once", "care.now", "care.ids", "care.take_in", "care.in_project", "care.record_many"),
+    *(
+        "care.once",
+        "care.now",
+        "care.values",
+        "care.take_in",
+        "care.in_project",
+        "care.record_many",
+    ),
     *("entries.put", "entries.append", "entries.list", "entries.names"),
 }
 

@@ -494,7 +494,7 @@ WriterCase = Callable[[Writer, str, Ids], Any]
 READS: dict[str, StoreCase] = {
     "get": lambda store, project, ids: store.get(project, ids["fact"]),
     "get_many": lambda store, project, ids: store.get_many(project, [ids["fact"]]),
-    "ids_from": lambda store, project, ids: store.ids_from(project, ids["fact"][:8], 9),
+    "values_from": lambda store, project, ids: store.values_from(project, "id", ids["fact"][:8], 9),
     "page": lambda store, project, _: store.page(project, EVERYTHING, None, 9),
     "marked": lambda store, project, _: store.marked(project, EVERYTHING, "user", "verified", 9),
     "most_helpful": lambda store, project, _: store.most_helpful(project, "verified", 9),
@@ -523,7 +523,7 @@ READS: dict[str, StoreCase] = {
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
     "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),
-    "shares": lambda store, project, _: store.shares(project, "episode", "", 20000),
+    "shares": lambda store, project, _: store.shares(project, [("episode", "")], 20000),
     "tallies": lambda store, project, _: store.tallies(project, "episode", "", 9),
     "tallies_of_items": lambda store, project, _: store.tallies_of_items(
         project, "episode", "", [""]

@@ -351,7 +351,6 @@ def test_what_the_library_needs_is_little() -> None:
         "idna",
         "markdown-it-py",
         "mdurl",
-        "platformdirs",
         "pydantic",
         "pydantic-core",
         "pygments",

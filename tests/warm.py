@@ -54,7 +54,6 @@ _LOADED: Final = (
     "hardwon.tree.mirror",
     "csv",
     "importlib.metadata",
-    "platformdirs.unix",
     "tomllib",
     "typer._adapters",
 )

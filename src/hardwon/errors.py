@@ -23,6 +23,13 @@ class HardwonError(Exception):
     """
 
 
+def log_warning(text: str, *about: object) -> None:
+    """What went otherwise than wanted, where nothing failed."""
+    import logging  # takes a while, and most have nothing to say
+
+    logging.getLogger("hardwon").warning(text, *about, stacklevel=2)
+
+
 def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
     """What an object of a caller's own class answers; it may fail in any way it likes."""
     try:

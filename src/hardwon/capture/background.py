@@ -89,7 +89,6 @@ _LATE: Final = (
     "hardwon.memory.staleness",
     "hardwon.capture.tests",
     "hardwon.tree.mirror",
-    "platformdirs.unix",
     "tomllib",
 )
 

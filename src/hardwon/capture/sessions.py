@@ -27,6 +27,7 @@ from hardwon.memory import Memory
 from hardwon.memory.project import Change
 from hardwon.memory.record import make
 from hardwon.outside import files
+from hardwon.outside.locations import user_folder
 from hardwon.records.fields import read_json
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.shell import parts_of
@@ -253,9 +254,7 @@ def close_abandoned(memory: Memory) -> None:
 
 
 def _folder() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("hardwon", appauthor=False) / "sessions"
+    return user_folder("data") / "sessions"
 
 
 @contextmanager

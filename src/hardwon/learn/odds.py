@@ -209,6 +209,8 @@ class Share:
         whole: dict[str, Share] = {}
         for author, each in said:
             whole.setdefault(author, cls()).include(each)
+        if len(whole) < 2:
+            return
         parts = fair_parts({name: Votes(each.weight, each.vouched) for name, each in whole.items()})
         for author, each in said:
             each.weight *= parts[author]

@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     )
 
 Per = Literal["author", "task", "command"]
+# What records are listed by where somebody types.
+Column = Literal["id", "task_id", "tool", "author", "model", "issue_type"]
 _WAIT: Final = (
     "records wait for their vectors: whoever opens the memory with the embedder makes them, and so "
     "does reembed"
@@ -295,10 +297,17 @@ class Care(Group):
         project.embedding.wait(timeout_s)
         return project.store.count_without_vector(project.name)
 
-    def ids(self, beginning: str, limit: int = 20) -> list[str]:
-        """The ids of records that begin with `beginning`, at most `limit`, the newest first."""
-        check_all(lambda: check_text("beginning", beginning), limit=limit)
-        return self._project.store.ids_from(self._project.name, beginning.lower(), limit)
+    def values(self, name: Column, beginning: str = "", limit: int = 100) -> list[str]:
+        """What records have under `name` that begins with `beginning`, at most `limit`, the last by
+        name first: of ids, the newest.
+        """
+        check_all(
+            lambda: check_one_of("name", name, get_args(Column)),
+            lambda: check_text("beginning", beginning),
+            limit=limit,
+        )
+        start = beginning.lower() if name == "id" else beginning
+        return self._project.store.values_from(self._project.name, name, start, limit)
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced the record of that `record_id`, what it replaced, and what contradicts

@@ -163,6 +163,7 @@ class Knowledge:
         self._store, self.project = project.store, project.name
         self.today = project.today
         self._kept: dict[tuple[Any, ...], Any] = {}
+        self._shares: dict[tuple[str, str], Shares] = {}
         self._stored: dict[str, Stored | None] = {}
         self._records: dict[str, AnyRecord | None] = {}
 
@@ -171,10 +172,22 @@ class Knowledge:
         """Counts by item and day."""
         return self._store.daily(self.project, scope, key)
 
-    @_read_once
     def shares(self, scope: str, key: str) -> Shares:
         """The same, added up."""
-        return Shares(dict(self._store.shares(self.project, scope, key, self.today)))
+        if (scope, key) not in self._shares:
+            self._read_shares((scope, key))
+        return self._shares[scope, key]
+
+    def _read_shares(self, *places: tuple[str, str | None]) -> None:
+        """Those that are about to be asked for, in one go; None is no key."""
+        unread = [
+            (scope, key)
+            for scope, key in places
+            if key is not None and (scope, key) not in self._shares
+        ]
+        if unread:
+            found = self._store.shares(self.project, unread, self.today)
+            self._shares |= {place: Shares(dict(found.get(place, ()))) for place in unread}
 
     @_read_once
     def _has_one_source(self, scope: str) -> bool:
@@ -226,13 +239,19 @@ class Knowledge:
     def fix_odds(
         self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None
     ) -> Odds:
-        of_subject = of_signature = None
+        subject = signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
-            of_signature = self.shares("fix.signature", generate_issue_signature(issue))
-            subject = issue_subject(issue)
-            of_subject = self.shares("fix.subject", subject) if subject else None
+            subject, signature = issue_subject(issue), generate_issue_signature(issue)
+        self._read_shares(
+            ("fix", ""),
+            ("fix.type", issue_type),
+            ("fix.model", model),
+            ("fix.subject", subject or None),
+            ("fix.signature", signature),
+        )
         of_model = None if model is None else self.shares("fix.model", model)
+        of_subject = self.shares("fix.subject", subject) if subject else None
         types = Counter[str]() if issue_type is None else Counter({issue_type: 1})
         for shares in filter(None, (of_model, of_subject)):
             for item, share in shares.items.items():
@@ -240,13 +259,14 @@ class Knowledge:
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[
             : limits.ISSUE_TYPES_TESTED_MAX
         ]
+        self._read_shares(*(("fix.type", name) for name in most))
         counts = FixCounts(
             everything=self.shares("fix", ""),
             types={name: self.shares("fix.type", name) for name in most},
             issue_type=issue_type,
             model=of_model,
             subject=of_subject,
-            signature=of_signature,
+            signature=None if signature is None else self.shares("fix.signature", signature),
         )
         return fix_odds(counts, fixer)
 
@@ -329,8 +349,9 @@ class Knowledge:
 
     def _shares_of_strategies(self, scope: str, key: str) -> list[tuple[str, Share]]:
         alone, most = self._has_one_source("fix"), limits.ITEMS_CONSIDERED_MAX
-        named = f"strategy.{scope}"
-        return self._store.shares(self.project, named, key, self.today, most, alone=alone)
+        place = f"strategy.{scope}", key
+        found = self._store.shares(self.project, [place], self.today, most, alone=alone)
+        return found.get(place, [])
 
     def _supports_of(
         self, scope: str, key: str, strategies: Mapping[str, str]

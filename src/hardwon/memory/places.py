@@ -26,11 +26,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
+from typing import Final, Literal, NamedTuple, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
-from hardwon.first_use import Later
 from hardwon.outside.files import DATABASE_FOLDER, MARK, exists, read_regular, writing_atomically
 from hardwon.outside.git import Repository, folders_for, in_index, repository_root
 from hardwon.outside.locations import (
@@ -38,14 +37,13 @@ from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,
     UNCLEAR,
+    user_folder,
     without_password,
 )
 from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.types import Progress
-
-platformdirs: Any = Later("platformdirs")  # most memories are named
 
 # --- places ---
 
@@ -144,7 +142,7 @@ def _discover(start: Path) -> Place:
     for folder in folders_for(start):
         if (folder / FOLDER_NAME).is_dir():
             return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
-    return Place(platformdirs.user_data_path("hardwon", appauthor=False) / FILE_NAME, project)
+    return Place(user_folder("data") / FILE_NAME, project)
 
 
 def memory_exists(location: str | Path | None = None) -> bool:
@@ -224,7 +222,7 @@ def _refuse_unknown(path: Path) -> None:
 
 def _note_of(path: Path, about: str = "known") -> Path:
     name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
-    return Path(platformdirs.user_data_path("hardwon", appauthor=False), about, name)
+    return Path(user_folder("data"), about, name)
 
 
 def is_new_here(place: Place) -> bool:
@@ -286,7 +284,7 @@ class Settings:
     ) -> Settings:
         """Raises where a file cannot be read, or says what it may not; the error names the file."""
         given = os.environ if environ is None else environ
-        user_file = platformdirs.user_config_path("hardwon", appauthor=False) / SETTINGS_NAME
+        user_file = user_folder("config") / SETTINGS_NAME
         here = folder or current_folder()
         above = (each / FOLDER_NAME / SETTINGS_NAME for each in folders_for(here))
         file = next(filter(os.path.exists, above), None)  # False, too, where we may not look

@@ -5,7 +5,6 @@ everything derived in line with records and events, whoever wrote them.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import threading
@@ -27,6 +26,7 @@ from hardwon.errors import (
     InvalidInputError,
     RepeatedError,
     UnknownRecordError,
+    log_warning,
 )
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from hardwon.outside.llm import Llm
 
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
-_log = logging.getLogger("hardwon")
 Clock = Callable[[], datetime]
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -328,7 +327,7 @@ class Project:
                 with self.write(exclusive=exclusive) as change:
                     return work(change)
             except InterruptedWriteError as error:
-                _log.warning("a write was cut off and is done again: %s", error)
+                log_warning("a write was cut off and is done again: %s", error)
         with self.write(exclusive=exclusive) as change:
             return work(change)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from abc import ABC, abstractmethod
@@ -16,7 +15,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError, Problem, ask_foreign
+from hardwon.errors import (
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    Problem,
+    ask_foreign,
+    log_warning,
+)
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
@@ -75,7 +81,6 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
 
-_log = logging.getLogger("hardwon")
 _PUT_AGAIN: Final = "put again under the same name"
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
@@ -436,7 +441,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
         try:  # they are safely kept: what goes wrong here must not look as if they were not
             consolidate.consolidate_when_due(project)
         except HardwonError as error:
-            _log.warning("the episodes are kept, but consolidation failed: %s", error)
+            log_warning("the episodes are kept, but consolidation failed: %s", error)
     return kept
 
 
@@ -593,7 +598,7 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
         sentence = consolidate.restated(llm, fact)
     except LlmError as error:
-        _log.warning("the fact is kept as it was said: %s", error)
+        log_warning("the fact is kept as it was said: %s", error)
         return fact
     if sentence == fact.content:
         return fact

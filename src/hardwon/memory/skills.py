@@ -28,7 +28,7 @@ from hardwon.errors import PlaceError, StorageError
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import disk_errors, make_folder, read_regular, writing_atomically
-from hardwon.outside.locations import check_path
+from hardwon.outside.locations import check_path, user_folder
 from hardwon.records.fields import check_all
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
@@ -134,10 +134,8 @@ def refresh(project: Project) -> None:
 
 def _notes(project: Project) -> Path:
     """A folder with a file for each place to which the project's skills were exported."""
-    from platformdirs import user_data_path  # most memories export nothing
-
     name = _hashed(f"{project.place.location}\0{project.name}")
-    return user_data_path("hardwon", appauthor=False) / "skills" / name
+    return user_folder("data") / "skills" / name
 
 
 def _hashed(text: str) -> str:

@@ -25,6 +25,7 @@ from hardwon import limits
 from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
 from hardwon.first_use import Later
 from hardwon.outside.llm import Api, Endpoint
+from hardwon.outside.locations import user_folder
 from hardwon.records.fields import check_whole_number
 
 if TYPE_CHECKING:
@@ -304,9 +305,7 @@ class FastembedEmbedder(_ModelOfPackage):
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
         self.name = _check_name(f"fastembed-{package.__version__}:{model}")
-        from platformdirs import user_cache_path
-
-        folder = Path(cache_dir) if cache_dir else user_cache_path("hardwon") / "fastembed"
+        folder = Path(cache_dir) if cache_dir else user_folder("cache") / "fastembed"
         with _as_embedding_error(
             f"{_title(self.name)} could not load its model: ",
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "

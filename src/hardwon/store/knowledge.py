@@ -88,44 +88,51 @@ class TallyReader(Query):
     def shares(
         self,
         project: str,
-        scope: str,
-        key: str,
+        places: Sequence[tuple[str, str]],
         today: int,
         items_max: int | None = None,
         *,
         alone: bool = True,
-    ) -> list[tuple[str, odds.Share]]:
-        """The same counts added up over the days, as they are and as they weigh today:
-        of every item, or of those that were counted most. `alone` as in `learn.odds.fair_parts`.
+    ) -> dict[tuple[str, str], list[tuple[str, odds.Share]]]:
+        """The same counts added up over the days, as they are and as they weigh today, by scope and
+        key: of every item, or, of a single key, of those that were counted most; without the places
+        where nothing was counted. `alone` as in `learn.odds.fair_parts`.
         """
-        weight = self._weight("?4", "?5")
+        weight = self._weight("?2", "?3")
         tried = "(level0 + level1 + level2)"
-        bound = Bound([project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0])
+        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
+        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
+        here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
         most = (
-            f" AND item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
+            f" AND item IN (SELECT item FROM tally WHERE {here} GROUP BY item "
             f"ORDER BY sum{tried} DESC, item LIMIT {bound.add(items_max)})"
             if items_max is not None
             else ""
         )
         sql = (
-            f"SELECT item, author, sum{tried}, sum(level1 + level2), sum(level2), "
+            f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
             f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}), "
             f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
-            f"FROM tally WHERE {_TRUSTED_UNDER_KEY}{most} GROUP BY item, author"
+            f"FROM tally WHERE {here}{most} GROUP BY scope, key, item, author"
         )
         share = odds.Share
-        by_item: dict[str, dict[str, odds.Share]] = {}
-        for item, author, *figures in self._select(sql, bound):
+        said: dict[tuple[str, str], dict[str, dict[str, odds.Share]]] = {}
+        for scope, key, item, author, *figures in self._select(sql, bound):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = [round(figure, 9) for figure in figures[3:]]
-            by_item.setdefault(item, {})[author] = share(*figures[:3], *weights)
-        if scope.partition(".")[0] == "fix":  # its items are fixers: anybody may make up another
-            share.be_fair([said for _, said in sorted(by_item.items())])
-        found = [
-            (item, share.fair(dict(sorted(said.items())), alone=alone))
-            for item, said in by_item.items()
-        ]
-        return sorted(found, key=lambda each: (-each[1].attempts, each[0]))
+            by_author = said.setdefault((scope, key), {}).setdefault(item, {})
+            by_author[author] = share(*figures[:3], *weights)
+        found = {}
+        for place, by_item in said.items():
+            # the items of these are fixers: anybody may make up another
+            if place[0].partition(".")[0] == "fix":
+                share.be_fair([each for _, each in sorted(by_item.items())])
+            fair = [
+                (item, share.fair(dict(sorted(each.items())), alone=alone))
+                for item, each in by_item.items()
+            ]
+            found[place] = sorted(fair, key=lambda each: (-each[1].attempts, each[0]))
+        return found
 
     def outcomes(
         self,

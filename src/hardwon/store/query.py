@@ -917,14 +917,15 @@ class Query(Reader):
         ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
         return int(found)
 
-    def ids_from(self, project: str, beginning: str, limit: int) -> list[str]:
-        """The ids that begin so, the newest first."""
+    def values_from(self, project: str, column: str, beginning: str, limit: int) -> list[str]:
+        """What begins so in a column of the records, the last by name first."""
         found = self._select(
-            "SELECT r.id FROM record r WHERE r.project_id = ?1 AND substr(r.id, 1, ?2) = ?3 "
-            "ORDER BY r.id DESC LIMIT ?4",
+            f"SELECT DISTINCT r.{column} FROM record r WHERE r.project_id = ?1 "
+            f"AND r.{column} IS NOT NULL AND substr(r.{column}, 1, ?2) = ?3 "
+            f"ORDER BY r.{column} DESC LIMIT ?4",
             Bound([project, len(beginning), beginning, limit]),
         )
-        return [record_id for (record_id,) in found]
+        return [value for (value,) in found]
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of

@@ -997,7 +997,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",
         "care.now": "the memory's own clock",
-        "care.ids": "for people who type an id: programs have whole ones",
+        "care.values": "for people who type: programs have whole ids and names",
         "care.wait_for_vectors": "vectors are made by the process that has the embedder",
         "care.once": "is what an idempotency key does",
         "care.projects": "is of no project: each surface lists those that the caller reaches",

@@ -8,7 +8,6 @@ would drop the locks that SQLite holds on it for the whole process.
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import random
 import re
@@ -31,6 +30,7 @@ from hardwon.errors import (
     NewerFileError,
     OlderFileError,
     PlaceError,
+    log_warning,
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
@@ -110,7 +110,6 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
 # In the name of what a memory was before it was brought to another format, before that format's
 # number.
 BEFORE_UPGRADE: Final = ".before-"
-_log = logging.getLogger("hardwon")
 _PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
 _UNREAD: Final = r"unable to get the page\. error code=(\d+)"
@@ -424,7 +423,7 @@ def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None =
         if made == kept:
             unneeded.pop_all()
     for copy in kept:
-        _log.warning(
+        log_warning(
             "%s was brought to format %d; what it was before is kept as %s",
             path,
             SCHEMA_VERSION,

@@ -12,12 +12,9 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from hardwon.memory import Memory
+from typing import Any, Final
 
 # What was typed, whole, for every shell but bash.
 _LINE: Final = "_TYPER_COMPLETE_ARGS"
@@ -31,17 +28,11 @@ _UNKNOWN: Final[Mapping[str, Any]] = {
     "arguments": [],
 }
 
-# From what the memory has, for an option of that name and what was typed of its value.
-KEPT: Final[Mapping[str, Callable[[Memory, str], Iterable[str]]]] = {
-    "record_id": lambda memory, start: memory.care.ids(start),
-    **dict.fromkeys(
-        ("task_id", "task"), lambda memory, _: [each.task_id for each in memory.episodes.tasks()]
-    ),
-    "tool": lambda memory, _: memory.stats().by_tool,
-    "author": lambda memory, _: memory.stats().by_author,
-    "issue_type": lambda memory, _: [each.issue_type for each in memory.fixes.types()],
-    "model": lambda memory, _: sorted({each.model for each in memory.fixes.matrix()}),
-    "project": lambda memory, _: memory.care.projects(),
+# What the memory has for an option of that name, and under which name records have it.
+KEPT: Final[Mapping[str, Any]] = {
+    "record_id": "id",
+    "task": "task_id",
+    **{name: name for name in ("task_id", "tool", "author", "issue_type", "model", "project")},
 }
 
 
@@ -161,5 +152,6 @@ def find_values(
             if memory_exists(settings.memory.value):
                 place = settings.memory.value, settings.project.value
                 with Memory(*place, upgrade=False) as opened:
-                    found = KEPT[source](opened, start)
+                    care, name = opened.care, KEPT[source]
+                    found = care.projects() if name == "project" else care.values(name, start)
     return [each for each in found if each.startswith(start)]
