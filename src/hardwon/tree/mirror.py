@@ -156,18 +156,15 @@ class Mirror(ProjectListener):
         problem = self.router.route(given).problem
         if problem and strict:
             raise InvalidInputError([problem])
-        own = {name: value for name, value in given.items() if name not in _FIELDS}
-        if isinstance(given.get("content"), dict | list):
-            own["content"] = given["content"]  # is what comes back, its text what is searched
-            given["content"] = json.dumps(own["content"], ensure_ascii=False, default=str)
+        named: dict[str, Any] = {name: given.pop(name) for name in _FIELDS if name in given}
+        if isinstance(named.get("content"), dict | list):
+            given["content"] = named["content"]  # is what comes back, its text what is searched
+            named["content"] = json.dumps(given["content"], ensure_ascii=False, default=str)
         for name in ("outcome", "tool"):
-            if name in given and not _is_name(given[name]):
-                own[name] = given.pop(name)
-                problem = problem or Problem(name, own[name], "a short name")
-        named: dict[str, Any] = {"outcome": ""} | {
-            name: given[name] for name in _FIELDS if name in given
-        }
-        made = {**named, **given_keys(own), "id": record_id, "metadata": metadata}
+            if name in named and not _is_name(named[name]):
+                given[name] = named.pop(name)
+                problem = problem or Problem(name, given[name], "a short name")
+        made = {"outcome": "", **named, **given_keys(given), "id": record_id, "metadata": metadata}
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:

@@ -77,6 +77,7 @@ from hardwon.store.sqlite.statements import (
     VOUCHED,
     SqliteSession,
     WordIndex,
+    add_texts,
     index_name,
     indexes_in,
     mark_of_source,
@@ -153,9 +154,8 @@ class SqliteWriter(Writer):
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        WordIndex(self.session, rows[0][1].project_id).add(
-            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows]
-        )
+        texts = [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows]
+        add_texts(self.session, rows[0][1].project_id, texts)
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
             self.session.run_many(

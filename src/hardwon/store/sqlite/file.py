@@ -49,6 +49,7 @@ from hardwon.store.sqlite.statements import (
     NAME,
     SQLITE,
     SqliteSession,
+    add_texts,
     indexes_in,
     marks_of,
 )
@@ -460,10 +461,11 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
             (index.project,),
         )
         while batch := list(islice(rows, limits.BATCH_ROWS)):
-            index.add(
+            texts = [
                 (seq, terms_of(Stored(*columns)), marks_of(author, status))
                 for seq, author, status, *columns in batch
-            )
+            ]
+            add_texts(session, index.project, texts)
             done += len(batch)
             if progress:
                 progress(done, count)
