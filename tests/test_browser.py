@@ -256,6 +256,10 @@ def test_numbers_lead_to_what_is_behind_them(admin: Visitor) -> None:
     assert 0 < page.locator("ol.hits > li").count() <= max(seen, 20)
     expect(admin.open(str(failed)).locator("form.search .chip.chosen")).to_contain_text("failure")
     page = admin.open(f"/ui/{PROJECT}/knowledge?range=all")
+    scale = page.locator("[data-chart=areas] .colorbar")
+    for size, shown in ((PHONE, 0), (DESKTOP, 1)):  # a window is narrowed, and widened again
+        page.set_viewport_size(size)
+        expect(scale).to_have_count(shown)
     page.locator("[data-chart=areas] .draglayer .nsewdrag").click()
     expect(page).to_have_url(re.compile(r"/search\?"))
 

@@ -129,25 +129,22 @@ def test_two_who_change_the_same_lose_nothing(
     assert merged(before, one, before) == one
 
 
-def shown(base: KnowledgeBase, given_part: dict[str, Any]) -> None:
+def shown(base: KnowledgeBase, learned_before: FixKnowledge, learned_now: FixKnowledge) -> None:
     snapshot = statements_of(base)
-    base.show(snapshot, statements_of(given_part), base.added(snapshot), "now")
+    before, now = (statements_of(learned_knowledge(each)) for each in (learned_before, learned_now))
+    base.show(snapshot, {**now, **beyond(snapshot, before)}, "now")
 
 
 def test_what_was_learned_is_replaced_and_what_was_added_stays() -> None:
     base = KnowledgeBase()
-    shown(base, learned_knowledge(SOME))
+    shown(base, learned(), SOME)
     strategies = base["successful_strategies"]
     timeouts = strategies["TIMEOUT"]
     timeouts.append("my own way")
     base["general_patterns"]["TIMEOUT on qwen2.5:7b"]["note"] = "at night"
     base["mine"] = {"a": 1}
-    shown(
-        base,
-        learned_knowledge(
-            learned(strategies={"TIMEOUT": [strategy("reboot"), strategy("pull again")]})
-        ),
-    )
+    ways = [strategy("reboot"), strategy("pull again")]
+    shown(base, SOME, learned(strategies={"TIMEOUT": ways}))
     assert base["successful_strategies"] is strategies
     assert strategies["TIMEOUT"] is timeouts
     assert timeouts == ["reboot", "pull again", "my own way"]
@@ -158,9 +155,9 @@ def test_what_was_learned_is_replaced_and_what_was_added_stays() -> None:
 
 def test_a_section_that_was_replaced_gets_back_what_was_learned() -> None:
     base = KnowledgeBase()
-    shown(base, learned_knowledge(SOME))
+    shown(base, learned(), SOME)
     base.update({"successful_strategies": {"NO_OUTPUT": ["restart"]}, "version": "2.0"})
-    shown(base, learned_knowledge(SOME))
+    shown(base, SOME, SOME)
     assert base["successful_strategies"] == {
         "NO_OUTPUT": ["restart"],
         "TIMEOUT": ["export TIMEOUT=60", "reboot"],
@@ -170,15 +167,16 @@ def test_a_section_that_was_replaced_gets_back_what_was_learned() -> None:
 
 def test_what_is_appended_while_it_is_brought_up_to_date_stays() -> None:
     base = KnowledgeBase()
-    shown(base, learned_knowledge(SOME))
+    shown(base, learned(), SOME)
     items, done = base["successful_strategies"]["TIMEOUT"], threading.Event()
 
+    known = [SOME]
+
     def refresh() -> None:
-        number = 0
         while not done.is_set():
-            number += 1
-            ways = [strategy(f"way {(number + more) % 7}") for more in range(4)]
-            shown(base, learned_knowledge(learned(strategies={"TIMEOUT": ways})))
+            ways = [strategy(f"way {(len(known) + more) % 7}") for more in range(4)]
+            known.append(learned(strategies={"TIMEOUT": ways}))
+            shown(base, *known[-2:])
 
     worker = threading.Thread(target=refresh)
     worker.start()
@@ -187,7 +185,7 @@ def test_what_is_appended_while_it_is_brought_up_to_date_stays() -> None:
         items.append(text)
     done.set()
     worker.join()
-    shown(base, learned_knowledge(learned()))
+    shown(base, known[-1], learned())
     assert [
         item for item in base["successful_strategies"]["TIMEOUT"] if item.startswith("mine")
     ] == wanted

@@ -86,25 +86,21 @@ def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) 
     assert "the second of them" not in helpful, "it never helped"
 
 
-def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(
-    running: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "WEB_REVIEW_SHOWN", 1)
+def test_what_waits_is_listed_and_counted_whatever_its_age(running: Served) -> None:
     long_ago = running.memory.care.now() - timedelta(days=80)
     before = running.memory.remember("long ago", "success", "file_operation", timestamp=long_ago)
     lately = running.memory.remember("of late", "success", "file_operation")
-    for record_id in (before.id, before.id, lately.id):
-        running.memory.credit([record_id], True)
+    running.memory.credit([before.id, lately.id], True)
     browser = signed_in(running)
-    shown = get(browser, f"{REVIEW}?order=helpful")
-    assert "of late" in shown
-    assert re.search(
-        r'Those of the last 30 days \(<a href="[^"]*range=all&amp;order=helpful">of all time</a>\)',
-        shown,
+    for order in ("newest", "helpful"):
+        shown = get(browser, f"{REVIEW}?order={order}&range=7d")
+        assert re.search(r'Hypotheses <span class="badge plain">2</span>', shown)
+        assert "long ago" in shown
+        assert "of late" in shown
+        assert "Time range" not in shown, "there is none to choose"
+    assert f'<a href="{REVIEW}?range=7d">2</a> that nobody vouches for' in get(
+        browser, f"/ui/{PROJECT}/overview?range=7d"
     )
-    ever = get(browser, f"{REVIEW}?order=helpful&range=all")
-    assert "long ago" in ever
-    assert "of late" not in ever, "no more than are shown"
 
 
 def test_a_long_list_has_pages(running: Served) -> None:

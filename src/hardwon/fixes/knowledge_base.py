@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, PlaceError, ask_foreign
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.learn.support import FIX_HISTORY
@@ -177,10 +177,19 @@ def statements_of(knowledge: Mapping[Any, Any]) -> Statements:
 
 
 def knowledge_of(found: Statements) -> dict[str, Any]:
-    """A knowledge base that says this."""
+    """A knowledge base that says this. Where a caller put something else than an object or a list,
+    what would be in it is left out.
+    """
     knowledge: dict[str, Any] = {section: {} for section in SECTIONS}
     for path, value in found.items():
-        _put(knowledge, path, value)
+        place: Any = knowledge
+        for depth, part in enumerate(path[:-1]):
+            new: Any = [] if depth and path[0] in LISTS else {}
+            place = place.setdefault(part, new) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place[path[-1]] = value
+        elif isinstance(place, list):
+            place.append(value)
     return knowledge
 
 
@@ -250,55 +259,40 @@ def _mark(item: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Of other values than texts and numbers, what they are told apart by: what a caller put in may
+    not be fit to be compared.
+    """
     if type(one) is not type(other) or type(one) in (str, int, float):  # as nearly all are
         return type(one) is type(other) and bool(one == other)
-    return ask_foreign(lambda: bool(one == other), one is other)
+    return _mark(one) == _mark(other)
 
 
 # --- in place ---
 
 
-def _put(knowledge: dict[str, Any], path: Words, value: Any) -> None:
-    place: Any = knowledge
-    for part in path[:-1]:
-        if not isinstance(place, dict):
-            return  # a caller put something else there: it stays until it is corrected
-        place = place.setdefault(part, [] if (place is not knowledge and path[0] in LISTS) else {})
-    if isinstance(place, dict):
-        place[path[-1]] = deepcopy(value)
-    elif isinstance(place, list) and len(path) == 3 and path[2] not in map(_mark, place):
-        place.append(deepcopy(value))
-
-
-def _take_out(knowledge: dict[str, Any], path: Words) -> None:
-    outer: Any = None
-    place: Any = knowledge
-    for part in path[:-1]:
-        outer, place = place, place.get(part) if isinstance(place, dict) else None
-    if isinstance(place, dict):
-        place.pop(path[-1], None)
-        if len(path) == 3 and not place:  # an emptied list stays: whoever holds it may add to it
-            outer.pop(path[1], None)
-    elif isinstance(place, list) and len(path) == 3:
-        marks = [_mark(item) for item in place]
-        if path[2] in marks:
-            del place[marks.index(path[2])]
-
-
-def _arrange(items: list[Any], wanted: list[str]) -> None:
-    """What was learned first. One item at a time: what another thread appends meanwhile stays."""
-    for place, mark in enumerate(wanted):
-        marks = [_mark(item) for item in items]
-        if mark in marks and marks.index(mark) != place:
-            items.insert(place, items.pop(marks.index(mark)))
-
-
-def _listed(found: Statements) -> dict[tuple[str, str], list[str]]:
-    """The marks of each list, in their order."""
-    lists: dict[tuple[str, str], list[str]] = {}
-    for section, key, mark in (path for path in found if len(path) == 3 and path[0] in LISTS):
-        lists.setdefault((section, key), []).append(mark)
-    return lists
+def _become(
+    part: dict[str, Any], then: Mapping[str, Any], now: Mapping[str, Any], section: str = ""
+) -> None:
+    """Has a knowledge base, or a part of a section of it, say what it is to say now in place of what
+    it said then. Objects and lists that somebody may hold go on being its parts, lists also when
+    they are emptied; and what was added to them since stays.
+    """
+    for name in {**then, **now}:
+        was, said, value = part.get(name), then.get(name), now.get(name)
+        if section in LISTS and isinstance(was, list) and isinstance(value, list | None):
+            if not _same(said, value):  # in one step: others may append meanwhile
+                was[: len(said or ())] = deepcopy(value or [])
+        elif (
+            (section == PATTERNS or name in SECTIONS)
+            and isinstance(was, dict)
+            and isinstance(said, dict)
+            and isinstance(value, dict)
+        ):
+            _become(was, said, value, section or name)
+        elif name not in now:
+            part.pop(name, None)
+        elif name not in part or not _same(said, value):
+            part[name] = deepcopy(value)
 
 
 class KnowledgeBase(dict[str, Any]):
@@ -309,39 +303,14 @@ class KnowledgeBase(dict[str, Any]):
 
     def __init__(self) -> None:
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
-        self._given: Statements = {}
 
-    def added(self, snapshot: Statements) -> Statements:
-        """What it said at that moment and was not learned."""
-        return beyond(snapshot, self._given)
-
-    def show(self, snapshot: Statements, given: Statements, added: Statements, at: str) -> None:
-        """Says what was learned (`given`) and what callers `added`, in place of what it said when
-        the snapshot was taken. Parts that somebody holds go on being its parts, and what others add
-        meanwhile stays.
+    def show(self, before: Statements, after: Statements, at: str) -> None:
+        """Says this in place of what it said before. Parts that somebody holds go on being its
+        parts, and what others add meanwhile stays.
         """
-        after = {**given, **added}
-        gone = [path for path in snapshot if path not in after and path != ("version",)]
-        changed = [
-            path
-            for path, value in after.items()
-            if path not in snapshot or not _same(snapshot[path], value)
-        ]
-        for path in sorted(gone, key=len):  # what stands where a list is to be goes first
-            _take_out(self, path)
-        for path in changed:
-            _put(self, path, after[path])
-        for section in SECTIONS:
-            self.setdefault(section, {})
-        self.setdefault("version", VERSION)
-        shown = _listed(snapshot)
-        for (section, key), marks in _listed(after).items():
-            items = self[section].get(key) if isinstance(self[section], dict) else None
-            if shown.get((section, key)) != marks and isinstance(items, list):
-                _arrange(items, marks)
-        if changed or gone or not self.get("last_updated"):
+        _become(self, knowledge_of(before), knowledge_of(after))
+        if beyond(after, before) or before.keys() - after.keys() or not self.get("last_updated"):
             self["last_updated"] = at
-        self._given = given
 
     def to_json(self) -> str:
         """On one line; what JSON cannot hold, as text."""
@@ -417,17 +386,18 @@ class KnowledgeFile:
         stored: Statements = {}
         for record in own:  # what several saved at the same time; where they differ, the newest
             stored = {**statements_of(_knowledge_in(record)), **stored}
+        snapshot = statements_of(self.knowledge)
+        here = beyond(snapshot, self._given)
         self._given = statements_of(learned_knowledge(self._learned()))
         for record in others[: limits.ADOPTED_READ_MAX]:
             self._given = {**statements_of(_knowledge_in(record)), **self._given}
-        snapshot = statements_of(self.knowledge)
-        added = merged(self._saved, self.knowledge.added(snapshot), stored)
+        added = merged(self._saved, here, stored)
         self._show(snapshot, added)
         self._saved = stored
         return added, own
 
     def _show(self, snapshot: Statements, added: Statements) -> None:
-        self.knowledge.show(snapshot, self._given, added, self._now().isoformat())
+        self.knowledge.show(snapshot, {**self._given, **added}, self._now().isoformat())
 
     # --- saving ---
 
@@ -440,7 +410,7 @@ class KnowledgeFile:
             self.knowledge.update(
                 shaped({name: part for name, part in sections.items() if isinstance(part, list)})
             )
-            check(self.knowledge.added(statements_of(self.knowledge)))
+            check(beyond(statements_of(self.knowledge), self._given))
             added, own = self._bring_up_to_date()
             content, (digests, before) = held.read(), self._last_written()
             if content is not None and _digest(content) not in digests:  # somebody edited it

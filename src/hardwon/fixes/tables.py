@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -60,10 +60,12 @@ _HAS_NEWER_NAME: Final = (
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
 _IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
 _STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
-_COUNTING_WITH_KEY: Final = (
+_with_key: Final = (
     "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
-    f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key"
-)
+    f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {{}} AND NOT {_IS_LEFT_OUT} AND k.key"
+).format
+_COUNTING_WITH_KEY: Final = _with_key(_COUNTS)
+_ADOPTED_WITH_KEY: Final = _with_key("kind = 'adopted' AND status <> 'archived'")
 _FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind = 'fix'"
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
@@ -654,13 +656,14 @@ class FixHistory:
 
     def adopted(self) -> list[Adopted]:
         """What came from fix history without records, and counts; the newest first."""
-        found = self._store.by_key(
-            DEFAULT_PROJECT,
-            [exact_key("adopted", FIX_HISTORY)],
-            Filters(kind="adopted"),
-            limits.SHOWN_MAX,
+        sql = (
+            "SELECT r.id, kind, at_us, body, digest, validation "
+            f"{_ADOPTED_WITH_KEY} = ? "
+            "ORDER BY at_us DESC, r.id DESC LIMIT ?"
         )
-        read = readable(each.stored for each in found)
+        with self._store.snapshot(DEFAULT_PROJECT) as session:
+            found = session.select(sql, (exact_key("adopted", FIX_HISTORY), limits.SHOWN_MAX))
+        read = readable(starmap(Stored, found))
         return [record for record in read if isinstance(record, Adopted)]
 
 

@@ -89,10 +89,11 @@ def fixer_lessons(
     """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the
     model that has more tokens than it may is cut to its figures.
     """
+    # first, for it reads at once what the model's history needs of it
+    found, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
         yield _of_model(history, issue.issue_type, history_tokens_max)
-    found, most = known.choices_for(issue, fixer), limits.FIXES_IN_CONTEXT_MAX
     for sort in SORTS:
         choices = [each for each in found.worked if each.scope == sort]
         allowed = few_of_each(

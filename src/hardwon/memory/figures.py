@@ -79,9 +79,9 @@ def areas(project: Project, since: datetime | None) -> list[Area]:
     """How tools did in which areas: of experiences, by their tags; of commands, their
     subcommands.
     """
-    since_us, most = 0 if since is None else to_us(since), limits.AREAS_READ_MAX
-    found = [Area(*each) for each in project.store.tool_tags(project.name, since_us, most)]
-    first = since_us // limits.DAY_US
+    first = 0 if since is None else to_us(since) // limits.DAY_US
+    most = limits.AREAS_READ_MAX
+    found = [Area(*each) for each in project.store.tool_tags(project.name, first, most)]
     counted = project.store.totals(project.name, "act.kind", most, first)
     kinds = {key: levels for key, _, levels in counted}
     prose = {key.partition(" ")[0] for key in kinds if _is_prose(key)}

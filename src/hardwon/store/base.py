@@ -919,7 +919,9 @@ class Store(TallyReader):
         seen, own = self._marks.get(project, (0, 0))
         ((last, own, events),) = self._select(
             "SELECT coalesce((SELECT max(seq) FROM record), 0), "
-            "coalesce((SELECT max(seq) FROM record WHERE project_id = ?1 AND seq > ?2), ?3), "
+            # not among the conditions: by an index of projects, all of its records were looked at
+            "coalesce((SELECT max(CASE WHEN project_id = ?1 THEN seq END) FROM record "
+            "WHERE seq > ?2), ?3), "
             "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)",
             (project, seen, own),
         )

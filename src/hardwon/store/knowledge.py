@@ -5,8 +5,8 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import add
-from typing import TYPE_CHECKING, Any, Final, get_args
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
 from hardwon.first_use import Later
@@ -17,8 +17,7 @@ from hardwon.learn.tallies import (
     SUCCEEDED,
     Tally,
 )
-from hardwon.records.kinds import INTERNAL_KINDS, Kind
-from hardwon.store.query import ROLLED_BACK, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
+from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 else:
     odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
-_ORDINARY_KINDS: Final = [kind for kind in get_args(Kind) if kind not in INTERNAL_KINDS]
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 
 
@@ -100,24 +98,22 @@ class TallyReader(Query):
         """
         weight = self._weight("?2", "?3")
         tried = "(level0 + level1 + level2)"
-        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
-        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
+        values = [project, today, limits.HALF_LIFE_DAYS * 1.0, *chain(*places)]
+        asked = ", ".join(f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2))
         here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
-        most = (
-            f" AND item IN (SELECT item FROM tally WHERE {here} GROUP BY item "
-            f"ORDER BY sum{tried} DESC, item LIMIT {bound.add(items_max)})"
-            if items_max is not None
-            else ""
-        )
+        if items_max is not None:
+            values.append(items_max)
+            most = f"GROUP BY item ORDER BY sum{tried} DESC, item LIMIT ?{len(values)}"
+            here += f" AND item IN (SELECT item FROM tally WHERE {here} {most})"
         sql = (
             f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
             f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}), "
             f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
-            f"FROM tally WHERE {here}{most} GROUP BY scope, key, item, author"
+            f"FROM tally WHERE {here} GROUP BY scope, key, item, author"
         )
         share = odds.Share
         said: dict[tuple[str, str], dict[str, dict[str, odds.Share]]] = {}
-        for scope, key, item, author, *figures in self._select(sql, bound):
+        for scope, key, item, author, *figures in self._select(sql, values):
             # A database adds up in an order of its own, which shows in the last digits.
             weights = [round(figure, 9) for figure in figures[3:]]
             by_author = said.setdefault((scope, key), {}).setdefault(item, {})
@@ -278,33 +274,31 @@ class TallyReader(Query):
         without records are left out. What was archived, or is from a source that was rolled back,
         turned out neither well nor badly.
         """
-        # The index of counts holds all that is asked for, so no record is read; few have a task.
-        index = "record_by_task" if by == "task_id" else "record_counted"
-        where = f"project_id = ?1 AND kind = ?2 AND at_us >= ?3 AND at_us < ?4 AND {by} IS NOT NULL"
-        with self.snapshot(project) as session:
-            counts = "status <> 'archived'"
-            if session.select(ROLLED_BACK, (project,)):  # seldom, and it takes time
-                counts += f" AND {TRUSTED_AUTHORS}"
-            # of one kind at a time: to sort by its name too would take a fifth longer
-            of, groups = ("?2", "1") if by == "kind" else (by, "1, 2")
-            sql = (
-                f"SELECT at_us / {limits.DAY_US}, {of}, count(*), "
-                f"count(*) FILTER (WHERE outcome = 'success' AND {counts}), "
-                f"count(*) FILTER (WHERE outcome = 'failure' AND {counts}) "
-                f"FROM record{self.dialect.hint(index)} WHERE {where} GROUP BY {groups}"
-            )
-            span = (since_day * limits.DAY_US, until_day * limits.DAY_US)
-            found: dict[tuple[int, str], list[int]] = {}
-            # kind by kind, as the index has them, there is half as much to sort
-            for kind in ("episode", "experience") if by == "task_id" else _ORDINARY_KINDS:
-                for day, of, *numbers in session.select(sql, (project, kind, *span)):
-                    known = found.setdefault((day, of), [0, 0, 0])
-                    known[:] = map(add, known, numbers)
-        return [Active(*place, *numbers) for place, numbers in sorted(found.items())]
+        # The index of counts holds all that is asked for, in this order: no record is read, and
+        # nothing is sorted or looked into but sums. Few have a task.
+        day = f"at_us / {limits.DAY_US}"
+        index, also = "record_counted", ""
+        if by == "task_id":
+            index, also = "record_by_task", ", task_id"
+        sums = (
+            f"SELECT {day} AS day, {by} AS of_it, kind, outcome, status, author, count(*) AS n FROM "
+            f"record{self.dialect.hint(index)} WHERE project_id = ?1 AND {day} >= ?2 AND {day} < ?3 "
+            f"AND {by} IS NOT NULL GROUP BY kind, outcome, tool, status, author, {day}{also}"
+        )
+        judged = f"{ORDINARY} AND status <> 'archived' AND {TRUSTED_AUTHORS}"
+        found = self._select(
+            f"SELECT day, of_it, sum(n) FILTER (WHERE {ORDINARY}), "
+            f"coalesce(sum(n) FILTER (WHERE outcome = 'success' AND {judged}), 0), "
+            f"coalesce(sum(n) FILTER (WHERE outcome = 'failure' AND {judged}), 0) "
+            f"FROM ({sums}) s GROUP BY day, of_it HAVING sum(n) FILTER (WHERE {ORDINARY}) > 0 "
+            "ORDER BY day, of_it",
+            (project, since_day, until_day),
+        )
+        return [Active._make(row) for row in found]
 
-    def tool_tags(self, project: str, since_us: int, limit: int) -> list[ToolTag]:
-        """How often each tool succeeded and failed: all of it (""), and by the tags of its
-        experiences, those with the most of them.
+    def tool_tags(self, project: str, since_day: int, limit: int) -> list[ToolTag]:
+        """How often each tool succeeded and failed from a day on: all of it (""), and by the tags
+        of its experiences, those with the most of them.
         """
         counts = (
             "count(*) FILTER (WHERE r.outcome = 'success'), "
@@ -312,7 +306,7 @@ class TallyReader(Query):
         )
         judged = (
             "r.project_id = ?1 AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') "
-            f"AND r.at_us >= ?2 AND {TRUSTED_RECORD}"
+            f"AND r.at_us / {limits.DAY_US} >= ?2 AND {TRUSTED_RECORD}"
         )
         sql = (
             f"SELECT coalesce(r.tool, ''), '', {counts} FROM record r"
@@ -320,7 +314,7 @@ class TallyReader(Query):
             f"SELECT coalesce(r.tool, ''), t.tag, {counts} FROM record_tag t {self.dialect.join} "
             f"record r ON r.seq = t.seq WHERE t.project_id = ?1 AND {judged} GROUP BY 1, 2"
         )
-        found = [ToolTag._make(row) for row in self._select(sql, (project, since_us))]
+        found = [ToolTag._make(row) for row in self._select(sql, (project, since_day))]
         return sorted(found, key=lambda each: (-each.good - each.bad, each))[:limit]
 
     def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:

@@ -36,7 +36,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text import failures_tables as tables
-from hardwon.text.tables import Form, Forms, Patterns, WordLists
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, in_small_letters
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
@@ -71,7 +71,11 @@ def failure_hashes(error_text: str) -> tuple[str, ...]:
     """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    words = error_words(error_text)
+    return _hashes_of(error_words(error_text))
+
+
+@lru_cache(maxsize=512)  # agents meet the same few again and again
+def _hashes_of(words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
 
 
@@ -509,8 +513,24 @@ REPORTS: Final = Forms(tables.REPORTS, RE)  # from the most to the least telling
 
 
 def _find(report: Form, text: str) -> re.Match[str] | None:
-    accept = _ACCEPT[report.row.get("accept", "always")]
-    return next(filter(accept, report.pattern.finditer(text)), None)
+    accept, pattern = _ACCEPT[report.row.get("accept", "always")], report.pattern
+    if words := report.row.get("line"):
+        found = (match for at in _lines_with(words, text) if (match := pattern.match(text, at)))
+        return next(filter(accept, found), None)
+    return next(filter(accept, pattern.finditer(text)), None)
+
+
+@lru_cache(maxsize=8)  # several reports are looked for where an error is named
+def _lines_with(words: str, text: str) -> list[int]:
+    """Where the lines begin that hold one of the words, each at the line end before it."""
+    lower, lines = in_small_letters(text), set[int]()
+    for word in words.split():
+        where = lower if word.islower() else text
+        at = where.find(word)
+        while at >= 0:
+            lines.add(text.rfind("\n", 0, at))
+            at = where.find(word, at + 1)
+    return sorted(lines)
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which

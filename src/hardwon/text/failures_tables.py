@@ -39,7 +39,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering|Leaving) directory )|ninja: build stopped",
         r"|FAILED: [\w./+-]+ *(?=\n[\s\S]{1,4000}\nninja: build stopped)",
         r"|ERROR: InvocationError for command|ERROR: {1,9}[\w.-]+: commands failed",
-        r"|[\w.-]+: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
+        r"|[\w.-]++: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
         r"|> Task \S+ FAILED|FAILURE: Build failed with|BUILD FAILED|\S+build\.xml:\d+: ",
         r"|\[INFO\] BUILD FAILURE|\[ERROR\] (?:Command execution failed|COMPILATION ERROR|-> \[Help",
         r"|Failed to execute goal [^\n]{1,300}(?:Compilation failure|Command execution failed",
@@ -360,7 +360,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
 # The ways in which programs report failures, from the most to the least telling. A pattern runs only
 # where one of its triggers occurs; small letters stand for both cases, and "" is in every text, for
 # where looking for triggers would cost more than the pattern. `pick` (else the whole line) and
-# `accept` (else always) name functions of failures.py. What is `vague` says that something failed, and
+# `accept` (else always) name functions of failures.py. Where a match begins with a `line` that holds one
+# of these words, only such lines are looked at. What is `vague` says that something failed, and
 # not what.
 REPORTS: Final[list[dict[str, Any]]] = [
     # What a program says of itself at its end.
@@ -393,6 +394,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error"],
         "pattern": r"\n[ \t]*error\[[A-Z]+\d+\]: ",
+        "line": "error",
     },
     {
         "triggers": ["error"],
@@ -403,6 +405,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error"],
         "pattern": r"\n[ \t]*(?:\[ERROR\] )?{{place}} ?(?:fatal |internal )?(?:compiler )?error ?: ",
+        "line": "error",
         "pick": "compiler",
     },
     {
@@ -423,6 +426,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error"],
         "pattern": r"\n[ \t]*\d+:\d+[ \t]+error[ \t]+|\n\S+:\d+:in [`'][^\n]*Error\)",
+        "line": "error",
     },
     {
         "triggers": [".go:"],
@@ -472,6 +476,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error", "exception", "Interrupt"],
         "pattern": "{{alone}}",
+        "line": "error exception Interrupt Group",
         "accept": "raised",
     },
     # Tests.
@@ -502,11 +507,13 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["ERROR", "FATAL", "CRITICAL", "SEVERE"],
         "pattern": "{{level_line}}",
+        "line": "ERROR FATAL CRITICAL SEVERE",
         "accept": "reported",
     },
     {
         "triggers": ["error", "fatal"],
         "pattern": "{{error_line}}",
+        "line": "error fatal",
         "accept": "happened",
     },
     {
@@ -518,6 +525,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "pattern": [
             r"\n[ \t]*(?:[\w./+-]+: )?(?:[A-Z]\w* ){0,3}[Ee]rror (?:{{about}})\b(?! (?:code|number):? 0\b)",
         ],
+        "line": "error",
         "accept": "reported",
     },
     {
@@ -613,6 +621,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "vague": True,
         "triggers": ["fail"],
         "pattern": "{{failed}}",
+        "line": "fail",
         "accept": "happened",
     },
     {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -69,21 +69,34 @@ class WordLists:
         return words
 
 
-_COMMON: Final = "vbygwpfmucdlhrsnioate "  # the rarest first; whatever else is rarer
+# the rarest first, in what programs print; whatever else is rarer
+_COMMON: Final = "kv)(xw:\"1_.y\n/b,'gfh-pmudcliasonrte "
 
 
-def by_rarest(triggers: Iterable[str]) -> dict[str, list[str]]:
-    """Triggers by the letter or sign in each that texts have least: where it is missing, which is
-    known at a third of the price, none of them occurs.
+def rarest_place(trigger: str) -> int:
+    """Which letter or sign of a trigger texts have least: where it is missing, which is known at a
+    third of the price, the trigger is too.
     """
+    return min(range(len(trigger)), key=lambda at: _COMMON.find(trigger[at].lower()), default=0)
+
+
+def find_any(triggers: Iterable[str]) -> re.Pattern[str]:
+    """What finds any of the triggers, each at its rarest letter. It matches that letter alone."""
     found = defaultdict[str, list[str]](list)
     for trigger in triggers:
-        rarest = min(trigger, key=lambda sign: _COMMON.find(sign.lower()), default="")
-        found[rarest].append(trigger)
-    return found
+        at = rarest_place(trigger)
+        before, after = re.escape(trigger[: at + 1]), re.escape(trigger[at + 1 :])
+        around = (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
+        found[trigger[at]].append(around)
+    return re.compile(
+        "|".join(f"{re.escape(sign)}(?:{'|'.join(few)})" for sign, few in found.items())
+    )
 
 
-_Triggers = Mapping[str, Sequence[tuple[str, set[int]]]]  # those of a sign, with what they lead to
+def in_small_letters(text: str) -> str:
+    """In which everything stands at its place: one letter becomes two when it becomes small."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()
 
 
 class Form:
@@ -93,6 +106,10 @@ class Form:
 
     def __init__(self, row: Mapping[str, Any], patterns: Patterns) -> None:
         self.row, self._patterns = row, patterns
+        # each with its rarest sign, and whether it is looked for in small letters
+        self.triggers = [
+            (each, each[rarest_place(each) :][:1], each.islower()) for each in row["triggers"]
+        ]
 
     @lazy
     def pattern(self) -> re.Pattern[str]:
@@ -109,38 +126,20 @@ class Forms:
     def all(self) -> list[Form]:
         return [Form(row, self._patterns) for row in self._rows]
 
-    @lazy
-    def _places(self) -> tuple[_Triggers, _Triggers]:
-        """Where a trigger leads to: of those that are looked for as they are, and of those in small
-        letters.
-        """
-        places = defaultdict[str, set[int]](set)
-        for place, form in enumerate(self.all):
-            for trigger in form.row["triggers"]:
-                places[trigger].add(place)
-        as_written, folded = (
-            {
-                sign: [(trigger, places[trigger]) for trigger in few]
-                for sign, few in by_rarest(
-                    each for each in places if each.islower() == small
-                ).items()
-            }
-            for small in (False, True)
-        )
-        return as_written, folded
-
     def compile_all(self) -> None:
         for form in self.all:
             assert form.pattern  # noqa: S101  # made when it is asked for
 
-    def possible(self, text: str) -> list[Form]:
-        """Those that a text may hold, in the order of the table."""
-        hits = [
-            places
-            for where, triggers in zip((text, text.lower()), self._places, strict=True)
-            for sign, few in triggers.items()
-            if sign in where
-            for trigger, places in few
-            if trigger in where
-        ]
-        return [self.all[place] for place in sorted(set[int]().union(*hits))]
+    def possible(self, text: str) -> Iterator[Form]:
+        """Those that a text may hold, in the order of the table: whoever stops at one pays for no
+        other.
+        """
+        lower, known = text.lower(), dict[str, bool]()
+        for form in self.all:
+            for trigger, sign, small in form.triggers:
+                if trigger not in known:
+                    where = lower if small else text
+                    known[trigger] = sign in where and trigger in where
+                if known[trigger]:
+                    yield form
+                    break

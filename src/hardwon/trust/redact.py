@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Event, Experience, Record, safe_summary
-from hardwon.text.tables import Form, Forms, Patterns, WordLists, by_rarest
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
 from hardwon.text.terms import Remembered
 from hardwon.trust import redact_tables as tables
 
@@ -39,6 +39,7 @@ NAMED: Final = Forms(tables.NAMED, RE)
 
 _OPEN: Final = "[REDACTED:"
 _CHANGES_OF_A_NAME: Final = 5  # TokenHandler2 has four
+_NAME_CHARS_MAX: Final = 20  # before the letter by which a name of a secret is looked for
 _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of code or prose
 
 
@@ -258,7 +259,8 @@ def _trim(value: str) -> str:
 
 
 def _find_named(text: str, lower: str) -> Iterator[_Secret]:
-    done = pos = 0
+    hint = RE.names_secret.search(lower)
+    done, pos = 0, max(0, hint.start() - _NAME_CHARS_MAX) if hint else len(text)
     while match := RE.named.search(lower, pos):
         start, pos = match.span()
         head, sign = text[max(done, start - 40) : start], match["sign"] or ""
@@ -302,19 +304,11 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
 
 
 @cache
-def _triggers() -> tuple[Mapping[str, list[str]], Mapping[str, list[str]]]:
-    """Of everything that carries a mark of its maker, without what holds another one: those that
-    are looked for as they are, and those in small letters.
-    """
-    found = {trigger for form in SECRET_FORMS.all for trigger in form.row["triggers"]}
-    written, folded = (
-        {word for word in found if word.islower() == small} for small in (False, True)
+def _marks() -> re.Pattern[str]:
+    """Whatever a secret that carries a mark of its maker may be known by, in small letters."""
+    return find_any(
+        sorted({word.lower() for form in SECRET_FORMS.all for word in form.row["triggers"]})
     )
-    one, other = (
-        by_rarest(word for word in some if not any(each in word for each in some - {word}))
-        for some in (written, folded)
-    )
-    return one, other
 
 
 @cache
@@ -324,11 +318,11 @@ def _key_starts() -> frozenset[str]:
     return frozenset(trigger[:3] for trigger in triggers if len(trigger) > 2)
 
 
-def _possible_keys(text: str) -> list[Form]:
+def _possible_keys(text: str) -> Iterable[Form]:
     """Most texts have no long word that begins as a key does: that costs less to know than which
     keys it could be.
     """
-    long = [word for word in text.split() if len(word) >= tables.KEY_CHARS_MIN]
+    long = {word for word in text.split() if len(word) >= tables.KEY_CHARS_MIN}
     if not long:
         return []
     lines = "\n" + "\n".join(long)
@@ -350,11 +344,13 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     The same object comes back if there was nothing: a caller may compare by identity.
     """
     redacted, labels = _redact(text)
-    if not text.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
+    # a cut that is marked by one sign or by three is the same to every rule
+    shown = text.replace("\u2026", "...")
+    if not shown.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
-        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", text))
-        if plain != text:
+        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", shown))
+        if plain != shown:
             again, more = _redact(plain)
             if more and len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
                 return again, more
@@ -369,26 +365,15 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         # A text without any trigger is the usual case, and leaves after these.
         for form in _possible_keys(text):
             text = _hide(text, _find_marked(form, text), labels)
-        if [
-            word
-            for where, triggers in zip((text, lower), _triggers(), strict=True)
-            for sign, few in triggers.items()
-            if sign in where
-            for word in few
-            if word in where
-        ]:
+        if _marks().search(lower):
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
         if text is not before:
             lower = text.lower()
-        if RE.names_secret.search(lower) or not text.isascii():
+        if RE.names_secret.search(lower) or (not text.isascii() and RE.foreign.search(lower)):
             for form in NAMED.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
-            lower = text.lower()
-            # One letter becomes two when it becomes small, and the places must agree.
-            if len(lower) != len(text):
-                lower = text.replace("\u0130", "i").lower()
-            text = _hide(text, _find_named(text, lower), labels)
+            text = _hide(text, _find_named(text, in_small_letters(text)), labels)
         if text is before:
             break
     return text, tuple(sorted(labels))

@@ -51,11 +51,14 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "str": "(?:secret)?(?:str|bytes)|string|any",
     "type": r"&?(?:'static )?(?:{{str}}|optional\[(?:{{str}})\])(?: \| \w+)?",
     # Pass, pwd, secret, credential, token, key or authorization in lower-cased text, looked for at the
-    # rarest letter of each. A KeyError is in every other traceback and names no secret.
+    # rarest letter of each. A KeyError is in every other traceback, an unexpected token
+    # in what every other shell says, and neither names a secret.
     "names_secret": [
-        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))|k(?:(?=en)(?<=tok)|(?=ennwort)|(?=ey(?!error)))",
-        "|z(?=ation)(?<=authoriz)",
+        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))",
+        "|k(?:(?=en)(?<=tok)(?<!unexpected tok)|(?=ennwort)|(?=ey(?!error)))|z(?=ation)(?<=authoriz)",
     ],
+    # the same in texts of other alphabets
+    "foreign": "senha|contraseña|пароль|密码|密碼|口令|パスワード|비밀번호|암호",
     # Looked for in the lower-cased text. Bounded, or a row of such words would cost the square of its
     # length.
     "named": [
@@ -107,11 +110,16 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "address": "0x[0-9a-fA-F]+",
     "pem_kind": "[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}",
     # what a terminal colours a text with, also as JSON and source code write it, and what nobody sees
-    "unseen": r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[\d;]{0,20}m|[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]",
+    "unseen": [
+        r"[\x1b\\\u00ad\u200b-\u200f\u2060-\u2064\ufeff](?:(?<=[^\x1b\\])",
+        r"|(?:(?<=\x1b)|(?<=\\)(?:u001b|x1b|033|e))\[[\d;]{0,20}m)",
+    ],
     # where a key may begin: not in a word, unless the letter before is an escape's
     "word_start": r"[^A-Za-z0-9](?=([A-Za-z0-9]..))",
     "escaped_start": r"(?:\\[nrt]|%[0-9A-Fa-f]{2})(?=([A-Za-z0-9]..))",
-    "key_inside": r"Q~|-us\d|_mmk|NRAL|:AA|\.atlasv1\.|[MNO][DTjz][\w-]{20}",
+    "key_inside": [
+        r"Q~|-us\d|_mmk|:AA|\.atlasv1\.|M[DTjz][\w-]{20}|N(?:RAL|[DTjz][\w-]{20})|O[DTjz][\w-]{20}",
+    ],
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
     # capitals and digits soon: no word that somebody thought of
     "made": r"(?=[^\W\d]{0,12}-?[^\W\d]{0,12}\d)(?=[a-z0-9_-]{0,12}[A-Z])",
@@ -480,12 +488,17 @@ SECRETS: Final[list[dict[str, Any]]] = [
     },
     {
         "label": "password",
-        "triggers": ["auth", ".login(", "http -", "https -"],
+        "triggers": ["auth", ".login("],
         "pattern": [
-            r"(?:(?:(?:HTTP|Http)?(?:Basic|Digest)?[Aa]uth|\.login)(?:[ \t]*=[ \t]*)?",
-            r"\(\s{0,40}[\"'][^\"'\n]{1,80}[\"']\s{0,40},\s{0,40}[\"']",
-            r"|\bhttps? (?:-\S{1,40} ){0,5}-a [^\s:]{1,60}:)(?P<s>[^\s\"']{4,200})",
+            r"(?:auth|Auth|Basic[Aa]uth|Digest[Aa]uth|H(?:TTP|ttp)(?:Basic|Digest)?[Aa]uth|\.login)(?:[ \t]*=[ \t]*)?",
+            r"\(\s{0,40}[\"'][^\"'\n]{1,80}[\"']\s{0,40},\s{0,40}[\"'](?P<s>[^\s\"']{4,200})",
         ],
+        "accept": "credential",
+    },
+    {
+        "label": "password",
+        "triggers": ["http -", "https -"],
+        "pattern": r"\bhttps? (?:-\S{1,40} ){0,5}-a [^\s:]{1,60}:(?P<s>[^\s\"']{4,200})",
         "accept": "credential",
     },
     {
@@ -563,7 +576,7 @@ NAMED: Final[list[dict[str, Any]]] = [
         "label": "secret",
         "triggers": ["value"],
         "pattern": [
-            r"\bname[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
+            r"n(?<!\wn)ame[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
             r"[\"']?(?P<s>[^\s\"',{}]{4,300})",
         ],
         "accept": "named",
@@ -580,8 +593,8 @@ NAMED: Final[list[dict[str, Any]]] = [
         "label": "secret",
         "triggers": ["passw", "passphrase", "passcode", "api key", "access key", "secret", "token"],
         "pattern": [
-            r"(?i)(?<![\w-])(?:passw(?:or)?d|passphrase|passcode|api key|access key|secret(?: key)?|token)(?: (?:for|of",
-            r"|to) \S{1,40}+)?(?: is| was|)[ \t]+[\"'`]?(?P<s>[^\s\"'`<>]{8,200})",
+            r"[AaPpSsTt](?<![\w-].)(?i:(?<=p)ass(?:w(?:or)?d|phrase|code)|(?<=a)(?:pi|ccess) key|(?<=s)ecret(?: key)?",
+            r"|(?<=t)oken)(?i: (?:for|of|to) \S{1,40}+)?(?i: is| was|)[ \t]+[\"'`]?(?P<s>[^\s\"'`<>]{8,200})",
         ],
         "accept": "spoken",
     },

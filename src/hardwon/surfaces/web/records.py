@@ -519,7 +519,7 @@ _BY_STATUS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 }
 _COUNTED: Final = ("stale", "contradictions")
 _ID: Final = re.compile(r"[0-9a-f-]{36}")
-# What is ranked by something else than its time is read so far, to find what lies in the range.
+# So many of those that helped most are read, to find what was chosen.
 _RANKED_READ: Final = 200
 _AUTHORS_OFFERED: Final = 6
 _CHOICES: Final = 10
@@ -623,16 +623,9 @@ def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
 
 def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
     """Of one tab, records that wait, `pairs` (decisions, each with those that contradict each
-    other) or `rules`.
+    other) or `rules`: whatever their age, for what waits long waits still.
     """
     most = limits.WEB_REVIEW_SHOWN
-
-    def in_range(at: datetime) -> bool:
-        return request.since is None or at >= request.since
-
-    def recent(decisions: Sequence[Decision]) -> list[Decision]:
-        return [each for each in decisions if in_range(each.metadata.context.timestamp)]
-
     if tab in _BY_STATUS:
         return _list_status(ask, request, *_BY_STATUS[tab])
     if tab == "stale":
@@ -641,22 +634,19 @@ def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
             "waiting": [
                 ReviewItem(each.record, actions, each.reason, each.since)
                 for each in ask("care.stale", limit=most)
-                if in_range(each.since)
             ]
         }
     if tab == "contradictions":
-        found = recent(ask("care.decisions", action="contradiction", limit=100))
+        found = ask("care.decisions", action="contradiction", limit=100)
         # Those of which both sides are still held to be true.
         pairs = ((decision, _sides(ask, decision)) for decision in found)
         return {"pairs": list(islice((pair for pair in pairs if len(pair[1]) > 1), most))}
     if tab == "rules":
-        rules = ask("episodes.candidate_rules", limit=_RANKED_READ)
-        return {"rules": [rule for rule in rules if in_range(rule.last_seen)][:most]}
-    decisions = recent(ask("care.decisions", limit=most))
+        return {"rules": ask("episodes.candidate_rules", limit=most)}
     return {
         "waiting": [
             ReviewItem(each, ("undo",), each.reason, title=title_of(ask, each))
-            for each in decisions
+            for each in ask("care.decisions", limit=most)
         ]
     }
 
@@ -669,15 +659,14 @@ def _list_status(
     """
     most, asked = limits.WEB_REVIEW_SHOWN, request.query.get("q", "").strip()
     chosen = {name: request.query.get(name, "").strip() for name in ("kind", "outcome", "author")}
-    filters: dict[str, Any] = {name: value for name, value in chosen.items() if value}
-    filters |= {"status": status, **({"since": request.since} if request.since else {})}
+    filters = {"status": status, **{name: value for name, value in chosen.items() if value}}
     credited: dict[str, Credited] = {
         each.record.id: each for each in ask("care.helpful", status=status, limit=_RANKED_READ)
     }
     following = None
     if request.choose("order", ORDERS) == "helpful":
         helped = [each.record for each in credited.values()]
-        records = [each for each in helped if _passes(each, chosen, request.since)][:most]
+        records = [each for each in helped if _passes(each, chosen)][:most]
     elif asked:
         records = [hit.record for hit in ask("recall", query=asked, k=most, **filters)]
     else:
@@ -692,14 +681,9 @@ def _list_status(
     }
 
 
-def _passes(record: AnyRecord, chosen: Mapping[str, str], since: datetime | None) -> bool:
-    said = {
-        "kind": record.kind,
-        "outcome": outcome_of(record),
-        "author": record.said_by,
-    }
-    named = all(said[name] == value for name, value in chosen.items() if value)
-    return named and (since is None or record.metadata.context.timestamp >= since)
+def _passes(record: AnyRecord, chosen: Mapping[str, str]) -> bool:
+    said = {"kind": record.kind, "outcome": outcome_of(record), "author": record.said_by}
+    return all(said[name] == value for name, value in chosen.items() if value)
 
 
 _SAID_BY: Final[Mapping[str, str]] = {

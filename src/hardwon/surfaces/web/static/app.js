@@ -6,6 +6,7 @@
 
   // --- theme ---------------------------------------------------------------------------------------------------------
   const darkMedia = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrowMedia = window.matchMedia("(max-width: 639.98px)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : darkMedia.matches);
 
   function setUpTheme() {
@@ -19,7 +20,7 @@
         drawCharts(document);
       });
     }
-    darkMedia.addEventListener("change", () => drawCharts(document));
+    for (const media of [darkMedia, narrowMedia]) { media.addEventListener("change", () => drawCharts(document)); }
   }
 
   // --- charts --------------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@
       if (!source) { continue; }
       const figure = themed(JSON.parse(source.textContent), colours);
       // a phone has no room for the scale of colours, nor for many columns; the text below tells so
-      if (window.innerWidth < 640 && figure.data[0].type === "heatmap") {
+      if (narrowMedia.matches && figure.data[0].type === "heatmap") {
         figure.data[0].showscale = false;
         figure.layout.xaxis.range = [-0.5, Math.min(figure.data[0].x.length, 6) - 0.5];
       }
