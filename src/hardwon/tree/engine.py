@@ -68,8 +68,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         self.root = str(root)
         self.strict = strict
         self._shown_root = self.root.rstrip("/") or "/"
-        there = memory_exists(Path(root))
-        self.memory = Memory(Path(root) if there else file_in_tree(Path(root)), clock=clock)
+        folder = Path(root)
+        self.memory = Memory(folder if memory_exists(folder) else file_in_tree(folder), clock=clock)
         self._now = self.memory._project.now
         with ExitStack() as on_failure:
             on_failure.callback(self.memory.close)

@@ -141,9 +141,6 @@ class Mirror(ProjectListener):
             for folder, file in index.files_of(record_ids)
         )
 
-    def close(self) -> None:
-        self.settle()
-
     # --- an experience finds its place ---
 
     def experience(
@@ -185,8 +182,7 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                folder = self._folder_of(record)
-                at = record.metadata.context.timestamp
+                folder, at = self._folder_of(record), record.metadata.context.timestamp
                 name = file_name(at, record.summary, record.id[-12:], record.content)
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
@@ -207,8 +203,7 @@ class Mirror(ProjectListener):
         self._unsynced += 1
         for is_taken in (False, True):
             if is_taken:
-                longer = file.name.replace(file.record_id[-12:], file.record_id)
-                file = file._replace(name=longer)
+                file = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
             try:
                 written = self._files.write_new(file)
             except FileExistsError:
@@ -262,6 +257,8 @@ class Mirror(ProjectListener):
                 return
             with self._store.write(self._project) as writer:
                 self._index(writer).settle(done)
+
+    close = settle
 
     def _sync(self) -> bool:
         try:
@@ -330,15 +327,16 @@ class Mirror(ProjectListener):
         the same, replaced where it is not whole, and otherwise somebody else's: the record gets
         another name.
         """
-        data = file_text(record.to_json(), f"{folder}/{file.name}")
-        wanted = FileContent(folder, file.name, data)
+        wanted = FileContent(
+            folder, file.name, file_text(record.to_json(), f"{folder}/{file.name}")
+        )
         try:
             read, seen = self._files.read(folder, file.name)
             found = wanted._replace(data=read, seen=seen)
             with suppress(UnreadableError, InvalidInputError):
-                if read == data or same_memory(record, *self._experience_in(found)):
+                if read == wanted.data or same_memory(record, *self._experience_in(found)):
                     return found
-            if _is_part_of(read, data):
+            if _is_part_of(read, wanted.data):
                 return self._files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
             return self._files.write_new(wanted)

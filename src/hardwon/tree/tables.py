@@ -32,9 +32,6 @@ _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
-# records are looked up by one index, which begins with the state
-_NOT_PAST: Final = f"f.state IN ({DUE}, {IN_STEP}, {GOING})"
-_ANY: Final = f"f.state IN ({DUE}, {IN_STEP}, {GOING}, {PAST})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _FOUND: Final = (
@@ -228,8 +225,9 @@ class TreeIndex:
         rows = self._run(
             f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON "
             f"r.project_id = ?1 AND r.id = j.value "
-            f"CROSS JOIN tree_file f ON f.seq = r.seq AND {_ANY} CROSS JOIN tree_folder d ON "
-            "d.id = f.folder",
+            # every state, because the index of records begins with it
+            f"CROSS JOIN tree_file f ON f.seq = r.seq AND f.state IN ({DUE}, {IN_STEP}, {GOING}, "
+            f"{PAST}) CROSS JOIN tree_folder d ON d.id = f.folder",
             (self._project, json.dumps(list(record_ids))),
         )
         return [(row[0], File(*row[1:])) for row in rows]
@@ -256,7 +254,8 @@ class TreeIndex:
         sql = (
             f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND "
             f"r.status <> 'archived' "
-            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND {_NOT_PAST}) LIMIT ?"
+            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq "
+            f"AND f.state IN ({DUE}, {IN_STEP}, {GOING})) LIMIT ?"
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 

@@ -154,8 +154,11 @@ class SqliteWriter(Writer):
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        texts = [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows]
-        add_texts(self.session, rows[0][1].project_id, texts)
+        add_texts(
+            self.session,
+            rows[0][1].project_id,
+            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows],
+        )
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
             self.session.run_many(

@@ -461,11 +461,14 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
             (index.project,),
         )
         while batch := list(islice(rows, limits.BATCH_ROWS)):
-            texts = [
-                (seq, terms_of(Stored(*columns)), marks_of(author, status))
-                for seq, author, status, *columns in batch
-            ]
-            add_texts(session, index.project, texts)
+            add_texts(
+                session,
+                index.project,
+                [
+                    (seq, terms_of(Stored(*columns)), marks_of(author, status))
+                    for seq, author, status, *columns in batch
+                ],
+            )
             done += len(batch)
             if progress:
                 progress(done, count)

@@ -281,18 +281,17 @@ def add_texts(session: SqliteSession, project: str, texts: Sequence[tuple[int, s
     """Numbers of records that have no text yet, with their terms and marks. The project's index is
     made with its first record.
     """
-    add = session.connection.executemany
-    add("INSERT INTO record_text VALUES (?, ?, ?)", texts)
+    session.connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", texts)
     rows = [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in texts]
     sql = f"INSERT INTO {index_name(project)} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)"
     try:
-        add(sql, rows)
+        session.connection.executemany(sql, rows)
     except apsw.SQLError:
         index = WordIndex(session, project)
         if index.exists:
             raise
         index.make()
-        add(sql, rows)
+        session.connection.executemany(sql, rows)
 
 
 # From one to the next by the index: going through all records takes a second for each million.
