@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +37,15 @@ def ask_foreign(ask: Callable[[], T], otherwise: T) -> T:
         return ask()
     except Exception:  # noqa: BLE001  # whatever it raises must not hide what is being done
         return otherwise
+
+
+@contextmanager
+def on_failure(undo: Callable[[], object]) -> Iterator[None]:
+    """Where the block does not end well, in whatever way, this is done."""
+    with ExitStack() as undoing:
+        undoing.callback(undo)
+        yield
+        undoing.pop_all()
 
 
 def shown(value: object) -> str:

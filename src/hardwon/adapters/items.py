@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
-from hardwon.records.fields import check_mapping, derived_id
+from hardwon.records.fields import check_mapping, check_that, derived_id
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": operator.gt,
@@ -52,12 +52,15 @@ def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
         if isinstance(condition, Mapping):
             operators = [name for name in condition if _is_operator(name)]
             for name in operators:
-                if name not in OPERATORS:
-                    raise InvalidInputError.one(
-                        "filter", name, f"the operators {', '.join(OPERATORS)}"
-                    )
-            if operators and len(operators) < len(condition):
-                raise InvalidInputError.one("filter", condition, "operators alone, or keys alone")
+                check_that(
+                    name in OPERATORS, "filter", name, f"the operators {', '.join(OPERATORS)}"
+                )
+            check_that(
+                len(operators) in (0, len(condition)),
+                "filter",
+                condition,
+                "operators alone, or keys alone",
+            )
             below += condition.values()
     return conditions
 

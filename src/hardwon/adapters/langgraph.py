@@ -26,6 +26,7 @@ from hardwon.records.fields import (
     check_items,
     check_name,
     check_text,
+    check_that,
     check_whole_number,
     new_id,
     read_json,
@@ -82,8 +83,7 @@ class HardwonStore(BaseStore):
     def __init__(
         self, memory: Memory, *, author: str = "langgraph", fields: Sequence[str] | None = None
     ) -> None:
-        if not isinstance(memory, Memory):
-            raise InvalidInputError.one("memory", memory, "a Memory")
+        check_that(isinstance(memory, Memory), "memory", memory, "a Memory")
         self.memory = memory
         self._author = Source(author=author).author
         self._fields = (
@@ -99,10 +99,9 @@ class HardwonStore(BaseStore):
         asked = list(ops)
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         for op in puts.values():
-            if op.ttl is not None:
-                raise InvalidInputError.one(
-                    "ttl", op.ttl, "none: what is kept here stays until it is deleted"
-                )
+            check_that(
+                op.ttl is None, "ttl", op.ttl, "none: what is kept here stays until it is deleted"
+            )
             if not _check_namespace(op.namespace):
                 raise InvalidNamespaceError("a namespace has at least one label")
             _check_shown("namespace", _namespace_tag(op.namespace))
@@ -216,10 +215,12 @@ class HardwonStore(BaseStore):
         """The items that answer, the best first. Only as many hits are looked at as one recall may
         have.
         """
-        if wanted > limits.RECALL_K_MAX:
-            raise InvalidInputError.one(
-                "limit", wanted, f"with a query, at most {limits.RECALL_K_MAX} with the offset"
-            )
+        check_that(
+            wanted <= limits.RECALL_K_MAX,
+            "limit",
+            wanted,
+            f"with a query, at most {limits.RECALL_K_MAX} with the offset",
+        )
         k = min(wanted + _FILTERED_MORE, limits.RECALL_K_MAX)
         while True:
             hits = self.memory.recall(query, k, kind="experience", tag=name, author=self._author)
@@ -333,14 +334,17 @@ def _check_shown(field: str, name: str) -> None:
         check_name(name)
     except ValueError:
         raise InvalidInputError.one(field, shown, allowed) from None
-    if secrets or not 0 < len(name) <= limits.NAME_CHARS_MAX:
-        raise InvalidInputError.one(field, shown, allowed)
+    check_that(not secrets and 0 < len(name) <= limits.NAME_CHARS_MAX, field, shown, allowed)
 
 
 def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
     path = tuple(condition.path)
-    if condition.match_type not in ("prefix", "suffix"):
-        raise InvalidInputError.one("match_type", condition.match_type, "prefix or suffix")
+    check_that(
+        condition.match_type in ("prefix", "suffix"),
+        "match_type",
+        condition.match_type,
+        "prefix or suffix",
+    )
     if len(path) > len(namespace):
         return False
     part = (

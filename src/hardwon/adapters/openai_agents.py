@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
-from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
+from hardwon.errors import HardwonError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.record import TrajectoryRecorder, cut
-from hardwon.records.fields import check_items, new_id
+from hardwon.records.fields import check_items, check_that, new_id
 from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
 from hardwon.search.rank import Hit
 from hardwon.text.terms import own_texts
@@ -72,11 +72,9 @@ class HardwonSession:
         author: str = "agent",
         session_settings: SessionSettings | None = None,
     ) -> None:
-        if not isinstance(memory, Memory):
-            raise InvalidInputError.one("memory", memory, "a Memory")
+        check_that(isinstance(memory, Memory), "memory", memory, "a Memory")
         self.session_id = Source(id=session_id).id
-        if not self.session_id.strip():
-            raise InvalidInputError.one("session_id", session_id, "text that is not blank")
+        check_that(self.session_id.strip(), "session_id", session_id, "text that is not blank")
         self.session_settings = SessionSettings() if session_settings is None else session_settings
         self._author = Source(author=author).author
         self._authors = (_USER, self._author)

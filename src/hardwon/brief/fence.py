@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.records.fields import check_that
 from hardwon.text.clean import CODE_INDENT, FENCE_NAME, clean_code_line, clean_line, without_mark_of
 
 # The sentence that stands first in every context.
@@ -31,12 +31,12 @@ def framed(fenced_lines: Iterable[str], mark: str, *, short: bool = False) -> st
     """Lines that `fenced_line` made, between an opening and a closing one that carry the mark. The
     mark is the caller's: random hex, new for every context.
     """
-    if not _MARK.fullmatch(mark):
-        raise InvalidInputError.one(
-            "mark",
-            mark,
-            f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters",
-        )
+    check_that(
+        _MARK.fullmatch(mark),
+        "mark",
+        mark,
+        f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters",
+    )
     first = f"  {NOT_INSTRUCTIONS_SHORT if short else NOT_INSTRUCTIONS}"
     return "\n".join([f"<{FENCE_NAME} {mark}>", first, *fenced_lines, f"</{FENCE_NAME} {mark}>"])
 

@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.learn.tallies import keys_of
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, find_place, memory_exists
@@ -48,6 +47,7 @@ from hardwon.records.fields import (
     check_all,
     check_items,
     check_text,
+    check_that,
     from_us,
     new_id,
     to_us,
@@ -688,8 +688,7 @@ class Tests(Group):
         """
         given, *_ = check_all(lambda: check_items("ran", ran), task=task)
         for test in given:
-            if not isinstance(test, RanTest):
-                raise InvalidInputError.one("ran", test, "instances of RanTest")
+            check_that(isinstance(test, RanTest), "ran", test, "instances of RanTest")
         return _TestRun(self._project, run_id, task, started, author).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:

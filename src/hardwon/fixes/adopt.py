@@ -24,7 +24,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -35,7 +35,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError, on_failure
 from hardwon.fixes import legacy
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
 from hardwon.fixes.tables import NEWER_NAME
@@ -46,7 +46,14 @@ from hardwon.memory.results import Adoption, Remark, one_line
 from hardwon.outside import files
 from hardwon.outside.files import lock_file
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_json, derived_id, from_us, parse_time, read_json
+from hardwon.records.fields import (
+    check_json,
+    check_that,
+    derived_id,
+    from_us,
+    parse_time,
+    read_json,
+)
 from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
 from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Progress
@@ -183,8 +190,7 @@ def adopt_knowledge_base(
 
 
 def check_memory(memory: object) -> None:
-    if not isinstance(memory, Memory):
-        raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+    check_that(isinstance(memory, Memory), "memory", memory, "a Memory, as Memory(path) opens it")
 
 
 # --- the knowledge base ---
@@ -314,11 +320,8 @@ def _take_place(history: ClaimedDatabase, knowledge: Path, clock: Clock | None) 
     legacy.refuse_unfinished(staged)
     history.copy_to(copied)
     aside, is_new = _set_aside(copied, target)
-    with ExitStack() as on_failure:
-        if is_new:
-            on_failure.callback(files.remove, aside)
+    with on_failure(lambda: files.remove(aside) if is_new else None):
         history.become(staged)
-        on_failure.pop_all()
     kept = f"the old database is kept as {aside.name}"
     notes = [*adopted.notes, kept, *notes]
     return AdoptedInPlace(**{**vars(adopted), "notes": notes, "kept_as": aside.name})
@@ -384,10 +387,12 @@ class HistoryReader:
         self._history, self._source, self._progress = history, source, progress
         self._last_at = from_us(max(0, history.written_us))
         self._total = history.count()
-        if self._total > limits.FIX_HISTORY_ROWS_MAX:
-            raise InvalidInputError.one(
-                "rows", self._total, f"at most {limits.FIX_HISTORY_ROWS_MAX}: adopt it in parts"
-            )
+        check_that(
+            self._total <= limits.FIX_HISTORY_ROWS_MAX,
+            "rows",
+            self._total,
+            f"at most {limits.FIX_HISTORY_ROWS_MAX}: adopt it in parts",
+        )
         self._same: Counter[bytes] = Counter()
         self._same_id: object = None
         self._local = 0

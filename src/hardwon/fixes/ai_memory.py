@@ -30,7 +30,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from functools import cache
@@ -40,7 +40,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self, TypeVar
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError, ask_foreign
+from hardwon.errors import InvalidInputError, PlaceError, ask_foreign, on_failure
 from hardwon.fixes.adopt import (
     FILE_NAME,
     KNOWLEDGE_BASE_NAME,
@@ -147,12 +147,10 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             _announce(adopted, place)
         elif is_new:
             _log.warning("there was no fix history in %s: it begins empty", place)
-        with ExitStack() as on_failure:
-            on_failure.callback(memory.close)
+        with on_failure(memory.close):
             self._use(memory, place, adopted)
             memory.fixes.history.fill_newer_name()
             self._knowledge.take_in_edits()
-            on_failure.pop_all()
 
     @classmethod
     def on(cls, memory: Memory) -> Self:

@@ -37,7 +37,7 @@ from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
-from hardwon.records.fields import check_json, derived_id, read_json
+from hardwon.records.fields import check_json, check_that, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
 from hardwon.text.words import counted
@@ -233,8 +233,9 @@ def check(found: Statements, field: str = "knowledge_base") -> None:
     """Raises where something cannot be kept, and names it."""
     for path, value in found.items():
         where = ".".join([field, *(str(part) for part in path[:2])])
-        if not all(isinstance(part, str) for part in path):
-            raise InvalidInputError.one(where, path[-1], "keys that are text")
+        check_that(
+            all(isinstance(part, str) for part in path), where, path[-1], "keys that are text"
+        )
         if len(path) == 1 and path[0] in SECTIONS:
             raise InvalidInputError.one(where, value, "an object by issue type, model or pattern")
         try:
@@ -242,10 +243,12 @@ def check(found: Statements, field: str = "knowledge_base") -> None:
         except PydanticCustomError as error:
             raise InvalidInputError.one(where, value, error.message()) from None
     size = len(json.dumps(list(found.values())).encode())
-    if size > limits.KNOWLEDGE_ADDED_BYTES_MAX:
-        raise InvalidInputError.one(
-            field, f"{size} bytes", f"at most {limits.KNOWLEDGE_ADDED_BYTES_MAX} bytes of additions"
-        )
+    check_that(
+        size <= limits.KNOWLEDGE_ADDED_BYTES_MAX,
+        field,
+        f"{size} bytes",
+        f"at most {limits.KNOWLEDGE_ADDED_BYTES_MAX} bytes of additions",
+    )
 
 
 def _mark(item: Any) -> str:

@@ -26,6 +26,7 @@ from typing import Any, Final, NoReturn
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn import prompts_tables as tables
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
 from hardwon.text.tables import Patterns, WordLists
@@ -62,8 +63,7 @@ def fitting(episodes: Sequence[Episode]) -> list[Episode]:
     cut, without the oldest of them where both messages together would be longer than
     `LLM_PROMPT_CHARS_MAX`. One episode always fits.
     """
-    if not episodes:
-        raise InvalidInputError.one("episodes", [], "at least one episode")
+    check_that(episodes, "episodes", [], "at least one episode")
     distinct = {episode.id: episode for episode in episodes}.values()
     newest_first = sorted(distinct, key=lambda episode: (episode.at_us, episode.id), reverse=True)
     left = limits.LLM_PROMPT_CHARS_MAX - len(_system("rules")) - len(_BEFORE) - len(_AFTER)
@@ -125,15 +125,18 @@ def rules_from(reply: str) -> list[str]:
     """
     items = parsed(reply, _RULES_SHAPE)
     if isinstance(items, dict):
-        if items.keys() != {"rules"}:
-            raise InvalidInputError.one(
-                "reply", items, 'an object with the key "rules" and no other'
-            )
+        check_that(
+            items.keys() == {"rules"}, "reply", items, 'an object with the key "rules" and no other'
+        )
         items = items["rules"]
     if not isinstance(items, list):
         raise InvalidInputError.one("reply.rules", items, "a list of texts")
-    if not 1 <= len(items) <= limits.LLM_RULES_MAX:
-        raise InvalidInputError.one("reply.rules", items, f"1 to {limits.LLM_RULES_MAX} rules")
+    check_that(
+        1 <= len(items) <= limits.LLM_RULES_MAX,
+        "reply.rules",
+        items,
+        f"1 to {limits.LLM_RULES_MAX} rules",
+    )
     distinct: dict[str, str] = {}
     for index, item in enumerate(items):
         field = f"reply.rules.{index}"
@@ -168,10 +171,12 @@ def good_rules_from(reply: str) -> list[str]:
 
 def parsed(reply: str, shape: str) -> object:
     """The JSON that a reply is, in one code fence or none."""
-    if len(reply) > limits.LLM_REPLY_BYTES_MAX:
-        raise InvalidInputError.one(
-            "reply", reply, f"text of at most {limits.LLM_REPLY_BYTES_MAX} characters"
-        )
+    check_that(
+        len(reply) <= limits.LLM_REPLY_BYTES_MAX,
+        "reply",
+        reply,
+        f"text of at most {limits.LLM_REPLY_BYTES_MAX} characters",
+    )
     text = reply.strip()
     fenced = RE.fenced.fullmatch(text)
     try:
@@ -218,8 +223,7 @@ def one_sentence(
         (hidden, "one line without control, bidirectional or other invisible characters"),
         (second and not several, "one sentence"),
     ):
-        if wrong:
-            raise InvalidInputError.one(field, shown, allowed)
+        check_that(not wrong, field, shown, allowed)
     return said
 
 
@@ -228,9 +232,10 @@ def one_sentence(
 
 def sentence_request(fact: Fact) -> tuple[str, str]:
     """The system and the user message that ask for it."""
-    if len(fact.content) > limits.RESTATED_FROM_CHARS_MAX:
-        allowed = f"at most {limits.RESTATED_FROM_CHARS_MAX} characters for one sentence"
-        raise InvalidInputError.one("content", fact.content, allowed)
+    allowed = f"at most {limits.RESTATED_FROM_CHARS_MAX} characters for one sentence"
+    check_that(
+        len(fact.content) <= limits.RESTATED_FROM_CHARS_MAX, "content", fact.content, allowed
+    )
     moment = fact.metadata.context
     known = {
         "type": fact.fact_type,
@@ -279,8 +284,7 @@ def sentence_from(reply: str, fact: Fact) -> str:
         (_orders_nothing(sentence, note, given), "no order that the fact has not"),
         (_in_own_words(sentence, note, given), "mostly the words of the fact"),
     ):
-        if not kept:
-            raise InvalidInputError.one("reply.sentence", sentence, what)
+        check_that(kept, "reply.sentence", sentence, what)
     return sentence
 
 

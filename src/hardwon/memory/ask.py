@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from itertools import accumulate, islice
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -74,8 +73,7 @@ if TYPE_CHECKING:
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.learn.topology import Branch, FolderCount, Reflection
-    from hardwon.memory.advise import Adviser
-    from hardwon.memory.context import Context, Recaller
+    from hardwon.memory.context import Context
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
 
 # --- believing ---
@@ -158,12 +156,6 @@ NEIGHBOURED: Final = 20
 """Hits whose neighbours in their session are looked at, the best by their text."""
 
 
-@cache
-def _time_words() -> re.Pattern[str]:
-    """Loaded with the first question: many a command asks none."""
-    return times.NAMES_TIME
-
-
 class Finder:
     """Finds the records of one project that answer a question."""
 
@@ -182,7 +174,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = times.time_asked(query, now) if _time_words().search(query.lower()) else None
+        span = times.time_asked(query, now) if times.NAMES_TIME.search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
         if _HASH.fullmatch(query.strip()):
@@ -404,11 +396,11 @@ class Asking(Group):
             task_id=task_id,
             explain=explain,
         )
-        from hardwon.memory.context import ContextRequest
+        from hardwon.memory.context import ContextRequest, Recaller
 
         self._project.before_read()
         with self._project.store.together(self._project.name):
-            return self._recaller.context(
+            return Recaller(self._project).context(
                 ContextRequest(query or "", task_id, given, fixer, budget, counted, solved, explain)
             )
 
@@ -440,26 +432,16 @@ class Asking(Group):
             error=error,
             author=author,
         )
+        from hardwon.memory.advise import Adviser
+
         with self._project.store.together(self._project.name):
-            return self._adviser.advise(
+            return Adviser(self._project).advise(
                 action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
             )
 
     @lazy
     def _finder(self) -> Finder:
         return Finder(self._project)
-
-    @property
-    def _adviser(self) -> Adviser:
-        from hardwon.memory.advise import Adviser
-
-        return Adviser(self._project)
-
-    @property
-    def _recaller(self) -> Recaller:
-        from hardwon.memory.context import Recaller
-
-        return Recaller(self._project)
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""

@@ -248,12 +248,8 @@ class Keeping(Group):
 
     def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
         """Every row of the project with its events, while somebody is told how far it is."""
-        counts = self._project.store.counts(self._project.name)
-        total = counts.records + counts.decisions + counts.adopted + counts.cleaned
-        for done, each in enumerate(self._project.store.rows(self._project.name), 1):
-            yield each
-            if progress and (done % limits.BATCH_ROWS == 0 or done >= total):
-                progress(done, max(total, done))
+        total = self._project.store.counts(self._project.name).total
+        return transfer.told(self._project.store.rows(self._project.name), progress, total)
 
     def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many

@@ -15,7 +15,7 @@ from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory.places import find_place
 from hardwon.memory.project import project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import check_items, check_text
+from hardwon.records.fields import check_items, check_text, check_that
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
@@ -50,8 +50,7 @@ def grant(url: str, user: str, project: str | None, access: str = WRITER) -> Non
     """Lets a database user reach a project just so far; `project` None: lets it keep the tokens of
     a server.
     """
-    if access not in ACCESS:
-        raise InvalidInputError.one("access", access, ", ".join(ACCESS))
+    check_that(access in ACCESS, "access", access, ", ".join(ACCESS))
     who, where = _user_and_project(user, project)
     with _link(url) as link:
         setup.grant(link, who, where, access)
@@ -85,7 +84,11 @@ def _link(url: str) -> Iterator[Link]:
 
 def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
     name = check_text("user", user)
-    if not name or "\0" in name or len(name.encode()) > limits.POSTGRES_NAME_BYTES_MAX:
-        allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
-        raise InvalidInputError.one("user", name, allowed)
+    allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
+    check_that(
+        name and "\0" not in name and len(name.encode()) <= limits.POSTGRES_NAME_BYTES_MAX,
+        "user",
+        name,
+        allowed,
+    )
     return name, None if project is None else project_name(project)

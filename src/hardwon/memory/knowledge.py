@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
 
 from hardwon import limits
-from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.errors import DamagedError
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
 from hardwon.learn.fixes import (
@@ -91,12 +91,12 @@ from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
     check_all,
     check_text,
+    check_that,
     from_us,
     is_derived,
 )
 from hardwon.records.kinds import (
     ROUTES,
-    VOUCHED_STATUSES,
     Action,
     Adopted,
     AnyRecord,
@@ -125,9 +125,6 @@ RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 
 # times as many lessons as are shown: for those that a source has no room left for
 _CONSIDERED: Final = 4
-# times as many adopted records as are read: so that no source hides the others
-_ADOPTED_CONSIDERED: Final = 10
-
 
 # A half-life in which nothing fades.
 _NEVER_FORGOTTEN_DAYS: Final = 1e12
@@ -605,23 +602,9 @@ class Knowledge:
         newest of each source, which take turns.
         """
         keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
-        everything = self._store.by_key(
-            self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most
-        )
-        some = len(everything) == _ADOPTED_CONSIDERED * most
-        vouched = [
-            each
-            for status in VOUCHED_STATUSES
-            for each in (
-                self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
-                if some
-                else everything
-            )
-            if each.status == status
-        ]
-        others = by_turns(everything, lambda each: each.author)
-        chosen = {each.id: each.stored for each in (*vouched, *others)}
-        records = _only(Adopted, islice(chosen.values(), most))
+        asked = Filters(kind="adopted")
+        found = self._store.by_key(self.project, keys, asked, most, in_turns=True)
+        records = _only(Adopted, [each.stored for each in found])
         self._records.update((record.id, record) for record in records)
         return {each.record.id: each for each in adopted_claims(records)}
 
@@ -964,8 +947,9 @@ class Episodes(Group):
             tag=tag,
             by_run=by_run,
         )
-        if asked.kind not in (None, "episode"):
-            raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
+        check_that(
+            asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
+        )
 
         store = self._project.store
 

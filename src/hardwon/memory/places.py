@@ -40,6 +40,7 @@ from hardwon.outside.locations import (
     user_folder,
     without_password,
 )
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
@@ -85,20 +86,17 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
     start = start or current_folder()
     if location is None:
         return _discover(start)
-    if not isinstance(location, str | Path):
-        raise InvalidInputError.one("location", location, _ALLOWED)
+    check_that(isinstance(location, str | Path), "location", location, _ALLOWED)
     text = str(location)
     if DATABASE_URL.match(text):
         shown = without_password(text)
-        if not text.isprintable() or " " in text:
-            allowed = "an address on one line, other characters written as %20 and the like"
-            raise InvalidInputError.one("location", shown, allowed)
-        if shown.endswith(UNCLEAR):
-            allowed = (
-                "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
-                "%2F, : is %3A and ? is %3F"
-            )
-            raise InvalidInputError.one("location", shown, allowed)
+        allowed = "an address on one line, other characters written as %20 and the like"
+        check_that(text.isprintable() and " " not in text, "location", shown, allowed)
+        allowed = (
+            "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is "
+            "%2F, : is %3A and ? is %3F"
+        )
+        check_that(not shown.endswith(UNCLEAR), "location", shown, allowed)
         return Place(None, DEFAULT_PROJECT, text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
         raise InvalidInputError.one(
@@ -106,8 +104,9 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
             "postgresql:/…",
             "the url of a database as text, in small letters: postgresql://…",
         )
-    if not text.strip() or "\0" in text or text == ":memory:":
-        raise InvalidInputError.one("location", location, _ALLOWED)
+    check_that(
+        text.strip() and "\0" not in text and text != ":memory:", "location", location, _ALLOWED
+    )
     try:
         text.encode()
         path = start / Path(text).expanduser()

@@ -35,7 +35,7 @@ from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_
 from hardwon.outside.files import home_of
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
+from hardwon.records.fields import TIME_US_MAX, check_that, from_us, new_id, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -664,8 +664,9 @@ def project_name(given: str) -> str:
     # build it.
     name = given if plain else Metadata(project_id=given).project_id
     told, secrets = redact(name)
-    if not name.strip() or secrets:
-        raise InvalidInputError.one("project", told, "a name that is neither empty nor a secret")
+    check_that(
+        name.strip() and not secrets, "project", told, "a name that is neither empty nor a secret"
+    )
     return name
 
 

@@ -43,6 +43,7 @@ from hardwon.records.fields import (
     check_items,
     check_mapping,
     check_text,
+    check_that,
     check_whole_number,
     from_us,
     items_of,
@@ -370,10 +371,12 @@ class Entries(Group):
         (prepared,) = self._project.date([self._project.prepare(record)])
         if prepared.kind in INTERNAL_KINDS:
             raise made_elsewhere(prepared)
-        if check_text("name", name) not in prepared.metadata.tags:
-            raise InvalidInputError.one(
-                "name", name, "a name that its record has as a tag, and that is no secret"
-            )
+        check_that(
+            check_text("name", name) in prepared.metadata.tags,
+            "name",
+            name,
+            "a name that its record has as a tag, and that is no secret",
+        )
         return prepared
 
     def names(self, start: str, author: str | None = None) -> list[str]:
@@ -447,8 +450,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
 
 def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
     """Records of one kind, each given by its keywords."""
-    if kind not in _RECORDED_KINDS:
-        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+    check_that(kind in _RECORDED_KINDS, "kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
     items = check_items("many", many)
     for number, given in enumerate(items, 1):
@@ -875,10 +877,12 @@ class EpisodeRecorder(_Recorder):
         return found
 
     def __enter__(self) -> Self:
-        if self._entered:
-            raise InvalidInputError.one(
-                "episode", self.task_id, "one block for each memory.episode(…): begin another one"
-            )
+        check_that(
+            not self._entered,
+            "episode",
+            self.task_id,
+            "one block for each memory.episode(…): begin another one",
+        )
         self._entered = True
         return self
 

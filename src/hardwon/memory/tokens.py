@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from unicodedata import normalize
 
 from hardwon import limits
-from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
+from hardwon.errors import FullError, UnknownTokenError
 from hardwon.records.fields import (
     check_all,
     check_items,
@@ -138,9 +138,13 @@ def author_name(field: str, name: str) -> str:
     name.
     """
     name = Source(author=normalize("NFKC", check_signer(field, name))).author.strip()
-    if not name or name in _RESERVED or name.endswith(VIA_IMPORT) or redact(name)[1]:
-        allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
-        raise InvalidInputError.one(field, redact(name)[0], allowed)
+    allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
+    check_that(
+        name and name not in _RESERVED and not name.endswith(VIA_IMPORT) and not redact(name)[1],
+        field,
+        redact(name)[0],
+        allowed,
+    )
     return name
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
@@ -25,7 +25,7 @@ from hardwon.memory.project import (
 )
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT, check_items, check_text, read_json
+from hardwon.records.fields import ABSENT, check_items, check_text, check_that, read_json
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
     VIA_IMPORT,
@@ -47,6 +47,7 @@ _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape wh
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
 Read = Callable[[], Iterable[AnyRecord]]
+T = TypeVar("T")
 
 
 def load(
@@ -63,8 +64,8 @@ def load(
     is kept. `reason`: what is told of where they came from.
     """
     if dry_run:
-        return _foresee(project, _told(map(project.prepare, read()), progress))
-    total = 0 if at_once else sum(1 for _ in _told(map(project.prepare, read()), progress))
+        return _foresee(project, told(map(project.prepare, read()), progress))
+    total = 0 if at_once else sum(1 for _ in told(map(project.prepare, read()), progress))
     incoming = _Incoming()
     records = map(project.prepare, read())
     given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
@@ -97,14 +98,14 @@ def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = No
     return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
 
 
-def _told(
-    records: Iterable[AnyRecord], progress: Progress | None, total: int = 0
-) -> Iterator[AnyRecord]:
-    """These, while somebody is told how many they are so far."""
-    for number, record in enumerate(records, 1):
-        yield record
-        if progress and number % limits.BATCH_ROWS == 0:
-            progress(number, total)
+def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Iterator[T]:
+    """These, while somebody is told how many they are so far, now and then and at the end. Nobody
+    knows the total where it is 0.
+    """
+    for done, item in enumerate(items, 1):
+        yield item
+        if progress and (done % limits.BATCH_ROWS == 0 or done == total):
+            progress(done, max(total, done) if total else 0)
 
 
 @dataclass
@@ -174,9 +175,8 @@ class Belief:
         self._all = trust is True
         given = () if isinstance(trust, bool) else check_items("trust", trust)
         self._names = frozenset(check_text("trust", name) for name in given)
-        if not all(map(str.strip, self._names)):
-            allowed = "True, False, or names of authors"
-            raise InvalidInputError.one("trust", sorted(self._names), allowed)
+        allowed = "True, False, or names of authors"
+        check_that(all(map(str.strip, self._names)), "trust", sorted(self._names), allowed)
         self._met: set[str] = set()
 
     def __call__(self, name: str) -> bool:
@@ -217,7 +217,7 @@ def merge(
     if dry_run:
         found = _foresee(
             project,
-            _told(
+            told(
                 (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
                 progress,
                 total,
@@ -413,14 +413,12 @@ def export(project: Project, path: Path, as_list: bool, progress: Progress | Non
         files.writing_atomically(path) as file,
     ):
         file.write(before)
-        for stored in filter(None, map(_exported, records)):
+        exported = told(filter(None, map(_exported, records)), progress, total)
+        for done, stored in enumerate(exported, 1):
             # A body whose record had no events since is already as a reader sees it.
             same = stored.validation is None
             line = sound_body(stored) if same else record_of(stored).to_json()
-            file.write((between if done else b"") + line.encode())
-            done += 1
-            if progress and done % limits.BATCH_ROWS == 0:
-                progress(done, max(total, done))
+            file.write((between if done > 1 else b"") + line.encode())
         if done or as_list:
             file.write(after)
     return done

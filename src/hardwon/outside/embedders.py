@@ -26,7 +26,7 @@ from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, Miss
 from hardwon.first_use import Later
 from hardwon.outside.llm import Api, Endpoint
 from hardwon.outside.locations import user_folder
-from hardwon.records.fields import check_whole_number
+from hardwon.records.fields import check_that, check_whole_number
 
 if TYPE_CHECKING:
     import numpy
@@ -297,10 +297,12 @@ class FastembedEmbedder(_ModelOfPackage):
             each["model"].lower(): each["dim"]
             for each in package.TextEmbedding.list_supported_models()
         }
-        if model.lower() not in known:
-            raise InvalidInputError.one(
-                "model", model, "one that fastembed.TextEmbedding.list_supported_models() names"
-            )
+        check_that(
+            model.lower() in known,
+            "model",
+            model,
+            "one that fastembed.TextEmbedding.list_supported_models() names",
+        )
         self.dimension = _check_dimension(known[model.lower()])
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
@@ -419,10 +421,9 @@ class CallableEmbedder:
     """
 
     def __init__(self, function: Callable[[list[str]], object], name: str, dimension: int) -> None:
-        if not callable(function):
-            raise InvalidInputError.one(
-                "function", function, "a function that takes a list of texts"
-            )
+        check_that(
+            callable(function), "function", function, "a function that takes a list of texts"
+        )
         self._function = function
         self.name: Final = _check_name(name)
         self.dimension: Final = _check_dimension(dimension)

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Final, Literal
 
 from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError, Problem
+from hardwon.records.fields import check_that
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
@@ -522,10 +523,12 @@ def target(
 def refuse_database(field: str, found: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
     # in small letters: some file systems take both for one
-    if found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")):
-        raise InvalidInputError.one(
-            field, str(found), f"a name that no database has, such as {such_as}"
-        )
+    check_that(
+        not found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")),
+        field,
+        str(found),
+        f"a name that no database has, such as {such_as}",
+    )
 
 
 def refuse_own(
@@ -551,10 +554,9 @@ def refuse_own(
             for each in home.iterdir()
             if _is_own_name(each.name, memory, also)
         )
-    if own:
-        raise InvalidInputError.one(
-            field, str(given), f"a file that is not the memory's own, such as {such_as}"
-        )
+    check_that(
+        not own, field, str(given), f"a file that is not the memory's own, such as {such_as}"
+    )
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:

@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError, LlmError
+from hardwon.errors import HardwonError, LlmError
 from hardwon.outside.locations import is_loopback
+from hardwon.records.fields import check_that
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ class ChatModel:
         timeout_s: float = limits.LLM_TIMEOUT_S,
         max_tokens: int = limits.LLM_REPLY_TOKENS_MAX,
     ) -> None:
-        if max_tokens < 1:
-            raise InvalidInputError.one("max_tokens", max_tokens, "1 or more")
+        check_that(max_tokens >= 1, "max_tokens", max_tokens, "1 or more")
         self._endpoint = Endpoint(CHAT, base_url, model, api_key, timeout_s)
         self.base_url: Final = self._endpoint.base_url
         self.model: Final = model
@@ -147,12 +147,12 @@ class Endpoint:
         timeout_s: float,
         title: str = "",
     ) -> None:
-        if not 0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX:
-            raise InvalidInputError.one(
-                "timeout_s",
-                timeout_s,
-                f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
-            )
+        check_that(
+            0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX,
+            "timeout_s",
+            timeout_s,
+            f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
+        )
         self._origin, _ = _origin_and_host(api, base_url)
         # httpx would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):

@@ -23,7 +23,7 @@ from hardwon.memory.results import Adoption, Loaded, Remark, StoreKind
 from hardwon.memory.transfer import read_file
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import derived_id, read_json
+from hardwon.records.fields import check_that, derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source
 from hardwon.records.reading import is_record
 from hardwon.tree.files import TreeFiles
@@ -52,8 +52,9 @@ def adopt(
     `author` is the source that it counts as, else the one that each kind has.
     """
     source = check_path("path", path)
-    if kind is not None and kind not in _ADOPTED_BY:
-        raise InvalidInputError.one("kind", kind, f"one of {', '.join(_ADOPTED_BY)}")
+    check_that(
+        kind is None or kind in _ADOPTED_BY, "kind", kind, f"one of {', '.join(_ADOPTED_BY)}"
+    )
     how: dict[str, Any] = {"dry_run": dry_run, "progress": progress}
     if author is not None:
         # what is wrong with the name is told before anything is read

@@ -49,7 +49,7 @@ from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
-from hardwon.records.fields import check_items, check_text, check_whole_number
+from hardwon.records.fields import check_items, check_text, check_that, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.search.terms import FilterKeywords
 from hardwon.surfaces.operations import (
@@ -165,8 +165,7 @@ class Client(_Methods):
         """Writes every record of the project to a file of this machine, one JSON object a line;
         returns how many.
         """
-        if format != "jsonl":
-            raise InvalidInputError.one("format", format, "jsonl")
+        check_that(format == "jsonl", "format", format, "jsonl")
         _refuse_unsendable("export", {"progress": progress})
         target = files.target("path", check_path("path", path), self.location, "records.jsonl")
         with (
@@ -255,18 +254,21 @@ def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
     allowed = "nothing: the token says who asks, and a server tells no progress"
     for unsendable in given.keys() & NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
         value = given.pop(unsendable)
-        if unsendable not in usual or value != usual[unsendable].default:
-            raise InvalidInputError.one(unsendable, value, allowed)
+        check_that(
+            unsendable in usual and value == usual[unsendable].default, unsendable, value, allowed
+        )
 
 
 def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dict[str, Any]:
     """The arguments of a call, under the names that go over the wire."""
     _refuse_unsendable(operation.name, given)
     project = given.pop("project", None)
-    if project not in (None, client.project):
-        raise InvalidInputError.one(
-            "project", project, f"{client.project!r}, the project this client was made for"
-        )
+    check_that(
+        project in (None, client.project),
+        "project",
+        project,
+        f"{client.project!r}, the project this client was made for",
+    )
     if issubclass(operation.takes, Enveloped):
         # what is known here of what is recorded: the commit, and the hashes of files
         repository = client._repository
@@ -301,8 +303,7 @@ def _ids(given: Any) -> list[str]:
 
 
 def _record_json(record: Any) -> Any:
-    if not isinstance(record, Record):
-        raise InvalidInputError.one("record", record, "a record")
+    check_that(isinstance(record, Record), "record", record, "a record")
     return jsonable(record)
 
 
@@ -559,13 +560,13 @@ def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLCo
     ):
         raise InvalidInputError.one("url", url, allowed)
     if parts.scheme == "http":
-        if parts.hostname not in ("127.0.0.1", "::1", "localhost") and not plain_http:
-            raise InvalidInputError.one(
-                "url",
-                url,
-                "https, or http to this machine; plain_http=True sends the token "
-                "unencrypted to another one",
-            )
+        check_that(
+            plain_http or parts.hostname in ("127.0.0.1", "::1", "localhost"),
+            "url",
+            url,
+            "https, or http to this machine; plain_http=True sends the token "
+            "unencrypted to another one",
+        )
         return None
     try:
         context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))

@@ -54,6 +54,7 @@ from hardwon.records.fields import (
     Text,
     Time,
     Unit,
+    check_that,
     problems_of,
 )
 from hardwon.records.kinds import (
@@ -710,12 +711,12 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
         () if includes(caller.scope, "govern") else ("status", "verified_by", "verification_id")
     ):
         claimed, usual = getattr(metadata.validation, name), Validation.model_fields[name].default
-        if claimed != usual:
-            raise InvalidInputError.one(
-                f"{field}.metadata.validation.{name}",
-                claimed,
-                f"{usual or 'nothing'}; a token with the scope govern may claim more",
-            )
+        check_that(
+            claimed == usual,
+            f"{field}.metadata.validation.{name}",
+            claimed,
+            f"{usual or 'nothing'}; a token with the scope govern may claim more",
+        )
     return _by(made, caller)
 
 

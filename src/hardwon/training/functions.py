@@ -23,7 +23,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
@@ -33,7 +33,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
+from hardwon.errors import (
+    FullError,
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    PlaceError,
+    on_failure,
+)
 from hardwon.learn import prompts as distil
 from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Clock as Clock
@@ -46,6 +53,7 @@ from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
     check_all,
+    check_that,
     check_whole_number,
     derived_id,
     from_us,
@@ -196,13 +204,11 @@ def save_agent_memory(
                 if held.read() == content:
                     settle(memory, planned, merged, content, str(place))
 
-            with ExitStack() as on_failure:
-                # Interrupted or refused in between: whether the file has it decides whether the
-                # next save adds it.
-                on_failure.callback(settle_if_written)
+            # Interrupted or refused in between: whether the file has it decides whether the next
+            # save adds it.
+            with on_failure(settle_if_written):
                 held.write(content)
                 settle(memory, planned, merged, content, str(place))
-                on_failure.pop_all()
     logger.debug("Saved training memory to %s", place)
 
 
@@ -545,8 +551,7 @@ def adopt(
     read. What is wrong with it is named by its place.
     """
     source = check_path("path", path)
-    if not isinstance(memory, Memory):
-        raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+    check_that(isinstance(memory, Memory), "memory", memory, "a Memory, as Memory(path) opens it")
     adopted, episodes = _records(source, author)
     # Of the same source: nobody's file takes the place of what another one says.
     known = [

@@ -11,21 +11,21 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, on_failure
 from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
-from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, new_id, to_us
+from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, check_that, new_id, to_us
 from hardwon.records.kinds import Experience
 from hardwon.text.globs import Glob
 from hardwon.tree.files import payload_of
@@ -71,10 +71,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         folder = Path(root)
         self.memory = Memory(folder if memory_exists(folder) else file_in_tree(folder), clock=clock)
         self._now = self.memory._project.now
-        with ExitStack() as on_failure:
-            on_failure.callback(self.memory.close)
+        with on_failure(self.memory.close):
             self._tree: Mirror = self.memory.tree.make(schema)
-            on_failure.pop_all()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -160,10 +158,12 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Erases the memories that match, for good, and returns how many they were. Something must
         be said: a glob, a time before which they were made, or keys.
         """
-        if pattern is None and before is None and not intent:
-            raise InvalidInputError.one(
-                "pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten"
-            )
+        check_that(
+            pattern is not None or before is not None or intent,
+            "pattern",
+            ABSENT,
+            "a glob, a time (before) or keys: what is to be forgotten",
+        )
         # A day stands for its first moment. Without a zone it is one of this machine's, as in the
         # scripts that say so.
         try:

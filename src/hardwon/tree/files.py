@@ -33,7 +33,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, on_failure
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.outside import files
 from hardwon.outside.files import MARK, SUFFIX
@@ -285,16 +285,13 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
 def _write(handle: int, name: str, data: bytes) -> Seen:
     """Writes a file that is not there yet, whole or not at all."""
     file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
-    seen: Seen | None = None
-    try:
-        while data:
-            data = data[os.write(file, data) :]
-        seen = _look_of(os.fstat(file))
-        return seen
-    finally:
-        os.close(file)
-        if seen is None:
-            _unlink(handle, name)
+    with on_failure(lambda: _unlink(handle, name)):
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+            return _look_of(os.fstat(file))
+        finally:
+            os.close(file)
 
 
 def _unlink(handle: int, name: str) -> None:

@@ -35,7 +35,7 @@ from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import check_all, check_share, derived_id, to_us
+from hardwon.records.fields import check_all, check_share, check_that, derived_id, to_us
 from hardwon.records.kinds import (
     Event,
     EventKind,
@@ -942,10 +942,12 @@ class MemoryTree(Group):
             index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
-        if schema is not None and mirror.routes != routes:
-            raise InvalidInputError.one(
-                "schema", schema, "the schema that this tree was made with, or none"
-            )
+        check_that(
+            schema is None or mirror.routes == routes,
+            "schema",
+            schema,
+            "the schema that this tree was made with, or none",
+        )
         return mirror
 
     def sync(self) -> Synced:

@@ -43,7 +43,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.learn.topology import Reflection, area_of
-from hardwon.records.fields import ABSENT, now
+from hardwon.records.fields import ABSENT, check_that, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
 from hardwon.text.words import spelled
 
@@ -139,11 +139,6 @@ _PREDICATE_NAME: Final = re.compile(r"([gl])(te?|e)_(-?[0-9]{1,17}(?:\.[0-9]{1,9
 _COMPARISONS: Final = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
-def _require(holds: bool, where: str, value: object, allowed: str) -> None:
-    if not holds:
-        raise InvalidInputError.one(where, value, allowed)
-
-
 def _plainly(number: Decimal) -> str:
     text = f"{number:f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -168,7 +163,7 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
     if found := _RANGE.fullmatch(text):
         low, high = Decimal(found[1]), Decimal(found[2])
         allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
-        _require(low <= high, where, text, allowed)
+        check_that(low <= high, where, text, allowed)
         return (
             lambda _, number: number is not None and low <= number <= high,
             f"{_plainly(low)}-{_plainly(high)}",
@@ -178,7 +173,7 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
 
 def _regex_test(branch: str, where: str) -> _Test:
     allowed = "a regular expression between slashes: r/v[0-9]+/"
-    _require(len(branch) >= 3 and branch.endswith("/"), where, branch, allowed)
+    check_that(len(branch) >= 3 and branch.endswith("/"), where, branch, allowed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of what the next Python may read in another way
@@ -191,7 +186,7 @@ def _regex_test(branch: str, where: str) -> _Test:
         "a simpler regular expression: few open repeats, and none of a group that itself repeats "
         "or has alternatives; a hostile value could keep this one busy for ever"
     )
-    _require(_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
+    check_that(_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
     return lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
 
 
@@ -337,12 +332,12 @@ class _Node:
             return
         parts = [part.strip() for part in text.split("|")] if "|" in text else [text]
         sound = all(part and not part.startswith("r/") for part in parts)
-        _require(sound, where, text, "texts and numbers between the bars: a|b|>100")
+        check_that(sound, where, text, "texts and numbers between the bars: a|b|>100")
         tests = [_number_test(part, where) for part in parts]
         if tests == [None]:
             # one that ends in a hash was read off a folder, and is the name of that
             name = text if _HASHED.fullmatch(text) else safe_segment(text)
-            _require(name not in self.exact, where, text, "each branch once")
+            check_that(name not in self.exact, where, text, "each branch once")
             self.exact[name] = below
             return
         for part, test in zip(parts, tests, strict=True):
@@ -469,13 +464,13 @@ def _compile(
             where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
         )
     where, name = f"{where}.{key}", _key_name(key)
-    _require(name not in above, where, key, "a key that has not been asked for further up")
-    _require(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
+    check_that(name not in above, where, key, "a key that has not been asked for further up")
+    check_that(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
     if not isinstance(branches, Mapping) or not branches:
         raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
     counted["branches"] += len(branches)
     allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
-    _require(counted.total() <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
+    check_that(counted.total() <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
     node = _Node(key, f"{name}=")
     for branch, rest in branches.items():
         text = spelled(branch)
@@ -490,12 +485,12 @@ def _compile(
 
 def _compile_template(text: str, where: str, depth: int) -> _Leaf:
     allowed = f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
-    _require(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
+    check_that(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
     segments: list[list[str | _Hole]] = [[]]
     for key, default, slash, literal, brace in _TEMPLATE.findall(text):
-        _require(not brace, where, text, "placeholders written {key} or {key=default}")
+        check_that(not brace, where, text, "placeholders written {key} or {key=default}")
         allowed = "lowercase letters, digits and . _ = - around the placeholders"
-        _require(_LITERAL.fullmatch(literal) is not None, where, text, allowed)
+        check_that(_LITERAL.fullmatch(literal) is not None, where, text, allowed)
         if slash:
             segments.append([])
         else:
@@ -509,12 +504,12 @@ def _compile_template(text: str, where: str, depth: int) -> _Leaf:
         # With a harmless value in every hole: what remains unsafe then is the template's own
         # doing.
         sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-        _require(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
+        check_that(safe_segment(sample, _PLAIN_SEGMENT) == sample, where, text, allowed)
     stem: list[str | _Hole] | None = None
     if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
         stem = segments.pop()
         stem[-1] = ending.removesuffix(".json")
-    _require(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
+    check_that(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
     return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
 
 

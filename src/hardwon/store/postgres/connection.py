@@ -16,7 +16,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -36,8 +36,10 @@ from hardwon.errors import (
     StorageError,
     UnknownOutcomeError,
     UnreachableError,
+    on_failure,
 )
 from hardwon.outside.locations import is_url, without_password
+from hardwon.records.fields import check_that
 from hardwon.store.base import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import Session, Values, Witness
@@ -152,8 +154,7 @@ class Address:
     def of(cls, url: str) -> Address:
         """Raises InvalidInputError, in which no password is to be seen either."""
         shown = without_password(url) if is_url(url) else "…"
-        if not is_url(url) or "\0" in url:
-            raise InvalidInputError.one("location", shown, _ALLOWED)
+        check_that(is_url(url) and "\0" not in url, "location", shown, _ALLOWED)
         try:
             said = conninfo_to_dict(url)
         except psycopg.Error:
@@ -617,12 +618,10 @@ class Link:
         pauses = _pauses(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
         while True:
             try:
-                with ExitStack() as on_failure:
-                    session = self._pool.borrow()
-                    on_failure.callback(self._pool.give_back, session)
+                session = self._pool.borrow()
+                with on_failure(partial(self._pool.give_back, session)):
                     session.begin(opening, is_writing=is_writing)
                     self._was_reached = True
-                    on_failure.pop_all()
                     return session
             except UnreachableError as error:
                 self._pool.close_idle()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from hardwon import limits
-from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
+from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
@@ -542,10 +542,8 @@ class PostgresStore(Store):
         self._reached: dict[str, Reach] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
-        with ExitStack() as on_failure:
-            on_failure.callback(self._link.close)
+        with on_failure(self._link.close):
             setup.check_version(self._link, may_upgrade=may_upgrade, progress=progress)
-            on_failure.pop_all()
 
     @property
     def location(self) -> str:

@@ -17,13 +17,13 @@ from hardwon.errors import (
     DamagedError,
     ForbiddenError,
     HardwonError,
-    InvalidInputError,
     NewerFileError,
     OlderFileError,
     PlaceError,
     StorageError,
 )
 from hardwon.learn.tallies import keys_of
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
 from hardwon.store.base import recount, tell_origins, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
@@ -92,9 +92,13 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
     """
     for project in projects:
         name = Metadata(project_id=project).project_id
-        if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
-            allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
-            raise InvalidInputError.one("project", project, allowed)
+        allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
+        check_that(
+            name.strip() and len(name.encode()) <= limits.PROJECT_BYTES_MAX,
+            "project",
+            project,
+            allowed,
+        )
     try:
         with administering(link) as session:
             if session.value("SELECT current_setting('server_version_num')::int") < SERVER_MIN:
@@ -269,15 +273,13 @@ def _make_schema(
 
 def _roles_of(session: PostgresSession, user: str, project: str | None) -> list[str]:
     """What a user, who must be there, may be given: in the order of `ACCESS`."""
-    if not _is_role(session, user):
-        allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
-        raise InvalidInputError.one("user", user, allowed)
+    allowed = "a user of this server: CREATE ROLE … LOGIN makes one"
+    check_that(_is_role(session, user), "user", user, allowed)
     if project is None:
         return [KEEPER]
     schema = session.value("SELECT schema FROM project WHERE name = ?1", (project,))
-    if not schema:
-        allowed = "a project of this database: hardwon postgres init --project makes one"
-        raise InvalidInputError.one("project", project, allowed)
+    allowed = "a project of this database: hardwon postgres init --project makes one"
+    check_that(schema, "project", project, allowed)
     return [role_name(schema, access) for access in ACCESS]
 
 

@@ -5,7 +5,6 @@ tree (`sync`).
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, on_failure
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
@@ -135,10 +134,8 @@ def _write_new(path: Path, text: str) -> None:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
         fail(f"{path} exists already: choose another name, or remove it first")
-    with file, ExitStack() as on_failure:
-        on_failure.callback(path.unlink, missing_ok=True)
+    with file, on_failure(lambda: path.unlink(missing_ok=True)):
         file.write(text)
-        on_failure.pop_all()
 
 
 def _text_of(memories: Sequence[Mapping[str, Any]], form: DatasetFormat) -> str:

@@ -39,6 +39,7 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.skills import FILE_NAME, Skill
 from hardwon.memory.tokens import author_name
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp import tools as answers
@@ -229,10 +230,9 @@ class Resource(NamedTuple):
 
 
 def _recent(ask: Ask, count: str) -> Any:
-    if not count.isdecimal():
-        raise InvalidInputError.one(
-            "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
-        )
+    check_that(
+        count.isdecimal(), "count", count, f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
+    )
     return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
 
 
@@ -393,8 +393,7 @@ def _uri_of(skill: Skill) -> str:
 
 def _skill_at(ask: Ask, uri: str) -> Skill:
     skills: dict[str, Skill] = {_uri_of(each): each for each in ask("skills.list")}
-    if uri not in skills:
-        raise InvalidInputError.one("uri", uri, ", ".join(skills) or "none: no skill is there yet")
+    check_that(uri in skills, "uri", uri, ", ".join(skills) or "none: no skill is there yet")
     return skills[uri]
 
 
@@ -578,8 +577,7 @@ def prompt_text(ask: Ask, name: str, given: Mapping[str, str]) -> str:
     if prompt is None:
         raise InvalidInputError.one("name", name, ", ".join(PROMPTS))
     for argument, meaning in prompt.arguments.items():
-        if not given.get(argument, "").strip():
-            raise InvalidInputError.one(argument, given.get(argument, ""), meaning)
+        check_that(given.get(argument, "").strip(), argument, given.get(argument, ""), meaning)
     return prompt.text(ask, given)
 
 

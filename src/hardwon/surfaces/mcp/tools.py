@@ -25,9 +25,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.memory.ask import advice_text, as_data
-from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
+from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, check_that
 from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record, headline
 from hardwon.surfaces.cli.derived import ROWS, CommandRow
 from hardwon.surfaces.cli.views import Look, map_lines, one_line, render
@@ -288,8 +287,7 @@ class After(Arguments):
 def _before(ask: Ask, said: Mapping[str, Any]) -> Said:
     given: Before = parsed(Before, dict(said))
     asked = {name: value for name, value in given.given().items() if value and value.strip()}
-    if not asked:
-        raise InvalidInputError.one("task", given.task, "a task, an error or an action")
+    check_that(asked, "task", given.task, "a task, an error or an action")
     about = "\n".join(asked[name] for name in ("task", "error") if name in asked)
     context = ask("context", query=about or asked["action"])
     lines, ids = [context.text] if context.text else [], context.ids

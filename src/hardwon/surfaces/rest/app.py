@@ -43,6 +43,7 @@ from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.records.fields import check_that
 from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.operations import (
     ALIASES,
@@ -102,12 +103,13 @@ def from_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     """
     given: dict[str, Any] = dict(in_path)
     for name, text in pairs_of(query, limits.QUERY_FIELDS_MAX, "query"):
-        if name in given:
-            raise InvalidInputError.one(name, text, "a value in one place: it was given before")
-        if len(text) > limits.QUERY_TEXT_CHARS_MAX:
-            raise InvalidInputError.one(
-                name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query"
-            )
+        check_that(name not in given, name, text, "a value in one place: it was given before")
+        check_that(
+            len(text) <= limits.QUERY_TEXT_CHARS_MAX,
+            name,
+            text,
+            f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query",
+        )
         wanted = _types_of(takes).get(name, frozenset())
         if "integer" in wanted and re.fullmatch(r"-?[0-9]{1,19}", text):
             given[name] = int(text)

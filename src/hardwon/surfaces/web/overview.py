@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.brief.advice import Advice
 from hardwon.capture.tests import PYTEST
-from hardwon.errors import InvalidInputError
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
@@ -154,10 +154,12 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         for name in ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
     }
     for name, text in given.items():
-        if len(text) > limits.WEB_LAB_CHARS_MAX:
-            raise InvalidInputError.one(
-                name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters"
-            )
+        check_that(
+            len(text) <= limits.WEB_LAB_CHARS_MAX,
+            name,
+            f"{len(text)} characters",
+            f"at most {limits.WEB_LAB_CHARS_MAX} characters",
+        )
     usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
     budget = request.whole_number("budget", "a whole number of tokens", usual, most)
     issue = {name: given[name] for name in ISSUE_FIELDS if given[name]} or None

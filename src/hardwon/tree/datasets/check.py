@@ -12,7 +12,6 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -22,12 +21,12 @@ from typing import Any, Final, Literal
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, shown
+from hardwon.errors import InvalidInputError, on_failure, shown
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_items, check_keys, derived_id, now
+from hardwon.records.fields import ABSENT, check_items, check_keys, check_that, derived_id, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Moment, Source, safe_summary
 from hardwon.store.types import Progress
 from hardwon.text.words import counted
@@ -348,12 +347,8 @@ def load_dataset(
     rejected = _empty(entries)
     warnings: list[Fault] = []
     stored = done = 0
-    with ExitStack() as on_failure:
-        on_failure.callback(
-            lambda: _log.warning(
-                "%d of %d memories are stored: load them again to go on from there", done, total
-            )
-        )
+    told = "%d of %d memories are stored: load them again to go on from there"
+    with on_failure(lambda: _log.warning(told, done, total)):
         for judged in batches(_judge(entries, author), limits.BATCH_ROWS):
             records = [record for record, _ in judged if record]
             for record, problems in judged:
@@ -366,7 +361,6 @@ def load_dataset(
             done += len(judged)
             if progress:
                 progress(done, total)
-        on_failure.pop_all()
     present = total - stored - len({fault.index for fault in rejected} - {None})
     return DatasetLoaded(
         total, stored, present, tuple(ids), tuple(rejected), tuple(warnings), dry_run
@@ -463,10 +457,9 @@ def check(
             given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
         record = Experience(metadata=metadata, **given)
         size = len(record.to_json_bytes())
-        if size > _BYTES_MAX:
-            raise InvalidInputError.one(
-                "entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON"
-            )
+        check_that(
+            size <= _BYTES_MAX, "entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON"
+        )
         return record, found
     except InvalidInputError as error:
         refused = [

@@ -3,9 +3,9 @@ seed.
 
 Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories
 (`RANGES`). The other gives counts for 1,000 of them: outcomes
-600/200/120/80, tools of the successes 300/120/90/90, and error types 80/50/50/20. The last four add
-up to all 200 failures, while only those of the code interpreter have an error type and those of
-other tools must be there as well: so these are the shares that its error types have.
+600/200/120/80, tools of the successes 300/120/90/90 (`_PAIRS`), and error types 80/50/50/20. The
+last four add up to all 200 failures, while only those of the code interpreter have an error type
+and those of other tools must be there as well: so these are the shares that its error types have.
 
 Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on
 every value of every key.
@@ -44,22 +44,27 @@ from typing import Any, Final, NamedTuple, TypeVar
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
-from hardwon.records.fields import check_whole_number
+from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES, AnyRecord, Step
-from hardwon.tree.datasets.check import RANGES, Ranges, fingerprint
+from hardwon.tree.datasets.check import RANGES, Range, fingerprint
 
 SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
 
-_OUTCOMES: Final = {"success": 600, "failure": 200, "learning": 120, "interaction": 80}
-_TOOLS: Final = {
-    "code_interpreter": 430,
-    "web_search": 160,
-    "file_operation": 110,
-    "conversation": 90,
+# Of 1,000 memories.
+_PAIRS: Final[Mapping[tuple[str, str | None], int]] = {
+    ("success", "code_interpreter"): 300,
+    ("success", "web_search"): 120,
+    ("success", "file_operation"): 90,
+    ("success", "conversation"): 90,
+    ("failure", "code_interpreter"): 130,
+    ("failure", "web_search"): 40,
+    ("failure", "file_operation"): 20,
+    ("failure", "unknown"): 10,
+    ("learning", None): 120,
+    ("interaction", None): 80,
 }
-_TOOLS_OF_FAILURES: Final = {"code_interpreter": 130, "web_search": 40, "file_operation": 20}
 _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
     "error_type": {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20},
     "task_type": {"debug": 41, "write": 31, "refactor": 20, "explain": 8},
@@ -117,7 +122,6 @@ _TRAJECTORIES: Final = 40
 _GAIN: Final = 0.35  # by how much they are better at the end than at the beginning
 
 T = TypeVar("T")
-Counts = dict[str, int]
 
 
 class MemorySort(NamedTuple):
@@ -154,10 +158,12 @@ def generate(
         allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
         raise InvalidInputError.one("size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
-    if start is not None and not sessions:
-        raise InvalidInputError.one(
-            "start", start, "nothing, unless sessions=True: without them no memory has a time"
-        )
+    check_that(
+        start is None or sessions,
+        "start",
+        start,
+        "nothing, unless sessions=True: without them no memory has a time",
+    )
     day: object = FIRST_DAY if start is None else start
     with suppress(ValueError):
         day = date.fromisoformat(start) if isinstance(start, str) else day
@@ -195,26 +201,12 @@ def plan(size: int) -> dict[MemorySort, int]:
     """The sorts of memory in a data set of this size, with how many there are of each (at least
     one).
     """
-    pairs, values = size >= PAIRS_FROM, size >= VALUES_FROM
-    # So many that each pair can occur. Where each value must, the ranges leave room for it.
+    values = size >= VALUES_FROM
     least = {
-        outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES
+        pair: len(route[1]) if route and values else int(size >= PAIRS_FROM)
+        for pair, route in ROUTES.items()
     }
-    outcomes = split(size, _OUTCOMES, RANGES["outcome"], least=least)
-    unknown = max(int(pairs), size // 100)
-    failures = outcomes["failure"] - unknown
-    least = dict.fromkeys(_TOOLS_OF_FAILURES, int(pairs))
-    if values:
-        least = {"code_interpreter": 4, "web_search": 3, "file_operation": 1}
-    of_both = {tool: 2 * count for tool, count in least.items()} | {"conversation": int(pairs)}
-    tools = split(outcomes["success"] + failures, _TOOLS, RANGES["tool"], base=size, least=of_both)
-    failed = split(failures, _TOOLS_OF_FAILURES, least=least)
-    counts: dict[tuple[str, str | None], int] = {
-        ("failure", "unknown"): unknown,
-        **{("success", tool): count - failed.get(tool, 0) for tool, count in tools.items()},
-        **{("failure", tool): count for tool, count in failed.items()},
-        **{(outcome, None): outcomes[outcome] for outcome in ("learning", "interaction")},
-    }
+    counts = split(size, _PAIRS, least)
     sorts: dict[MemorySort, int] = {}
     for pair, route in ROUTES.items():
         if route is None:
@@ -222,60 +214,35 @@ def plan(size: int) -> dict[MemorySort, int]:
             continue
         key, weights = route[0], _WEIGHTS[route[0]]
         every = dict.fromkeys(weights, int(values))
-        by_value = split(counts[pair], weights, RANGES.get(key), least=every)
+        by_value = split(counts[pair], weights, every, RANGES.get(key))
         sorts |= {MemorySort(*pair, key, value): count for value, count in by_value.items()}
     return {sort: count for sort, count in sorts.items() if count}
 
 
 def split(
     total: int,
-    weights: Mapping[str, int],
-    ranges: Ranges | None = None,
-    base: int | None = None,
-    least: Mapping[str, int] | None = None,
-) -> Counts:
+    weights: Mapping[T, int],
+    least: Mapping[T, int] | None = None,
+    ranges: Mapping[T, Range] | None = None,
+) -> dict[T, int]:
     """Whole numbers that add up to the total: none below its `least`, as many as possible within
-    their ranges (of `base`, or of the total), and as close to the weights as that allows. The sum
-    of `least` must not exceed the total.
+    their ranges, and as close to the weights as that allows. The sum of `least` must not exceed the
+    total.
     """
-    ranges, least = ranges or {}, least or {}
-    base = total if base is None else base
-    whole = sum(weights.values())
-
-    def cost(name: str, count: int) -> tuple[int, int]:
-        low, high = ranges.get(name, (0, 0))
-        outside = (
-            max(0, low * base - 100 * count, 100 * count - high * base) if name in ranges else 0
-        )
-        return outside, (count * whole - weights[name] * total) ** 2
-
-    def change(name: str, step: int) -> tuple[int, int]:
-        after, before = cost(name, counts[name] + step), cost(name, counts[name])
-        return after[0] - before[0], after[1] - before[1]
-
-    counts = {
-        name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()
-    }
-
-    def best(step: int, but: str = "") -> str:
-        """What is best changed by one, up or down; nothing where nothing can be."""
-        able = [name for name in counts if step > 0 or counts[name] > least.get(name, 0)]
-        able = [name for name in able if name != but]
-        return min(able, key=lambda name: change(name, step), default="")
-
+    least = {name: (least or {}).get(name, 0) for name in weights}
+    shares = {name: weight * total / sum(weights.values()) for name, weight in weights.items()}
+    low, high = dict(least), dict.fromkeys(weights, total)
+    for name, (lowest, highest) in (ranges or {}).items():
+        low[name] = max(least[name], -(-lowest * total // 100))
+        high[name] = max(low[name], highest * total // 100)
+    counts = {name: min(max(low[name], int(shares[name])), high[name]) for name in weights}
     while missing := total - sum(counts.values()):
         step = 1 if missing > 0 else -1
-        counts[best(step)] += step
-    while True:  # each turn makes the sum of costs smaller, so it ends
-        giver = best(-1)
-        taker = best(1, but=giver)
-        if not giver or not taker:
-            return counts
-        gives, takes = change(giver, -1), change(taker, 1)
-        if (gives[0] + takes[0], gives[1] + takes[1]) >= (0, 0):
-            return counts
-        counts[giver] -= 1
-        counts[taker] += 1
+        # one that stays in its range, else any
+        able = [name for name in counts if low[name] <= counts[name] + step <= high[name]]
+        able = able or [name for name in counts if counts[name] + step >= least[name]]
+        counts[max(able, key=lambda name: step * (shares[name] - counts[name]))] += step
+    return counts
 
 
 def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple[int, str, str]]:
@@ -317,9 +284,9 @@ def _pools(random: Random, sorts: list[MemorySort]) -> list[list[tuple[float, in
     pools: list[list[tuple[float, int]]] = [[] for _ in _SESSIONS]
     for theme, indexes in by_theme.items():
         weights, lateness = _THEMES[theme]
-        counts = split(len(indexes), {str(number): weight for number, weight in enumerate(weights)})
+        counts = split(len(indexes), dict(enumerate(weights)))
         shuffled = [index for _, index in sorted((random.random(), index) for index in indexes)]
-        for number, count in enumerate(counts.values()):
+        for number, count in counts.items():
             pools[number] += [
                 (lateness[number] + _SPREAD * random.random(), index) for index in shuffled[:count]
             ]
