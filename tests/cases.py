@@ -17,8 +17,8 @@ TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
 
 
 def examples(number: int) -> int:
-    """Of so many that Hypothesis may make, a sixth, unless there is time for all."""
-    return number if TORTURE else max(number // 6, 5)
+    """Of so many that Hypothesis may make, an eighth, unless there is time for all."""
+    return number if TORTURE else max(number // 8, 5)
 
 
 def each(

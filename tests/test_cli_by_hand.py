@@ -41,7 +41,9 @@ def test_an_id_is_known_by_its_beginning() -> None:
     assert one in said
     assert other in said
     assert answered("forget", begins, "--yes")["ids"] == [one]
-    assert refused("show", "ffffffff").endswith("an id, or its beginning: none begins so")
+    assert refused("show", "ffffffff").endswith(
+        "an id that hardwon browse prints, or its beginning"
+    )
     assert refused("show", "fff").endswith("an id, or 4 characters of its beginning")
 
 

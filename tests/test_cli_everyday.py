@@ -484,7 +484,7 @@ def test_records_are_listed_newest_first() -> None:
     assert lines[1].startswith("  Port 4 is")
     assert lines[-1] == "The newest 2; there are more."
     assert "\x1b" not in "".join(lines)
-    assert at_once("browse", "--author", "nobody").stdout == "No record is like that.\n"
+    assert at_once("browse", "--author", "nobody").stdout == "No records.\n"
     assert answered("browse", "--until", "2020-01-01")["records"] == []
     assert "since" in refused("browse", "--since", "yesterday")
 

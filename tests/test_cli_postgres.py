@@ -13,7 +13,7 @@ import pytest
 import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Memory
-from hardwon.errors import ForbiddenError, InvalidInputError, PlaceError
+from hardwon.errors import ForbiddenError, InvalidInputError
 from hardwon.memory import databases
 from hardwon.store.postgres.projects import Grant
 
@@ -198,35 +198,12 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
     postgres_server.drop(empty)
 
 
-def test_to_distribute_is_refused_with_what_to_do_instead_and_changes_nothing(
-    server: postgres_server.Server, boss: str
-) -> None:
-    databases.initialise(boss, ["default"])
-    there = answered("postgres", "status", boss)
-    roles = server.run("SELECT rolname FROM pg_roles ORDER BY 1")
-    empty = postgres_server.fresh_database()
-    for place in (boss, empty):
-        said = refused("postgres", "init", place, "--project", "spread", "--distribute")
-        assert "by Citus yet, and nothing was changed: set up a database on each machine" in said
-        with pytest.raises(PlaceError, match="without --distribute"):
-            databases.initialise(place, ["spread"], distribute=True)
-    assert answered("postgres", "status", boss) == there
-    assert server.run("SELECT rolname FROM pg_roles ORDER BY 1") == roles
-    with psycopg.connect(empty) as connection:
-        assert (
-            connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall()
-            == []
-        )
-    postgres_server.drop(empty)
-
-
 def test_no_password_is_shown(server: postgres_server.Server, boss: str) -> None:
     for arguments in (
         ("postgres", "init", boss),
         ("postgres", "init", boss, "--json"),
         ("postgres", "status", boss),
         ("postgres", "grant", boss, "zoe"),
-        ("postgres", "init", boss, "--distribute"),
         ("postgres", "status", boss.replace("/brain", "/nowhere")),
         ("postgres", "status", boss.replace("boss:", "nobody:")),
         ("postgres", "status", boss.replace("//boss", "//boss@x")),

@@ -161,6 +161,8 @@ def test_the_thread_ends_with_its_work(place: Places) -> None:
         for number in range(40):
             remember(memory, f"number {number}")
         assert len(embedding_threads()) <= 1
+        twice = remember(memory, "recorded, and found in the store at the same time")
+        memory._project.embed([twice, twice])
         assert memory.care.wait_for_vectors() == 0
         assert memory.care.wait_for_vectors() == 0
         deadline = time.monotonic() + 60

@@ -19,7 +19,7 @@ def test_lines_of_logs_are_grouped_as_they_were_made() -> None:
     overall, errors = failures.mean_of_both([
         failures.score_both(list(failures.make_lines(system, 200, seed)), group)
         for system in failures.SYSTEMS.values()
-        for seed in range(1, 6)
+        for seed in range(1, 4)
     ])  # fmt: skip
     assert overall.f1 >= 0.95
     assert errors.f1 >= 0.95

@@ -202,7 +202,6 @@ def test_the_tests_pass_where_signals_are_ignored() -> None:
     """Under nohup, or as a job in the background of a script."""
     named = [
         "tests/test_run.py::test_signals_to_us_reach_the_command",
-        "tests/test_postgres_link.py::test_an_interrupt_ends_the_statement_and_the_transaction",
     ]
     command = shlex.join(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *named]
@@ -210,7 +209,7 @@ def test_the_tests_pass_where_signals_are_ignored() -> None:
     ignoring = ["sh", "-c", f"trap '' HUP INT QUIT TERM; exec {command}"]
     done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert "3 passed" in done.stdout
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

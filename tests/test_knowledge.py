@@ -398,16 +398,18 @@ def test_rules_at_the_thresholds_of_training_memory(memory: Memory) -> None:
 
 def test_a_weak_agent_learns_too(memory: Memory) -> None:
     rng = random.Random(7)
+    tried: list[dict[str, Any]] = []
     for _ in range(800):
         careful = rng.random() < 0.2
-        score = min(0.6, max(0.0, rng.gauss(0.4 if careful else 0.21, 0.1)))
-        memory.record_episode(
-            "t",
-            score,
-            successes=["Read the log first"] if careful else ["Answered at once"],
-            mistakes=["Escalated too early"] if not careful else [],
-            mistake_cards=[{"mistake_type": "false_negative_x"}] if rng.random() < 0.76 else [],
-        )
+        episode = {
+            "task_id": "t",
+            "score": min(0.6, max(0.0, rng.gauss(0.4 if careful else 0.21, 0.1))),
+            "successes": ["Read the log first" if careful else "Answered at once"],
+            "mistakes": [] if careful else ["Escalated too early"],
+            "mistake_cards": [{"mistake_type": "false_negative_x"}] * (rng.random() < 0.76),
+        }
+        tried.append(episode)
+    memory.add_many(Episode.model_validate(each) for each in tried)
     history = memory.episodes.scores("t")
     assert history.mean == pytest.approx(0.25, abs=0.02)
     active = [str(rule) for rule in memory.rules("t", state="active")]

@@ -408,11 +408,16 @@ def test_what_sets_or_writes_something_is_no_look() -> None:
 
 @pytest.mark.engines("sqlite", "postgres")
 def test_a_failure_is_worded_by_what_the_command_said_not_by_its_exit_code(memory: Memory) -> None:
-    for said in ("STAGING_HOST is not set", ""):
+    of_make = "SHOP_HOST is not set\nmake: *** [deploy] Error 1"
+    for said in ("STAGING_HOST is not set", "", of_make):
         step = {"action": "make x", "observation": f"exit code 2 after 0.0 s\n{said}", "ok": False}
         memory.record_trajectory("make x", [step], 0.0)
     told = [failure.text for failure in memory.care.failures()]
-    assert sorted(told) == ["STAGING_HOST is not set", "exit code 2 after 0.0 s"]
+    assert sorted(told) == [
+        "SHOP_HOST is not set; make: *** [deploy] Error 1",
+        "STAGING_HOST is not set",
+        "exit code 2 after 0.0 s",
+    ]
 
 
 def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:

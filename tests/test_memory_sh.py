@@ -273,9 +273,8 @@ def test_patterns_tell_when_issues_come_and_have_the_signatures_of_the_table() -
 
 def test_help_tells_every_command(script: Path) -> None:
     shown = said(script, "help")
-    names = ["stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"]
+    names = ["stats", "model", "export", "recent", "successful", "patterns", "cleanup"]
     assert all(re.search(rf"^  {name} ", shown, re.MULTILINE) for name in names)
-    assert list(answered("fix-history", "help")) == names
 
 
 def test_successful_strategies_and_patterns(script: Path) -> None:

@@ -150,7 +150,7 @@ COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("drop-in install", "drop-in remove", "drop-in check"), "a project's modules"),
     **dict.fromkeys(("care restore", "merge", "adopt", "import"), "files of this machine"),
     **dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"),
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
         "for scripts written for memory.sh",
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),

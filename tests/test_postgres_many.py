@@ -24,7 +24,7 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from processes import Child, Tell
 
-PROCESSES, WRITES = (32, 200) if TORTURE else (16, 25)
+PROCESSES, WRITES = (32, 200) if TORTURE else (12, 20)
 TASKS = ["triage", "deploy", "review"]
 TEXTS = ["Read the log first.", "Guessed.", "Asked the owner.", "Ran the tests."]
 OLD_REQUESTS = 3000

@@ -118,7 +118,7 @@ def stuffed(question: str, count: int) -> list[Fact]:
     ]
 
 
-@pytest.mark.parametrize("count", [25, 200, 5_000])
+@pytest.mark.parametrize("count", [25, 2_000])
 def test_a_flood_takes_one_place_of_five(memory: Memory, count: int) -> None:
     question = "the billing worker hangs after the restart"
     for author in HONEST:
@@ -166,7 +166,7 @@ def forced(author: str, observation: str, reward: float) -> Trajectory:
     return Trajectory(task="deploy", steps=[step], final_reward=max(0.0, reward), metadata=metadata)
 
 
-@pytest.mark.parametrize("count", [25, 200, 5_000])
+@pytest.mark.parametrize("count", [25, 2_000])
 def test_a_flood_has_one_voice_in_what_is_learned(memory: Memory, count: int) -> None:
     good, bad = "Run the migration before the deployment", "Deploying without a migration"
     for author in HONEST:

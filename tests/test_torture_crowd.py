@@ -28,8 +28,8 @@ from hardwon.store.sqlite.engine import SqliteStore
 from hardwon.store.sqlite.statements import SqliteDialect
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
-STEPS = 3_000
-STEPS_IN_A_DATABASE = 300
+STEPS = 1_500
+STEPS_IN_A_DATABASE = 200
 LIVES_TRIED = 6
 
 

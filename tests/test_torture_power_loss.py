@@ -45,7 +45,7 @@ from power_tree import OfTree
 from power_workloads import Workload
 
 SEED = 20261116
-STATES = 25  # of each workload
+STATES = 15  # of each workload
 
 
 def states_of(number: int, count: int) -> list[int]:

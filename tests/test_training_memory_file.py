@@ -233,7 +233,7 @@ import sys
 from training.memory import load_agent_memory, record_episode, save_agent_memory
 path, name = sys.argv[1], sys.argv[2]
 memory = load_agent_memory(path)
-for number in range(100):
+for number in range(49):
     data = {"task_id": f"task {number % 3}", "score": number / 100, "trajectory_summary": "the same for all"}
     data |= {"mistakes": [f"{name} {number}"], "mistake_cards": [{"mistake_type": "m", "worker_id": "w"}]}
     record_episode(memory, data)
@@ -257,17 +257,17 @@ def test_eight_processes_lose_no_episode(path: Path) -> None:
         (b"", 0)
     ] * 8
     memory = load_agent_memory(path)
-    assert memory["total_episodes"] == 800
+    assert memory["total_episodes"] == 49 * 8
     for task in range(3):
         wanted = sorted(
-            number / 100 for number in range(100) if number % 3 == task for _ in range(8)
+            number / 100 for number in range(49) if number % 3 == task for _ in range(8)
         )
         assert sorted(memory["score_history"][f"task {task}"]) == wanted
     assert sorted(memory["mistakes"]) == sorted(
-        f"p{name} {number}" for name in range(8) for number in range(100)
+        f"p{name} {number}" for name in range(8) for number in range(49)
     )
     (card,) = [card for card in memory["mistake_cards"] if card["task_id"] == "task 0"]
-    assert card["seen_count"] == 34 * 8
+    assert card["seen_count"] == 17 * 8
     assert len(memory["episode_log"]) == 100
     assert set(memory) == KEYS
     assert sorted(file.name for file in path.parent.iterdir()) == [
@@ -858,7 +858,7 @@ def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
     monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 200)
     reached, at = True, 0
     while reached:
-        at += 1
+        at += 1 if TORTURE else 2
         path = tmp_path / f"{at}.json"
         memory = (
             record(new_agent_memory(), "a") if what != "record the first" else new_agent_memory()

@@ -46,8 +46,8 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     check_all,
     check_items,
-    check_text,
     check_that,
+    check_time,
     from_us,
     new_id,
     to_us,
@@ -309,7 +309,7 @@ class _TestRun:
     ) -> None:
         self._project, self._task, self._at = project, task, project.now()
         self._author = Source().author if author is None else Source(author=author).author
-        self._id = check_text("run_id", new_id(self._at) if run_id is None else run_id)
+        self._id = new_id(self._at) if run_id is None else run_id
         self._started, self._head = started or self._at, project.head
         self._hashes: dict[str, tuple[str, ...]] = {}
 
@@ -686,9 +686,20 @@ class Tests(Group):
         `task` tags its records, `started` is when it began (now where nobody says), `author` who
         had it run, whose attempts count. One transaction, and none where nothing changed.
         """
-        given, *_ = check_all(lambda: check_items("ran", ran), task=task)
-        for test in given:
-            check_that(isinstance(test, RanTest), "ran", test, "instances of RanTest")
+
+        def listed() -> list[RanTest]:
+            found = check_items("ran", ran)
+            for test in found:
+                check_that(isinstance(test, RanTest), "ran", test, "instances of RanTest")
+            return found
+
+        given, *_ = check_all(
+            listed,
+            lambda: author is None or Source(author=author),
+            lambda: started is None or check_time("started", started),
+            task=task,
+            run_id=run_id,
+        )
         return _TestRun(self._project, run_id, task, started, author).record(given)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:

@@ -279,9 +279,13 @@ class Asking(Group):
         """The record of that `record_id` as it stands now, or as it stood then; None where there
         is, or was, no such record.
         """
-        stored = self._project.store.get(self._project.name, parse_id(record_id))
-        if stored and as_of is not None:
-            stored = PastView(self._project, check_time("as_of", as_of)).record(stored)
+        wanted, then = check_all(
+            lambda: parse_id(record_id),
+            lambda: None if as_of is None else check_time("as_of", as_of),
+        )
+        stored = self._project.store.get(self._project.name, wanted)
+        if stored and then:
+            stored = PastView(self._project, then).record(stored)
         return record_of(stored) if stored else None
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:

@@ -190,12 +190,12 @@ class Keeping(Group):
         """Puts the backup at `path` where the memory at `location` is, also while others have it
         open. Returns where the memory that was there is kept, or None if there was none.
         """
-        found = find_place(location)
+        found, backup = check_all(lambda: find_place(location), lambda: check_path("path", path))
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         refuse_foreign_log(found.path)
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        kept = restore_file(check_path("path", path), found.path, aside, progress)
+        kept = restore_file(backup, found.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
             note(found.path)
         return kept

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.errors import InvalidInputError
 from hardwon.memory.places import find_place
 from hardwon.memory.project import project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -21,25 +20,12 @@ from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
 from hardwon.store.postgres.schema import ACCESS, WRITER
 
-# A schema for each project is what Citus can spread, but nothing of this was tried with one.
-_NOT_DISTRIBUTED: Final = (
-    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up "
-    "a database on each machine, "
-    "each with some of the projects (hardwon postgres init URL --project NAME, without "
-    "--distribute)"
-)
 
-
-def initialise(
-    url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False
-) -> Setup:
+def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> Setup:
     """Makes what is missing for memories of these projects: a schema and roles for each. What is
     there stays, and what an older version set up is carried over. The url's user needs CREATEROLE,
-    and CREATE on the database. `distribute` is refused with PlaceError: it was never tried with
-    Citus.
+    and CREATE on the database.
     """
-    if distribute:
-        raise PlaceError(_NOT_DISTRIBUTED)
     names = list(map(project_name, check_items("projects", projects)))
     with _link(url) as link:
         setup.initialise(link, names)

@@ -16,7 +16,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hardwon import limits
@@ -130,9 +129,10 @@ class Embedding:
         """What is to be embedded now. Where that is nothing, the thread has ended for everybody."""
         while True:
             with self._turn:
-                batch = list(islice(self._waiting, limits.EMBED_BATCH_TEXTS))
-                for _ in batch:
-                    self._waiting.popleft()
+                number = min(len(self._waiting), limits.EMBED_BATCH_TEXTS)
+                taken = [self._waiting.popleft() for _ in range(number)]
+                # what was just recorded may have been found in the store as well
+                batch = list({record.id: record for record in taken}.values())
                 if self._closed or not (batch or self._look):
                     self._thread = None
                     return []

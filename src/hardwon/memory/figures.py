@@ -26,7 +26,7 @@ from hardwon.store.types import Failed
 from hardwon.text.clean import clean_action
 from hardwon.text.failures import error_words, failure_hashes
 from hardwon.text.likeness import group_alike, likeness
-from hardwon.text.shell import reported_failure
+from hardwon.text.shown import name_failure
 from hardwon.text.terms import ENGLISH, stop_words
 
 _COLUMNS: Final = {"author": "author", "task": "task_id"}
@@ -175,9 +175,7 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
     if isinstance(record, Trajectory):
         for step, outcome in zip(record.steps, judge_steps(record.steps), strict=True):
             if outcome.failure == wanted or (not wanted and not outcome.worked):
-                # without the exit code above it, which is no word of the failure
-                said = reported_failure(step.observation) or step.observation
-                group.text = error_words(said).strip() or record.task
+                group.text = name_failure(step.observation) or record.task
                 group.action = clean_action(step.action)
                 return True
         group.text = "" if wanted else record.task

@@ -341,7 +341,7 @@ def _values(file: Path) -> dict[str, str]:
     try:
         found = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(file, "syntax", str(error), f"TOML: {_KEYS}") from None
+        raise _refused(file, "syntax", "something else", f"TOML: {_KEYS} ({error})") from None
     for key, value in found.items():
         if key not in NAMES:  # what it is set to is not told: it may be a secret
             raise _refused(file, "key", key, _KEYS)

@@ -790,11 +790,13 @@ class EpisodeRecorder(_Recorder):
     _what = "episode"
 
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
-        super().__init__(memory, _checked_envelope(envelope))
-        recalled = envelope.get("recalled")
-        if recalled is not None:
-            recalled = check_items("recalled", getattr(recalled, "ids", recalled))
-        began = Episode(task_id=task_id, score=0.0, recalled=recalled)
+        recalled: Any = envelope.get("recalled")
+        recalled = items_of(getattr(recalled, "ids", recalled))
+        checked, began = check_all(
+            lambda: _checked_envelope(envelope),
+            lambda: Episode(task_id=task_id, score=0.0, recalled=recalled),
+        )
+        super().__init__(memory, checked)
         self.task_id = began.task_id
         self.mistakes: list[str] = []
         self.successes: list[str] = []
@@ -920,19 +922,16 @@ def _checked_envelope(given: Envelope) -> Envelope:
     """The envelope, if it is allowed. Related files are read when the block ends: it may be what
     writes them.
     """
-    envelope = given.copy()
-    if "tags" in envelope:
-        envelope["tags"] = check_items("tags", envelope["tags"])
-    if "related_files" in envelope:
-        envelope["related_files"] = check_items("related_files", envelope["related_files"])
-    for each in envelope.get("related_files", ()):
-        check_path("related_files", each)
-    metadata_of(
-        {name: value for name, value in envelope.items() if name != "related_files"},
-        datetime.now(UTC),
-        None,
+    envelope: Any = given.copy()
+    for name in {"tags", "related_files"} & envelope.keys():
+        envelope[name] = items_of(envelope[name])
+    others = {name: value for name, value in envelope.items() if name != "related_files"}
+    files = partial(check_items, "related_files", envelope.get("related_files", ()))
+    check_all(
+        lambda: [check_path("related_files", each) for each in files()],
+        lambda: metadata_of(others, datetime.now(UTC), None),
     )
-    return envelope
+    return envelope  # type: ignore[no-any-return]  # as it was given
 
 
 def _fitting_texts(texts: list[str], room: int) -> list[str]:

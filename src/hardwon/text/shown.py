@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hardwon.text.clean import CUT
-from hardwon.text.failures import shows_error
+from hardwon.text.failures import RE, error_words, shows_error
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import Remembered
 
@@ -140,6 +140,15 @@ _TALK: Final = re.compile(
     r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
     r"the (?:answer|error|problem|output|code))\b)"
 )
+
+
+def name_failure(observation: str) -> str:
+    """What a failure is called in a list: its own words, or, where only make or the like says that
+    something failed, what was told of it.
+    """
+    # without the exit code above it, which is no word of the failure
+    words = error_words(reported_failure(observation) or observation).strip()
+    return telling_line(observation) if RE.runner.match(f"\n{words}") else words
 
 
 def telling_line(observation: str) -> str:

@@ -272,7 +272,7 @@ def config(ctx: typer.Context) -> Output:
     settings: list[dict[str, Any]] = [
         {
             **each._asdict(),
-            "value": _without_secrets(defaults[each.name] if each.value is None else each.value),
+            "value": redact(without_password(each.value or defaults[each.name]))[0],
         }
         for each in found
     ]
@@ -311,10 +311,6 @@ def config(ctx: typer.Context) -> Output:
         },
         lines,
     )
-
-
-def _without_secrets(value: str) -> str:
-    return redact(without_password(value))[0]
 
 
 # --- tokens ---
@@ -501,13 +497,6 @@ def init_postgres(
             show_default="the chosen one, else default",
         ),
     ] = None,
-    distribute: Annotated[
-        bool,
-        typer.Option(
-            "--distribute",
-            help="Refused: projects cannot be spread over several machines by Citus yet.",
-        ),
-    ] = False,
 ) -> Output:
     """Set a database up for memories: a schema and roles for each project. What is there stays,
     and what an older version set up is carried over.
@@ -517,7 +506,7 @@ def init_postgres(
     from hardwon.memory import databases
 
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
-    made = databases.initialise(_url(ctx, url), names, distribute=distribute)
+    made = databases.initialise(_url(ctx, url), names)
     ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
     return Output(made, f"{ready}\n{_setup(made)}")
 

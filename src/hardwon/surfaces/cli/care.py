@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
@@ -486,26 +486,27 @@ def reembed(
     """Make the vectors that recall by meaning needs."""
     from hardwon.outside import embedders
 
-    made_by: embedders.Embedder
     has_one, has_url = embedder in ("wordllama", "minilm"), embedder == "endpoint"
     only, none = "only with --embedder endpoint", f"nothing: {embedder} has one model"
+    given = f"{base_url}, {model}"
     check_all(
         lambda: check_that(base_url is None or has_url, "--base-url", base_url, only),
         lambda: check_that(model is None or not has_one, "--model", model, none),
+        lambda: check_that(
+            not has_url or (base_url and model),
+            "--base-url, --model",
+            given,
+            "both, for an endpoint",
+        ),
     )
-    if has_one:
-        made_by = (
-            embedders.WordLlamaEmbedder() if embedder == "wordllama" else embedders.MiniLmEmbedder()
-        )
-    elif embedder == "fastembed":
-        made_by = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
-    elif base_url and model:
-        key = os.environ.get("EMBEDDING_API_KEY", "")
-        made_by = embedders.EndpointEmbedder(base_url, model, key)
-    else:
-        raise InvalidInputError.one(
-            "--base-url, --model", f"{base_url}, {model}", "both, for an endpoint"
-        )
+    key = os.environ.get("EMBEDDING_API_KEY", "")
+    makers: Mapping[str, Callable[[], embedders.Embedder]] = {
+        "wordllama": embedders.WordLlamaEmbedder,
+        "minilm": embedders.MiniLmEmbedder,
+        "fastembed": partial(embedders.FastembedEmbedder, model or embedders.FASTEMBED_MODEL),
+        "endpoint": partial(embedders.EndpointEmbedder, base_url or "", model or "", key),
+    }
+    made_by = makers[embedder]()
     with (
         chosen(ctx).open(to_read=True, embedder=made_by) as memory,
         progress("embedding", "what was made stays; it goes on where it was") as bar,
@@ -799,19 +800,6 @@ def clean_up_history(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) 
         done = history.auto_cleanup(days)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
     return Output(done, cleaned_text(done, days) + hints)
-
-
-@command(
-    "hardwon fix-history help",
-    words="fix-history help",
-    answers="every command, with what it does.",
-    more="As `hardwon fix-history --help`.",
-)
-def help_of_history(ctx: typer.Context) -> Output:
-    """Print the commands and what they do."""
-    group: Any = ctx.parent
-    names = group.command.commands
-    return Output({name: names[name].get_short_help_str() for name in names}, group.get_help())
 
 
 # --- the JSON of these commands, as scripts know it ---

@@ -98,7 +98,7 @@ def whole_id(memory: Memory, given: str) -> str:
     least = limits.ID_BEGINNING_CHARS_MIN
     check_that(len(given) >= least, "id", given, f"an id, or {least} characters of its beginning")
     found = memory.care.values("id", given, 3)
-    check_that(found, "id", given, "an id, or its beginning: none begins so")
+    check_that(found, "id", given, "an id that hardwon browse prints, or its beginning")
     check_that(len(found) == 1, "id", given, f"more of it: {', '.join(found)} begin so")
     return found[0]
 

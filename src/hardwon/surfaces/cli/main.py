@@ -121,7 +121,7 @@ NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
     "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
     "drop-in": dict.fromkeys(("install", "remove", "check"), "drop_in"),
     "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup", "help"), "care"
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
     ),
 }
 
@@ -220,7 +220,10 @@ class _Documented:
         wrong: list[str] = []
         for each in self.get_params(ctx):
             each.handle_parse_result = partial(_handle, each, wrong)
+        takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         rest: list[str] = super().parse_args(ctx, args)  # type: ignore[misc]  # of the command's class
+        if rest and not takes_more:
+            wrong.append(f"Too much is given: {' '.join(rest)}. A text of several words is quoted.")
         if wrong and not ctx.resilient_parsing:
             ctx.fail(" ".join(wrong))
         return rest
@@ -286,7 +289,9 @@ class _CommandGroup(_Documented, TyperGroup):
         return list(self.commands)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Options that stand where a command would may tell which is meant."""
+        """Options that stand where a command would may tell which is meant; `help` is `--help`."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if args and args[0][:1] == "-":
             told = (self.usual.get(each.partition("=")[0]) for each in args)
             args = [*islice(filter(None, told), 1), *args]
@@ -522,10 +527,12 @@ class Target(NamedTuple):
         it concerns all projects, and an empty one is not worth a word.
         """
         if to_read and not self.may_exist():
+            also = ""
+            if Path(str(self.memory)).is_dir():
+                also = ", hardwon tree sync --make-tree takes in a folder of memory files"
             fail(
                 f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
-                f"init makes a new one, "
-                "hardwon tree sync --make-tree takes in a folder of memory files"
+                f"--memory {self.memory} init makes one{also}"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
         place = find_place(self.memory)

@@ -475,7 +475,7 @@ def scores_lines(scores: ScoreHistory, look: Look) -> list[Line]:
 
 
 def page_lines(page: Any, how: Look) -> list[Line]:
-    lines = record_lines(page.records, how) or [(Span("No record is like that.", QUIET),)]
+    lines = record_lines(page.records, how) or [(Span("No records.", QUIET),)]
     if page.next:
         lines.append((Span(f"The newest {len(page.records)}; there are more.", QUIET),))
     return lines
