@@ -433,12 +433,20 @@ class Knowledge:
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
+        places: dict[PatternKind, list[tuple[str, str]]] = {
+            kind: [
+                (f"fix.{scope}", key)
+                for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
+            ]
+            for kind, scope in _PATTERN_SCOPES.items()
+        }
+        self._read_shares(*chain(*places.values()))
         found: list[tuple[PatternKind, str, str, Share]] = [
-            (kind, key, "", self.shares(f"fix.{_PATTERN_SCOPES[kind]}", key).whole)
+            (kind, key, "", self.shares(scope, key).whole)
             for kind in ("exact", "type")
-            for key in self._store.most_counted(self.project, f"fix.{_PATTERN_SCOPES[kind]}", limit)
+            for scope, key in places[kind]
         ]
-        for model in self._store.most_counted(self.project, "fix.model", limit):
+        for _, model in places["model"]:
             shares = self.shares("fix.model", model)
             starts = sorted(
                 {item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items}
