@@ -35,8 +35,8 @@ from hardwon.text.failures import error_core, shows_error
 from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
 
+# Something to say, and the ids of the records behind it.
 Line = tuple[str, Sequence[str]]
-"""Something to say, and the ids of the records behind it."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import wraps
 from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, Final, ParamSpec, Unpack
 
 from hardwon import limits
-from hardwon.errors import DamagedError
+from hardwon.errors import DamagedError, T
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
 from hardwon.learn.fixes import (
@@ -115,7 +115,6 @@ from hardwon.text.clean import clean_action
 from hardwon.text.failures import error_core
 from hardwon.trust.lifecycle import least
 
-T = TypeVar("T")
 P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")

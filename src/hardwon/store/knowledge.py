@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 else:
     odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
-_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
+LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 
 def _levels_of(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
-    return _LEVELS if scope in SCORED_SCOPES else _LEVELS[: SUCCEEDED + 1]
+    return LEVEL_NAMES if scope in SCORED_SCOPES else LEVEL_NAMES[: SUCCEEDED + 1]
 
 
 def _sums_of(scope: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
@@ -31,7 +31,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     Cleaned,
     Event,
-    Record,
+    R,
     Validation,
     sources_named,
 )
@@ -49,8 +49,6 @@ from hardwon.store.types import (
     Values,
 )
 from hardwon.trust.lifecycle import BY_TREE
-
-R = TypeVar("R", bound=Record)
 
 # --- packing ---
 

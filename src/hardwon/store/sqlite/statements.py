@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -23,13 +24,11 @@ from hardwon.store.types import Dialect, Session, Values
 from hardwon.text.terms import TERM_PUNCTUATION
 
 
+@dataclass(eq=False)
 class SqliteSession(Session):
     """A connection that somebody has borrowed."""
 
     connection: apsw.Connection
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
 
     def begin_anew(self) -> None:
         """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may
