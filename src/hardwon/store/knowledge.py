@@ -18,7 +18,7 @@ from hardwon.learn.tallies import (
     Tally,
 )
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up
 
 if TYPE_CHECKING:
     from hardwon.learn import odds
@@ -143,7 +143,7 @@ class TallyReader(Query):
         weight = self._weight("?2", "?3")
         bound = Bound([project, today, half_life_days * 1.0])
         asked = ", ".join(
-            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in keys
+            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in rounded_up(keys)
         )
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "

@@ -120,7 +120,9 @@ def connect(
     path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
 ) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(
+        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
+    )
     be_patient(connection, busy_timeout_ms)
     for setting in (
         "synchronous = FULL",
