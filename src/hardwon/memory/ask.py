@@ -5,8 +5,8 @@ What is known comes back: records, hits, contexts, advice, and what there is.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -139,21 +139,19 @@ class PastView:
 
 # --- asking ---
 
+# Records that are looked at for one answer, the best by their text. Twice as many change nothing,
+# half as many lose some.
 CANDIDATES: Final = 40
-"""Records that are looked at for one answer, the best by their text. Twice as many change nothing,
-half as many lose some.
-"""
 
+# Records that are ranked even if fewer are asked for, so that what else is known of them can
+# change their order.
 RANKED_MIN: Final = 20
-"""Records that are ranked even if fewer are asked for, so that what else is known of them can
-change their order.
-"""
 
 # as `generate_issue_signature` and `failure_hash` make them
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 
+# Hits whose neighbours in their session are looked at, the best by their text.
 NEIGHBOURED: Final = 20
-"""Hits whose neighbours in their session are looked at, the best by their text."""
 
 
 class Finder:
@@ -484,7 +482,7 @@ def as_data(lines: Iterable[str]) -> str:
     ends = accumulate(len(line) + 1 for line in cut)
     kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
     more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
-    return fenced([*cut[:kept], *more], mark_of(secrets.randbits(64)))
+    return fenced([*cut[:kept], *more], mark_of(int.from_bytes(os.urandom(8))))
 
 
 def advice_text(found: Advice) -> str:
