@@ -5,6 +5,7 @@ stand alone and can be acted on.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from clocks import Clock
-from hardwon import Memory
+from hardwon import Memory, Step, Trajectory
 from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_FROM, Question
 from hardwon.text.shown import names_shown, telling_line
@@ -608,3 +609,27 @@ def test_a_large_budget_gives_a_page_with_headings(memory: Memory) -> None:
     assert page[page.index("  Known:") + 1].startswith("- decision: The deploy of staging")
     assert len(context.sources) == len(page), "every line has its sources"
     assert "Done before:" not in str(memory.context("deploy to staging")), "a short one has none"
+
+
+def test_of_runs_that_were_not_all_read_it_is_said_that_they_were_not(memory: Memory) -> None:
+    steps = [Step(action="make site", observation="built", reward=0.7)]
+    memory.add_many(
+        Trajectory(task="build the site", steps=steps, final_reward=0.7) for _ in range(45)
+    )
+    told = str(memory.context("build the site", solved_from=0.6))
+    assert re.search(r"this task -> make site \[worked (\d+) of the \1 looked at, last", told)
+    assert "FAILED (0.70) 45 of 45 times: make site" in str(memory.context("build the site"))
+
+
+def test_what_takes_something_away_is_offered_to_who_asks_for_it(memory: Memory) -> None:
+    for task, action in (
+        ("remove the old logs in /srv/app", "find /srv/app -name '*.log' -mtime +9 -delete"),
+        ("drop the old log table of the app", "sqlite3 app.db 'DROP TABLE old_log'"),
+    ):
+        memory.record_trajectory(task, [{"action": action, "reward": 1.0}], 1.0)
+    for task in ("list the old logs in /srv/app", "show the old log table of the app"):
+        told = str(memory.context(task))
+        assert "-delete" not in told, "a task that reads"
+        assert "DROP" not in told
+    assert "-delete [worked" in str(memory.context("delete the old logs in /srv/app of the web"))
+    assert "-delete [worked" in str(memory.context("remove the old logs in /srv/app"))

@@ -137,6 +137,10 @@ RECALL_K_MAX: Final = 1_000
 # pages as it has lessons. Each recall reads forty or more.
 PAGE_CACHE_BYTES: Final = 32 * MIB
 
+# Statements that a connection keeps ready: what was not used among the last so many is made ready
+# anew, which for one of many joins takes longer than to run it. A context has a dozen.
+STATEMENTS_KEPT: Final = 1_000
+
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
 BUSY_TIMEOUT_MS: Final = 60_000

@@ -21,7 +21,7 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.record import TrajectoryRecorder, cut
 from hardwon.records.fields import check_items, check_that, new_id
-from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
+from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Outcome, Source
 from hardwon.search.rank import Hit
 from hardwon.text.terms import own_texts
 
@@ -47,7 +47,6 @@ except ImportError as missing:
 _USER: Final = "user"
 _SAYS_NOTHING: Final = "Nothing here answers that."
 
-Outcome = Literal["success", "failure", "learning", "interaction"]
 ToolKind = Literal["code_interpreter", "web_search", "file_operation", "conversation", "unknown"]
 
 

@@ -23,6 +23,7 @@ except ImportError as missing:
         "pip install 'hardwon[otel]'"
     ) from missing
 
+# What each method is to the conventions.
 OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "search_memory": (
         *("recall", "context", "advise", "solutions", "odds", "similar_issues", "rules", "cards"),
@@ -35,7 +36,6 @@ OPERATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "update_memory": ("credit", "verify", "publish", "archive", "supersede"),
     "delete_memory": ("forget",),
 }
-"""What each method is to the conventions."""
 
 
 def traced(

@@ -67,7 +67,7 @@ class Instead(NamedTuple):
     tried: int = 0
 
     def __str__(self) -> str:
-        said = _quoted(self.action)
+        said = quoted(self.action)
         return f"{said} (helped {self.helped} of {self.tried})" if self.tried else said
 
 
@@ -188,9 +188,9 @@ _EVEN: Final = 0.5
 INSTEAD: Final = "What worked in such cases, as it was recorded: "
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
     """What somebody recorded, within a sentence of ours: it can neither end nor begin one."""
-    return f"“{clean_line(text, limits.LESSON_CHARS_MAX).translate(_QUOTES)}”"
+    return f"“{clean_line(text, chars_max).translate(_QUOTES)}”"
 
 
 _QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟", '"'))
@@ -209,13 +209,13 @@ def _message(
     if verdict == "blocked":
         parts.append(
             f"Stop. This was tried {len(failures)} times and failed the same way: "
-            f"{_quoted(failures[-1].said)}. "
-            f"What was tried: {_quoted(failures[-1].action)}. Do not try it again; try something else, or ask a human."
+            f"{quoted(failures[-1].said)}. "
+            f"What was tried: {quoted(failures[-1].action)}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
         where = "here" if failures[-1].same_task else "for another task"
         parts.append(
-            f"This failed {where} before: {_quoted(failures[-1].said)}. If it fails the same way "
+            f"This failed {where} before: {quoted(failures[-1].said)}. If it fails the same way "
             f"again, do something else (p = {p_success:.2f})."
         )
     elif verdict == "caution":
@@ -226,7 +226,7 @@ def _message(
     else:
         parts.append(speaks)
     if chances.against and verdict == "caution" and not failures:
-        parts.append(f"What speaks against it most: {_quoted(chances.against)}.")
+        parts.append(f"What speaks against it most: {quoted(chances.against)}.")
     if worked_instead:
         parts.append(f"{INSTEAD}{'; '.join(map(str, worked_instead))}.")
     return " ".join(parts)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -44,6 +44,17 @@ NAMED: Final = 0.3
 NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
 SAME_REWARD: Final = 0.005
+# Commands that take something away for good: files, tables, what was not committed.
+TAKES_AWAY: Final = re.compile(
+    r"(?i)(?:^|[\s;&|({`/])(?:rm|rmdir|unlink|shred)\s|\s-delete\b|\brmtree\(|\bdelete\s+from\b"
+    r"|\b(?:drop|truncate)\s+(?:table|database|schema|view|index)\b"
+    r"|\bgit\s+(?:clean\s+-|reset\s+--hard|push\s.*?(?:--force|-f)\b)"
+)
+# Words of who asks for that.
+TAKE_AWAY: Final = re.compile(
+    r"(?i)\b(?:remov|delet|eras|purg|prun|wip|truncat|uninstall|destroy|discard|drop|clean|clear"
+    r"|reset|rid\b)"
+)
 
 
 class Done(NamedTuple):
@@ -86,7 +97,8 @@ folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CH
 class Attempt:
     """What was tried at one task in the same words, over all runs: how often, how often it worked,
     and the most it earned. Several actions are to be done one after the other. `failed_here`: the
-    runs that the question found mostly failed, whatever became of the others.
+    runs that the question found mostly failed, whatever became of the others. `partly`: there are
+    more runs than were read.
     """
 
     task: str
@@ -97,6 +109,7 @@ class Attempt:
     observation: str = ""
     cases: list[Case] = field(default_factory=list)
     failed_here: bool = False
+    partly: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -132,9 +145,6 @@ class Told(NamedTuple):
     same: bool
     attempts: list[Attempt]
 
-    def sort(self) -> None:
-        self.attempts.sort(key=_best_first)
-
 
 def told_of(cases: Iterable[Case], solved_from: float, question: Question | None) -> list[Told]:
     """The tasks of the runs, the most alike first: that an action names what is asked for counts,
@@ -146,7 +156,7 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
     told = []
     for runs in by_task.values():
-        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=_best_first)
+        attempts = sorted(_attempts(runs, solved_from - SAME_REWARD), key=best_first)
         alike, same = max(case.alike for case in runs), runs[0].same
         if question and not same:
             named = question.share(_terms(" ".join(attempts[0].actions)))
@@ -183,7 +193,7 @@ def _goodness(attempt: Attempt) -> tuple[object, ...]:
     return not attempt.holds, -share, -attempt.worked, -attempt.earned, -attempt.tried
 
 
-def _best_first(attempt: Attempt) -> tuple[object, ...]:
+def best_first(attempt: Attempt) -> tuple[object, ...]:
     """Of equals the shortest."""
     return *_goodness(attempt), attempt.length
 
@@ -257,7 +267,8 @@ class Wording(NamedTuple):
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
     came nearest, or where nothing is known that worked, what failed again and again. What failed at
-    the very task, or at one that is about as much like it, is offered from nowhere.
+    the very task, or at one that is about as much like it, is offered from nowhere; nor is what takes
+    something away where nobody asks for that.
     """
     failed: dict[str, float] = {}
     for each in reversed(told):
@@ -273,6 +284,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
     ]
     solved = any(each.attempts[0].holds for each in near)
+    asks_for_it = TAKE_AWAY.search(wording.asked) or TAKES_AWAY.search(wording.asked)
     silent = 0
     for each in near:
         if each.same:
@@ -284,6 +296,8 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             continue
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
+            continue
+        if best.holds and not asks_for_it and TAKES_AWAY.search(best.key):
             continue
         if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
@@ -317,14 +331,15 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
-    times = "" if once else f" {attempt.worked} of {attempt.tried}"
+    runs = f"the {attempt.tried} looked at" if attempt.partly else str(attempt.tried)
+    times = "" if once else f" {attempt.worked} of {runs}"
     outcome, mark = "", f"[worked{times}{'' if once else ', last'} {last}, {who}]"
     brief = f"[worked{times}, {who}]"
     if warned:
         outcome = "worked before, but FAILED since: "
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
-        times = "" if once else f" {attempt.tried - attempt.worked} of {attempt.tried} times"
+        times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
         brief = f"[{who}]"
         error = attempt.error
@@ -418,12 +433,8 @@ def _cut(
             return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
-        kept = []
-        for row in rows:
-            left -= wording.cost(row)
-            if left < 0:
-                break
-            kept.append(row)
+        spent = accumulate(map(wording.cost, rows))
+        kept = [row for row, cost in zip(rows, spent, strict=True) if cost <= left]
         return "\n".join((first, *kept, CODE_INDENT + CUT)) if kept else ""
     for less in (mark, brief):
         bare = _worded(head, actions, "", less)
@@ -443,7 +454,7 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
     tells nothing, they tell where to look.
     """
     likest = max((each.relevance for each in told), default=0.0)
-    for each in told:
+    for each in (one for one in told if one.relevance >= LIKE_FROM * likest):
         cases = [case for attempt in each.attempts for case in attempt.cases]
         steps = ((step.action, step.observation) for case in cases for step in case.steps)
         told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)
@@ -452,7 +463,7 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
             for did, paths in zip(("changed", "opened"), files_touched(steps), strict=True)
             if (untold := [path for path in paths if path not in told_already])
         ]
-        if each.relevance < LIKE_FROM * likest or not parts:
+        if not parts:
             continue
         task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
         sources = list(dict.fromkeys(case.author for case in cases))

@@ -184,8 +184,8 @@ def read_hook(told: Json) -> HookEvent | None:
 _EXIT_CODE: Final = re.compile(
     r"\b(?:exit(?:ed with)? (?:status )?code|status code)\b:? ?(\d{1,3})\b", flags=re.IGNORECASE
 )
+# Of an output: whatever says how the command ended stands in front of what it printed.
 _HEAD_CHARS: Final = 300
-"""Of an output: whatever says how the command ended stands in front of what it printed."""
 
 
 def _ended(told: Json, failed: bool) -> tuple[int | None, str] | None:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.capture.process import OutputExcerpt, RunResult
-from hardwon.errors import BusyError
+from hardwon.errors import BusyError, T
 from hardwon.learn.actions import error_in
 from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
@@ -30,8 +30,6 @@ from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation
 from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
-
-T = TypeVar("T")
 
 # The environment variable by which a run inside a run knows: the session's id, then a key of each
 # command under way.

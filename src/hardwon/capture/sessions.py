@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -39,12 +40,12 @@ TAG: Final = "session"
 Item = dict[str, Any]
 
 
+@dataclass
 class AgentSession:
     """One session, of one agent or subagent, with one memory."""
 
-    def __init__(self, kept: dict[str, Any]) -> None:
-        self.kept = kept
-        self.ended = False
+    kept: dict[str, Any]
+    ended: bool = False
 
     # --- what was done ---
 

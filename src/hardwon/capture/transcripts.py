@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, get_args
 from hardwon import limits
 from hardwon.capture import run as attempts
 from hardwon.capture.agents import command_of, ended_of
-from hardwon.capture.protocols import HookEvent, read_hook
+from hardwon.capture.protocols import HookEvent, Json, read_hook
 from hardwon.capture.sessions import TAG, Item, arranged, command_item, edit_item, left_failing
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
@@ -34,13 +34,11 @@ from hardwon.store.types import Progress
 
 Format = Literal["claude-code", "codex", "otlp"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
+# Where these agents keep their sessions.
 HOMES: Final[Mapping[str, str]] = {
     "claude-code": "~/.claude/projects",
     "codex": "~/.codex/sessions",
 }
-"""Where these agents keep their sessions."""
-
-Json = Mapping[str, Any]
 
 
 @dataclass

@@ -20,7 +20,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -236,12 +236,15 @@ class ActionKey(NamedTuple):
 EVERYTHING: Final = ActionKey("all", "")
 
 
-@lru_cache(maxsize=64)  # each step of a trajectory asks for that of its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it. All of the task counts: many begin with the same page, and end with what is to be done.
     """
-    return key_of("task", canonical(task, limits.TEXT_CHARS_MAX), *more)
+    return key_of("task", _canonical_task(task), *more)
+
+
+# each step of a trajectory asks for that of its task
+_canonical_task = lru_cache(maxsize=64)(partial(canonical, chars_max=limits.TEXT_CHARS_MAX))
 
 
 def same_key(task: str, action: str) -> ActionKey:

@@ -49,7 +49,7 @@ from hardwon.store.base import Store
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, failure_hash, failure_hashes
+from hardwon.text.failures import error_core, error_words, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import reported_failure
@@ -255,7 +255,7 @@ class Adviser(Finder):
         def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
             believed, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done)
+            likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
             return not believed, -likely, -each.tried
 
         ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
@@ -289,7 +289,10 @@ class Adviser(Finder):
         found: dict[str, tuple[float, Solution]] = {}
         for hit in self.read_hits(ranked, marked=False):
             for solution in _helped_against(hit.record, error):
-                key, like = same_action(solution.action), alike_cores(solution.diagnosis, core)
+                key, like = (
+                    same_action(solution.action),
+                    alike_cores(error_core(solution.diagnosis), core),
+                )
                 known = found.get(key)
                 if known:
                     like, solution = max(like, known[0]), _added(known[1], solution)
@@ -408,7 +411,7 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
     return Solution(
-        diagnosis=error_core(error),
+        diagnosis=clean_line(error_words(error), limits.LESSON_CHARS_MAX),
         failure_hash=failure_hash(error),
         action=clean_action(action),
         after=clean_action(after),
@@ -444,7 +447,7 @@ def _attempted(
         worked(step),
         step.reward >= 1,
         StepOutcome.of(step).failure,
-        clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX),
+        clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX),
         source,
         counted=True,
         same_task=same_task,
@@ -498,7 +501,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
-    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    shown = "" if good else clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX)
     return PastAttempt(
         record.at_us,
         record.id,

@@ -139,21 +139,19 @@ class PastView:
 
 # --- asking ---
 
+# Records that are looked at for one answer, the best by their text. Twice as many change nothing,
+# half as many lose some.
 CANDIDATES: Final = 40
-"""Records that are looked at for one answer, the best by their text. Twice as many change nothing,
-half as many lose some.
-"""
 
+# Records that are ranked even if fewer are asked for, so that what else is known of them can
+# change their order.
 RANKED_MIN: Final = 20
-"""Records that are ranked even if fewer are asked for, so that what else is known of them can
-change their order.
-"""
 
 # as `generate_issue_signature` and `failure_hash` make them
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 
+# Hits whose neighbours in their session are looked at, the best by their text.
 NEIGHBOURED: Final = 20
-"""Hits whose neighbours in their session are looked at, the best by their text."""
 
 
 class Finder:

@@ -25,6 +25,7 @@ from hardwon.brief.cases import (
     Told,
     Wording,
     after_line,
+    best_first,
     file_lines,
     folded,
     lines_of,
@@ -42,7 +43,6 @@ from hardwon.brief.lines import (
     RULE,
     Line,
     command_without_mark,
-    shown_name,
     sources_mark,
     without_mark,
 )
@@ -311,8 +311,8 @@ class Recaller(Finder):
         room = Budget(budget - request.count(request.framed([])), request.count)
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
-        if more and request.solved_from == 1:  # what solves a task otherwise nobody counted
-            self._count_unread(told)
+        if more:
+            self._count_unread(told, request.solved_from)
         read = {each.hit.record.id: each.hit.record for each in weighed}
         warned = self._warned(told, read)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
@@ -360,13 +360,14 @@ class Recaller(Finder):
         return replace(found, unsaid=tuple(left_out))
 
     def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
-        if spoken:
-            return f"the budget of {request.budget} tokens is too small for any line"
-        if not request.asked.strip() and request.task_id is None and request.issue is None:
-            return "nothing was asked: a query, a task_id or an issue says what about"
-        if not self._store.counts(self._project).records:
-            return "nothing is recorded yet"
-        return "nothing that is recorded is about this"
+        asked = request.asked.strip() or request.task_id is not None or request.issue
+        reasons = {
+            f"the budget of {request.budget} tokens is too small for any line": spoken,
+            "nothing was asked: a query, a task_id or an issue says what about": not asked,
+            "nothing is recorded yet": not self._store.counts(self._project).records,
+            "nothing that is recorded is about this": True,
+        }
+        return next(reason for reason, holds in reasons.items() if holds)
 
     def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed], bool]:
         """What is found and is about the question, best first: only what may be is read; and whether
@@ -378,7 +379,7 @@ class Recaller(Finder):
         question = Question(terms, counted.having, counted.texts)
         wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
         found = self.find(asked, wanted, Filters())
-        covered = {each.id: question.covered(each.terms.split()) for _, each in found}
+        covered = {each.id: question.covered(each.terms) for _, each in found}
         most = max(covered.values(), default=0.0)
         near = [
             (ranked, each)
@@ -399,22 +400,27 @@ class Recaller(Finder):
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed, len(found) >= wanted
 
-    def _count_unread(self, told: Sequence[Told]) -> None:
+    def _count_unread(self, told: Sequence[Told], solved_from: float) -> None:
         """Of what was tried more often than was read, all of it counts: a search finds those first
-        that say little, and these are seldom the ones that failed.
+        that say little, and these are seldom the ones that failed. Nobody counted what several
+        actions came to, nor what solves a task in another sense: of these it is said that not all
+        were read.
         """
-        counted = {
-            same_key(attempt.task, attempt.actions[0]): (each, attempt)
+        offered = [
+            (same_key(attempt.task, attempt.actions[-1]), each, attempt)
             for each in told[:_OFFERED_CHECKED]
             for attempt in each.attempts[:_OFFERED_CHECKED]
-            if len(attempt.actions) == 1
-        }
-        for key, all_of_it in self._known.counts(list(counted)).items() if counted else ():
-            each, attempt = counted[key]
-            if round(all_of_it.tried) > attempt.tried:
+        ]
+        counted = self._known.counts([key for key, *_ in offered]) if offered else {}
+        for key, each, attempt in offered:
+            all_of_it = counted.get(key)
+            if all_of_it is None or round(all_of_it.tried) <= attempt.tried:
+                continue
+            attempt.partly = solved_from != 1 or len(attempt.actions) > 1
+            if not attempt.partly:
                 attempt.failed_here = not attempt.holds  # what is asked about is how it fails
                 attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
-                each.sort()
+                each.attempts.sort(key=best_first)
 
     def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
         """Of what worked and may be offered, what advice would warn of: it failed since it last
@@ -547,7 +553,6 @@ _SAID_SHARE: Final = 0.7  # of a rule's words: what has more of them says nothin
 def _of_rule(rule: Rule) -> Line:
     mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
     line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
-    only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
     return Line(
         line,
         RULE,
@@ -557,7 +562,7 @@ def _of_rule(rule: Rule) -> Line:
         frozenset({folded(rule.text)}),
         "a rule of the task",
         sort="rule",
-        only_claimed=only_claimed,
+        only_claimed=bool(rule.adopted and not rule.episodes and not rule.vouched),
     )
 
 
@@ -583,10 +588,14 @@ def _of_card(card: Card) -> Line:
 def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
-    author, vouched = episode.said_by, int(unvouched_source(episode) is None)
-    about = frozenset({folded(_told(episode))})
     return Line(
-        line, RULE, (author,), vouched, (episode.id,), about, "the last episode of the task"
+        line,
+        RULE,
+        (episode.said_by,),
+        int(unvouched_source(episode) is None),
+        (episode.id,),
+        frozenset({folded(_told(episode))}),
+        "the last episode of the task",
     )
 
 
@@ -608,8 +617,10 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     """Who says so, whether anybody stands behind it, and whether the files that it is about are
     others by now.
     """
-    sure = "?" if unvouched_source(record) else ""
-    return f"[{shown_name(record.said_by)}{sure}{', stale' if stale else ''}]"
+    return (
+        f"[{sources_mark([record.said_by], unvouched_source(record) is None)}"
+        f"{', stale' if stale else ''}]"
+    )
 
 
 def _actions_of(record: AnyRecord) -> set[str]:
@@ -663,14 +674,10 @@ def _case_of(record: AnyRecord) -> Case:
 
 
 def _case(weighed: _Weighed) -> Case:
-    record, task, strategy = weighed.hit.record, "", ""
-    if isinstance(record, Trajectory):
-        task = record.task
-    elif isinstance(record, Fix):
-        task, strategy = record.issue.description, strategy_key(record)
+    record = weighed.hit.record
     return Case(
         record.id,
-        task,
+        _task_of(record),
         _acts(record),
         weighed.relevance,
         weighed.alike,
@@ -679,7 +686,7 @@ def _case(weighed: _Weighed) -> Case:
         record.said_by,
         unvouched_source(record) is None,
         weighed.hit.stale,
-        strategy,
+        strategy_key(record) if isinstance(record, Fix) else "",
     )
 
 
@@ -781,10 +788,8 @@ def _of_sentence(
 
 
 def _told(episode: Episode) -> str:
-    said = "; ".join(
-        filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2]))
-    )
-    return clean_line(said, limits.LESSON_CHARS_MAX)
+    said = episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2]
+    return clean_line("; ".join(filter(None, said)), limits.LESSON_CHARS_MAX)
 
 
 def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest) -> Context:
@@ -806,16 +811,16 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
         if tokens <= request.budget:
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
-            others = behind - {hit.record.id for hit in shown}
-            said = (ids for _, ids in fenced)
-            explained = (SaidLine(line.text, line.kind, line.why, line.ids) for line in kept)
+            explained = kept if request.explain else ()
             return Context(
                 text,
                 tokens,
                 shown,
-                tuple(sorted(others)),
-                ((), (), *said, ()),
-                lines=tuple(explained) if request.explain else (),
+                tuple(sorted(behind.difference(hit.record.id for hit in shown))),
+                ((), (), *(ids for _, ids in fenced), ()),
+                lines=tuple(
+                    SaidLine(each.text, each.kind, each.why, each.ids) for each in explained
+                ),
             )
         kept.pop()
     return Context("", 0, (), ())

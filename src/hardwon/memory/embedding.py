@@ -51,7 +51,7 @@ class Embedding:
         """In a child that was forked: the thread, and what it was about to do, are the parent's."""
         self._thread: threading.Thread | None = None
         self._turn = threading.Lock()
-        self._model = threading.RLock()  # a model may fork
+        self.model = threading.RLock()  # a model may fork
         self._waiting.clear()
 
     def add(self, project: Project, records: Sequence[Record] = ()) -> None:
@@ -95,15 +95,6 @@ class Embedding:
         """Ends it, after what is left, as far as there is time for it."""
         self.wait(timeout_s)
         self._closed = True
-
-    def pause(self) -> bool:
-        """Before a fork: a model may have locks of its own, which would stay locked in the child.
-        Whether it rests now.
-        """
-        return self._model.acquire(timeout=limits.FORK_WAIT_S)
-
-    def go_on(self) -> None:
-        self._model.release()
 
     # --- the thread ---
 
@@ -162,7 +153,7 @@ class Embedding:
 
     def made(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
         """The records' ids and vectors, as a store keeps them."""
-        with self._model:
+        with self.model:
             rows = as_vectors(self.embedder, [searchable_text(record) for record in records])
         return [
             (record.id, row.astype("<f4").tobytes())
@@ -198,12 +189,14 @@ _paused: list[Embedding] = []
 
 
 def _before_fork() -> None:
-    _paused.extend(each for each in list(_ALL) if each.pause())
+    """A model may have locks of its own, which would stay locked in the child: so it rests."""
+    wait_s = limits.FORK_WAIT_S
+    _paused.extend(each for each in list(_ALL) if each.model.acquire(timeout=wait_s))
 
 
 def _after_in_parent() -> None:
     while _paused:
-        _paused.pop().go_on()
+        _paused.pop().model.release()
 
 
 def _after_in_child() -> None:

@@ -11,10 +11,10 @@ from dataclasses import replace
 from functools import wraps
 from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, Final, ParamSpec, Unpack
 
 from hardwon import limits
-from hardwon.errors import DamagedError
+from hardwon.errors import DamagedError, T
 from hardwon.first_use import lazy
 from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
 from hardwon.learn.fixes import (
@@ -111,11 +111,10 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters, MoreFilters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
-from hardwon.text.clean import clean_action
-from hardwon.text.failures import error_core
+from hardwon.text.clean import clean_action, clean_line
+from hardwon.text.failures import error_words
 from hardwon.trust.lifecycle import least
 
-T = TypeVar("T")
 P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
@@ -433,12 +432,20 @@ class Knowledge:
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
+        places: dict[PatternKind, list[tuple[str, str]]] = {
+            kind: [
+                (f"fix.{scope}", key)
+                for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
+            ]
+            for kind, scope in _PATTERN_SCOPES.items()
+        }
+        self._read_shares(*chain(*places.values()))
         found: list[tuple[PatternKind, str, str, Share]] = [
-            (kind, key, "", self.shares(f"fix.{_PATTERN_SCOPES[kind]}", key).whole)
+            (kind, key, "", self.shares(scope, key).whole)
             for kind in ("exact", "type")
-            for key in self._store.most_counted(self.project, f"fix.{_PATTERN_SCOPES[kind]}", limit)
+            for scope, key in places[kind]
         ]
-        for model in self._store.most_counted(self.project, "fix.model", limit):
+        for _, model in places["model"]:
             shares = self.shares("fix.model", model)
             starts = sorted(
                 {item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items}
@@ -1018,7 +1025,7 @@ def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> _PairWords
                 failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
                 near = failed is record.steps[number - 1] or not diagnosis
                 return (
-                    error_core(failed.observation),
+                    clean_line(error_words(failed.observation), limits.LESSON_CHARS_MAX),
                     pair.diagnosis,
                     clean_action(record.steps[number].action),
                     clean_action(failed.action) if near else "",

@@ -17,12 +17,14 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.brief.advice import quoted
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.memory.knowledge import Knowledge
@@ -30,7 +32,7 @@ from hardwon.memory.project import Group, Project
 from hardwon.outside.files import disk_errors, make_folder, read_regular, writing_atomically
 from hardwon.outside.locations import check_path, user_folder
 from hardwon.records.fields import check_all
-from hardwon.text.clean import clean_line
+from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.text.tokens import count_tokens
 
 FILE_NAME: Final = "SKILL.md"
@@ -169,8 +171,8 @@ def _skills_in(target: Path, project: str) -> Iterator[str]:
 
 _PREFIX: Final = "hardwon-"
 _OURS: Final = 'metadata:\n  generator: "hardwon"\n'
-_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟", '"'))
-_VOUCHED: Final = frozenset({"verified", "published"})
+# a name that somebody gave, within a sentence of ours
+_quoted: Final = partial(quoted, chars_max=limits.SKILL_NAME_CHARS)
 
 
 def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
@@ -217,15 +219,10 @@ def _rules(known: Knowledge, task: str | None) -> list[_Item]:
         _Item(
             f"{rule} ({rule.helpful} for, {rule.harmful} against)",
             rule.evidence,
-            rule.vouched > 0 or rule.trust in _VOUCHED,
+            rule.vouched > 0 or rule.trust in VOUCHED_STATUSES,
         )
         for rule in known.rules(task, "active", limits.SKILL_LINES_MAX)
     ]
-
-
-def _quoted(text: str) -> str:
-    """A name that somebody gave, within a sentence of ours."""
-    return f"“{clean_line(text, limits.SKILL_NAME_CHARS).translate(_QUOTES)}”"
 
 
 def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item]) -> Skill:

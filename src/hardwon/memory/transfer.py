@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem
+from hardwon.errors import InvalidInputError, Problem, T
 from hardwon.memory.project import (
     ARRIVED_WITH,
     BY_MEMORY,
@@ -47,7 +47,6 @@ _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape wh
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
 Read = Callable[[], Iterable[AnyRecord]]
-T = TypeVar("T")
 
 
 def load(

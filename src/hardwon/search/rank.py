@@ -153,7 +153,7 @@ def rank(
             each if best[each.candidate.terms] is each else each.moved("repeats", REPEATS)
             for each in ranked
         ]
-    return _take_turns(ranked, shares)[:k]
+    return _take_turns(ranked, shares, k)
 
 
 def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:
@@ -166,7 +166,7 @@ def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[
         if each.candidate.id in stale:
             why["stale"] = STALE
         moved.append(Ranked(each.candidate, why, math.fsum(why.values())))
-    return _take_turns(moved, {})
+    return _take_turns(moved, {}, len(moved))
 
 
 def _parts(
@@ -220,15 +220,15 @@ def _order(each: Ranked[Any]) -> tuple[float, int, str]:
     return -each.score, -each.candidate.at_us, each.candidate.id
 
 
-def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float]) -> list[Ranked[C]]:
-    """In order, but each source's best before any source's second, among those that are about as
+def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float], k: int) -> list[Ranked[C]]:
+    """The best `k` in order, but each source's best before any source's second, among those that are about as
     relevant, by the `shares` of the question's words that they have. What somebody vouches for waits
     for nobody. The scores follow the order: the part `influence` says how much waiting costs.
     """
     ranked.sort(key=_order)
     found = [each.candidate for each in ranked]
     if len({None if each.status in VOUCHED_STATUSES else each.author for each in found}) < 2:
-        return ranked
+        return ranked[:k]
     relevances = [
         1.0
         if each.candidate.exact or each.why.get("vector", 0.0) >= _NEAREST * VECTOR
@@ -246,7 +246,7 @@ def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float]) -> list[Ra
         waiting.append((turn if relevant >= floor else len(ranked), place, each))
     waiting.sort(key=lambda wait: wait[:2])
     ordered: list[Ranked[C]] = []
-    for _, _, each in waiting:
+    for _, _, each in waiting[:k]:
         if ordered and each.score >= ordered[-1].score:
             each = each.moved(_WAITS, ordered[-1].score - each.score - _STEP)
         ordered.append(each)

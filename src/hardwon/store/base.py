@@ -29,7 +29,6 @@ from hardwon.errors import BusyError, ClosedError, DamagedError, InvalidInputErr
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import (
     KIND_OF_SCOPE,
-    LEVELS,
     TEACHING_STATUSES,
     RecordCounts,
     TallyKey,
@@ -57,7 +56,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
-from hardwon.store.knowledge import TallyReader
+from hardwon.store.knowledge import LEVEL_NAMES, TallyReader
 from hardwon.store.query import (
     ORDINARY,
     STORED,
@@ -116,16 +115,16 @@ def row_of(
     if isinstance(record, Experience):
         outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
         task_id = record.extra.get("task_id")
-    else:
-        outcome = outcome_of(record) or None
-    if isinstance(record, Episode):
-        task_id = record.task_id
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
-    elif isinstance(record, Fix):
-        model, issue_type = record.issue.model, record.issue.issue_type
-    elif isinstance(record, Cleaned):
-        model, issue_type = record.model, record.issue_type
+    else:
+        outcome = outcome_of(record) or None
+        if isinstance(record, Episode):
+            task_id = record.task_id
+        elif isinstance(record, Fix):
+            model, issue_type = record.issue.model, record.issue.issue_type
+        elif isinstance(record, Cleaned):
+            model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
     at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
@@ -194,15 +193,14 @@ def terms_of(stored: Stored) -> str:
 # --- tallies ---
 
 
-_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 _PLACE: Final = "project_id, scope, key, item, day, author"
-_FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS])
+_FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *LEVEL_NAMES])
 _TEXTS: Final = ("project_id", "scope", "key", "item", "author", "last_id")
 _COLUMNS: Final = {
     name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")
 }
-_SUMS: Final = ["vouched", "total", *_LEVELS]
-_TIMES: Final = f"({' + '.join(_LEVELS)})"
+_SUMS: Final = ["vouched", "total", *LEVEL_NAMES]
+_TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
 _WHERE_PLACE: Final = " AND ".join(
     f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1)
 )

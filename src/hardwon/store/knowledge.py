@@ -18,19 +18,19 @@ from hardwon.learn.tallies import (
     Tally,
 )
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up
 
 if TYPE_CHECKING:
     from hardwon.learn import odds
 else:
     odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
-_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
+LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 
 def _levels_of(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
-    return _LEVELS if scope in SCORED_SCOPES else _LEVELS[: SUCCEEDED + 1]
+    return LEVEL_NAMES if scope in SCORED_SCOPES else LEVEL_NAMES[: SUCCEEDED + 1]
 
 
 def _sums_of(scope: str) -> str:
@@ -143,7 +143,7 @@ class TallyReader(Query):
         weight = self._weight("?2", "?3")
         bound = Bound([project, today, half_life_days * 1.0])
         asked = ", ".join(
-            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in keys
+            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in rounded_up(keys)
         )
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
@@ -31,7 +31,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     Cleaned,
     Event,
-    Record,
+    R,
     Validation,
     sources_named,
 )
@@ -47,10 +47,9 @@ from hardwon.store.types import (
     Session,
     Stored,
     Values,
+    rounded_up,
 )
 from hardwon.trust.lifecycle import BY_TREE
-
-R = TypeVar("R", bound=Record)
 
 # --- packing ---
 
@@ -718,7 +717,7 @@ class Query(Reader):
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
-        within = f"key IN ({', '.join(map(bound.add, keys))})"
+        within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
         # who reads the records does not rank them by votes and sessions
         columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
@@ -728,13 +727,14 @@ class Query(Reader):
         # time; and only those that are wanted are read whole.
         joined = f"{self.dialect.join} record r ON r.seq ="
         text = f"{self.dialect.join} record_text ON record_text.seq = r.seq"
+        having_any = len(self._select(f"{having} LIMIT {most}", bound))
+        if not having_any:
+            return []
+        if having_any <= limit:  # seldom are there so many that some have to be chosen
+            sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} {newest}"
+            found = [found_of(row) for row in self._select(sql, bound[:-1])]
+            return _in_turns(found, half) if in_turns else found
         if in_turns:
-            having_any = len(self._select(f"{having} LIMIT {most}", bound))
-            if not having_any:
-                return []
-            if having_any <= limit:  # seldom are there so many that some have to be chosen
-                sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} {newest}"
-                return _in_turns(map(found_of, self._select(sql, bound[:-1])), half)
             vouched = f"r.status IN {_IN_EFFECT}"
             of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
             of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"

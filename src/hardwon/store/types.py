@@ -137,6 +137,14 @@ class Bound(list[Any]):
         return f"?{len(self)}"
 
 
+def rounded_up(values: Sequence[Any]) -> list[Any]:
+    """The values, the last one again and again until they are a power of two: a statement is kept
+    ready for each number of them.
+    """
+    more = (1 << (len(values) - 1).bit_length()) - len(values)
+    return [*values, *[values[-1]] * more]
+
+
 # --- contract ---
 
 # Called with (done, total) now and then during long work; the total is 0 while nobody knows it.

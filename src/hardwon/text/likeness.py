@@ -17,8 +17,8 @@ from hardwon.text.terms import ENGLISH, stop_words
 
 T = TypeVar("T")
 
+# Of all words of both, the share that they have in common.
 ALIKE_FROM: Final = 0.4
-"""Of all words of both, the share that they have in common."""
 
 _TELLING_MIN: Final = 3
 _LINES_MAX: Final = 40

@@ -58,9 +58,12 @@ class Question:
         common = self._terms.intersection(terms)
         return self._worth_of(common) / self._whole if common else 0.0
 
-    def covered(self, terms: Iterable[str]) -> float:
-        """How much a text is like the question for having its words, whatever else it says."""
-        common = self._terms.intersection(terms)
+    def covered(self, text: str) -> float:
+        """How much a text, given as its terms, is like the question for having its words, whatever
+        else it says.
+        """
+        words = f" {text} ".replace("\n", " ")
+        common = {term for term in self._terms if f" {term} " in words}  # faster than a split
         return self._cover(len(common), self._worth_of(common)) if common else 0.0
 
     def alike_to(self, text: str) -> float:

@@ -90,9 +90,9 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
     for action, observation in steps:
         head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
         text = observation[:_READ_CHARS_MAX]
-        words = head.lower().split()
+        words = head.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
         did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
-        diff = _DIFF.findall(text)
+        diff = _DIFF.findall(text) if "+++ b/" in text else []
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
         if shown and named and "/" in named[0] and shown[0].endswith(f"/{named[0]}"):

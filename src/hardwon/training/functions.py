@@ -69,8 +69,9 @@ from hardwon.records.kinds import (
     Metadata,
     Moment,
     Source,
-    sources_named,
 )
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -596,12 +597,9 @@ def export_agent_memory(
     target = None if path is None else check_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_AdoptedState(each) for each in [*_trusted(memory, _adopted_in(memory))][::-1]]
-    episodes = [
-        each
-        for each in _trusted(memory, memory.browse(kind="episode"))
-        if isinstance(each, Episode)
-    ][::-1]
+    states = [_AdoptedState(each) for each in [*_adopted_in(memory, trusted=True)][::-1]]
+    kept = readable(memory._project.pages(Filters(kind="episode"), trusted=True))
+    episodes = [each for each in kept if isinstance(each, Episode)][::-1]
     own = [episode for episode in episodes if not is_derived(episode.id)]
     exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
@@ -827,28 +825,15 @@ def _key_of(card: dict[str, Any]) -> str:
 # --- both ways ---
 
 
-def _adopted_in(memory: Memory) -> Iterator[Adopted]:
-    for record in memory.browse(kind="adopted"):
+def _adopted_in(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
+    """Training memories that were adopted; `trusted`: of no source that was rolled back."""
+    for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
         if (
             isinstance(record, Adopted)
             and record.origin == TRAINING_MEMORY
             and record.metadata.validation.status != "archived"
         ):
             yield record
-
-
-def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
-    rolled_back = {
-        source
-        for each in memory.care.decisions("rollback", limit=limits.SHOWN_MAX)
-        if each.in_effect
-        for source in sources_named(each.target)
-    }
-    return (
-        record
-        for record in records
-        if record.metadata.validation.status != "archived" and record.said_by not in rolled_back
-    )
 
 
 def _what(record: Episode) -> _EpisodeKey:

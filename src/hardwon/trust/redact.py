@@ -20,13 +20,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import Event, Experience, Record, safe_summary
+from hardwon.records.kinds import Event, Experience, R, safe_summary
 from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
 from hardwon.text.terms import Remembered
 from hardwon.trust import redact_tables as tables
@@ -429,7 +429,6 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
 
 # ---- records without their secrets
 
-R = TypeVar("R", bound=Record)
 
 # what these may hold is listed, and no secret; the envelope is looked at apart
 _FIXED: Final = frozenset({"id", "kind", "outcome", "fact_type", "recalled", "metadata"})

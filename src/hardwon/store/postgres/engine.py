@@ -13,6 +13,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -498,13 +499,13 @@ def _fix_values(row: Row) -> dict[str, Any]:
 # --- tokens ---
 
 
+@dataclass(frozen=True)
 class TokenTable(TokenKeep):
     """The tokens of all memories in one database: what the file of tokens is to a memory in a file.
     Only whoever runs a server reaches them.
     """
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    _link: Link
 
     def close(self) -> None:
         """The connections are the store's."""

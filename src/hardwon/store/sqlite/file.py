@@ -49,6 +49,7 @@ from hardwon.store.sqlite.statements import (
     NAME,
     SQLITE,
     SqliteSession,
+    add_texts,
     indexes_in,
     marks_of,
 )
@@ -119,7 +120,9 @@ def connect(
     path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
 ) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(
+        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
+    )
     be_patient(connection, busy_timeout_ms)
     for setting in (
         "synchronous = FULL",
@@ -460,9 +463,13 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
             (index.project,),
         )
         while batch := list(islice(rows, limits.BATCH_ROWS)):
-            index.add(
-                (seq, terms_of(Stored(*columns)), marks_of(author, status))
-                for seq, author, status, *columns in batch
+            add_texts(
+                session,
+                index.project,
+                [
+                    (seq, terms_of(Stored(*columns)), marks_of(author, status))
+                    for seq, author, status, *columns in batch
+                ],
             )
             done += len(batch)
             if progress:
@@ -485,7 +492,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 # Of the triggers that `migrate` makes. Another would run with every write, in our name.
-_ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
+_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
 
 
 def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:

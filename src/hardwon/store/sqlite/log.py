@@ -42,19 +42,17 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from struct import Struct, unpack
-from typing import BinaryIO, Final, NamedTuple, TypeVar
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
 import apsw
 
-from hardwon.errors import ForeignLogWarning
+from hardwon.errors import ForeignLogWarning, T
 from hardwon.outside import files
 from hardwon.store.sqlite.connection import alone
 from hardwon.store.sqlite.file import check_whole_file, log_of, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 from hardwon.store.sqlite.statements import NUMBER_MAX, NUMBER_NAME
-
-T = TypeVar("T")
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 

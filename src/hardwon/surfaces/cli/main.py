@@ -535,9 +535,8 @@ class Target(NamedTuple):
                 f"--memory {self.memory} init makes one{also}"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
-        place = find_place(self.memory)
-        if place.path and in_index(place.path.resolve()):
-            complain(f"warning: {IN_INDEX.format(place.path)}")
+        if "://" not in memory.location and in_index(Path(memory.location).resolve()):
+            complain(f"warning: {IN_INDEX.format(memory.location)}")
         # whoever records may well begin a project, and says so
         if not of_all and (to_read if self.project else self.memory):
             there = memory.care.projects()
@@ -546,9 +545,9 @@ class Target(NamedTuple):
                     f"nothing is in the project {memory.project} of this memory, which has "
                     f"{', '.join(there[: limits.PROBLEMS_SHOWN_MAX])}: --project names one"
                 )
-        if self.memory is None and is_new_here(place):
+        if self.memory is None and is_new_here(find_place(None)):
             complain(
-                f"no memory is here or above: this is your own, {place.location}, project "
+                f"no memory is here or above: this is your own, {memory.location}, project "
                 f"{memory.project}; hardwon init makes one here"
             )
         return memory

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import anyio
 import anyio.abc
@@ -34,7 +34,7 @@ from mcp.shared.exceptions import MCPError
 
 import hardwon
 from hardwon import limits
-from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
+from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError, T
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.skills import FILE_NAME, Skill
@@ -59,7 +59,6 @@ from hardwon.trust.redact import redact
 
 Context = ServerRequestContext[Any, Any]
 WhoAsks = Callable[[Context], Ask]
-T = TypeVar("T")
 SCHEME: Final = "hardwon://"
 BTB_SCHEME: Final = "btb://"
 SKILL_SCHEME: Final = "skill://"

@@ -39,10 +39,10 @@ from importlib.resources import files
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, T
 from hardwon.memory import Memory
 from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES, AnyRecord, Step
@@ -120,8 +120,6 @@ _FIXES: Final = 180
 _EPISODES: Final = 120
 _TRAJECTORIES: Final = 40
 _GAIN: Final = 0.35  # by how much they are better at the end than at the beginning
-
-T = TypeVar("T")
 
 
 class MemorySort(NamedTuple):
