@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import re
 import threading
 import time
@@ -160,7 +159,7 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
             > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
         ):
             return False
-        time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
+        time.sleep((os.urandom(1)[0] % 100 + 50) / 100_000)  # not in step with others who wait
         return True
 
     connection.set_busy_handler(try_again)
