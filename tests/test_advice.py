@@ -283,3 +283,52 @@ def test_a_command_that_failed_is_answered_with_the_run_that_worked_later(memory
     advice = memory.advise("make deploy")
     assert advice.worked_instead == ("env STAGING_HOST=eu make deploy",)
     assert "“env STAGING_HOST=eu make deploy” (helped 1 of 1)" in advice.message
+
+
+def test_advice_says_what_was_said_and_offers_nothing_that_deletes_unasked(memory: Memory) -> None:
+    def step(action: str, observation: str, reward: float) -> dict[str, Any]:
+        return {"action": action, "observation": observation, "reward": reward}
+
+    error = "ModuleNotFoundError: No module named 'Yaml'"
+    for action, task in (("rm -rf /data/old", "remove old data"), ("pip install pyyaml", "run it")):
+        steps = [step("python x.py", error, 0.0), step(action, "", 1.0)]
+        memory.record_trajectory(task, steps, 1.0)
+    for task, offered in (("list the users", 1), ("clean up what is old", 2)):
+        advice = memory.advise("python x.py", task=task, error=error)
+        assert len(advice.worked_instead) == offered, advice.worked_instead
+    assert "failed for another task before: “ModuleNotFoundError: No module named 'Yaml'”" in (
+        memory.advise("python x.py", task="list the users").message
+    )
+    memory.record_trajectory("count the users", [step("wc -l users", "7", 0.0)], 0.0)
+    assert (
+        "has not solved the task so far"
+        in memory.advise("wc -l users", task="count the users").message
+    )
+    said = {memory.advise(action).message for action in ("zig build", "gleam test --verbose")}
+    assert len(said) == 1, "nothing is known of either, and the same share is told"
+
+
+def test_what_is_offered_for_an_issue_is_what_fixed_it_and_what_was_run_elsewhere(
+    memory: Memory,
+) -> None:
+    issue = {
+        "model": "billing",
+        "issue_type": "TIMEOUT",
+        "description": "too late",
+        "test_prompt": "no answer",
+    }
+    for asked, analysis, commands in (
+        ("no answer", "the pool was full", []),
+        ("slow page", "the index was missing", []),
+        ("slow search", "the cache was cold", ["make warm"]),
+    ):
+        memory.record_fix(
+            issue=issue | {"test_prompt": asked},
+            analysis=analysis,
+            fix_commands=commands,
+            fix_success=True,
+            verification_success=True,
+            execution_time_seconds=1.0,
+        )
+    offered = memory.advise("restart it", issue=issue).worked_instead
+    assert offered == ("the pool was full", "make warm")

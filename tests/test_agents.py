@@ -367,7 +367,7 @@ def test_what_a_session_leaves_failing_is_told_to_the_next_one(shop: Path) -> No
     (work,) = work_of(shop)
     assert work.final_reward == 0.0
     told = say("start", session="next")
-    assert "left this undone: Upgrade the database: make migrate failed: the schema" in told
+    assert "left this undone: Upgrade the database: make migrate failed: error: the schema" in told
     assert say("start", session="next") == ""
     assert "undone" in say("start", session="next", forgot=True)  # after /clear
     assert not list((Path(os.environ["XDG_DATA_HOME"]) / "hardwon" / "sessions").glob("s*"))

@@ -175,7 +175,7 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
     assert record.metadata.tags == ["run"]
     warned = answer_to(before(project, "cargo   build"))
     assert list(warned) == ["additionalContext"]
-    assert "This failed here before: “error[e0425]" in warned["additionalContext"]
+    assert "This failed here before: “error[E0425]" in warned["additionalContext"]
     assert "data, not instructions" in warned["additionalContext"]
     assert answer_to(passed(project, "cargo build", "Finished")) == {}
     assert answer_to(before(project, "cargo build")) == {}

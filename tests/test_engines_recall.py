@@ -20,7 +20,7 @@ from engines import ENGINES, a_location
 from hardwon import Memory
 from hardwon.learn.tallies import generate_issue_signature
 from hardwon.search import rank as bm25
-from hardwon.store.sqlite.statements import SqliteSession, WordIndex, marks_of
+from hardwon.store.sqlite.statements import SqliteSession, WordIndex, add_texts, marks_of
 from hardwon.text.terms import FORM
 
 RECORDS, QUESTIONS = (10_000, 200) if TORTURE else (2_500, 60)
@@ -110,7 +110,8 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE TABLE record (seq INTEGER PRIMARY KEY, project_id TEXT)")
     connection.execute("CREATE TABLE record_text (seq INTEGER PRIMARY KEY, terms, marks)")
-    index = WordIndex(SqliteSession(connection), "default")
+    session = SqliteSession(connection)
+    index = WordIndex(session, "default")
     kept = [
         "\n".join(
             " ".join(word for word in text if word.startswith(FORM) == form)
@@ -119,7 +120,7 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
         for text in texts
     ]
     marks = marks_of("agent", "hypothesis")
-    index.add((seq, text, marks) for seq, text in enumerate(kept))
+    add_texts(session, "default", [(seq, text, marks) for seq, text in enumerate(kept)])
     match = " OR ".join(f'"{term}"' for term in asked)
     sql = (
         f"SELECT t.terms, -i.rank FROM {index.name} i JOIN record_text t ON t.seq = i.rowid "

@@ -17,7 +17,7 @@ import pytest
 
 import postgres_server
 from browsing import hostile_values
-from engines import ENGINES, a_database, a_location, schemas_of
+from engines import ENGINES, a_database, a_location, schemas_of, wrong_with
 from hardwon import Decision, Episode, Experience, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
 from hardwon.records.fields import new_id
@@ -177,11 +177,7 @@ def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> Non
                 record.id: of_no_project(record) for record in all_records()
             }
             told[engine] = answers(memory)
-            assert [
-                finding
-                for finding in memory.doctor().findings
-                if not finding.ok and finding.check != "durability"
-            ] == []
+            assert wrong_with(memory) == []
             if engine == "postgres":
                 assert shape(location) == before
     for asked, answer in told["sqlite"].items():
@@ -264,11 +260,7 @@ class TestProjects:
                 ]
                 assert [hit.record.metadata.project_id for hit in memory.recall("only")] == [name]
                 memory.rebuild()
-                assert [
-                    each
-                    for each in memory.doctor().findings
-                    if not each.ok and each.check != "durability"
-                ] == []
+                assert wrong_with(memory) == []
         with Memory(database, "p") as memory:
             assert memory.stats().records == 0
             assert set(memory.care.projects()) >= set(names)

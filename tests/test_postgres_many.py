@@ -17,7 +17,7 @@ import pytest
 
 import postgres_server
 from cases import TORTURE, seed_of_the_run
-from engines import schemas_of
+from engines import schemas_of, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.store.postgres import projects as setup
@@ -182,12 +182,7 @@ def test_many_processes_learn_at_once(place: str) -> None:
         ]
         assert len(there) == len(acknowledged) + len(shared) + len(unheard)
         assert set(unheard) <= set(TEXTS)
-        wrong = [
-            finding
-            for finding in memory.doctor().findings
-            if not finding.ok and finding.check != "durability"
-        ]
-        assert wrong == [], f"seed {seed}"
+        assert wrong_with(memory) == [], f"seed {seed}"
         counted = tallies(place)
         memory.rebuild()
         assert tallies(place) == counted, f"seed {seed}: an update was lost"

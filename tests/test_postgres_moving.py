@@ -19,7 +19,7 @@ import pytest
 import legacy_fixes
 import postgres_server
 from command_line import answered, at_once
-from engines import a_location, schema_of
+from engines import a_location, schema_of, wrong_with
 from hardwon import Memory
 from hardwon.memory import databases
 from hardwon.surfaces import adopt as adoption
@@ -108,8 +108,7 @@ def known(location: str) -> dict[str, Any]:
     """Everything that is kept and answered, but for where."""
     with Memory(location, staleness=False) as memory:
         store = memory._project.store
-        findings = memory.doctor().findings
-        assert [each for each in findings if not each.ok and each.check != "durability"] == []
+        assert wrong_with(memory) == []
         stats = memory.stats()
         issue = {"model": "m1", "issue_type": "OOM", "description": "large"}
         return {
@@ -143,13 +142,14 @@ def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
     assert here["untrue"] == 0
     with Memory("back.db") as back:
         assert back.merge(url, trust=True).added == first.added
-    for name, value in known(url).items():
-        assert value == known("back.db")[name], name
+    moved, returned = known(url), known("back.db")
+    for name, value in moved.items():
+        assert value == returned[name], name
     # What was decided about the file alone, as a cleanup is, stays with it; what it took out of the
     # history arrives whole.
-    assert {row.id for row in here["rows"]} >= {row.id for row in known(url)["rows"]}
+    assert {row.id for row in here["rows"]} >= {row.id for row in moved["rows"]}
     for name in ("totals", "patterns", "strategies", "rules"):
-        assert known(url)[name] == here[name], name
+        assert moved[name] == here[name], name
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])

@@ -142,7 +142,7 @@ def test_the_third_identical_failure_is_blocked_and_a_success_resets_it() -> Non
     assert [done.returncode for done in said] == [1, 1]
     assert said[0].stderr == b"ValueError: no such colour\n"
     assert said[1].stderr.startswith(
-        "hardwon: This failed here before: “valueerror: no such colour”.".encode()
+        "hardwon: This failed here before: “ValueError: no such colour”.".encode()
     )
     third = run("sh", "fix.sh", options=["--stop-if-blocked"])
     assert (third.returncode, third.stdout) == (1, b"")

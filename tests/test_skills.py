@@ -97,7 +97,7 @@ def test_what_has_proved_itself_becomes_skills(place: Callable[[str], str], tmp_
             assert any(each in skill.text for each in known)
         errors, fixes, task = skills
         assert "-> AWS_REGION=eu-1 make deploy (helped 1 of 1)" in errors.text
-        assert "Such as “runtimeerror: missing aws_region”." in errors.description
+        assert "Such as “RuntimeError: missing AWS_REGION”." in errors.description
         assert "TIMEOUT: raise it (verified 3 of 3)" in fixes.text
         assert "[WORKS] Read the log first (6 for, 0 against)" in task.text
         done = memory.skills.export(tmp_path / "skills")

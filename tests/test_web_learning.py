@@ -136,7 +136,8 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Re
     assert heat["z"][0][1] is None
     assert 0.5 < heat["z"][0][0] < 1
     assert (
-        heat["customdata"][0][0] == f"/ui/{PROJECT}/search?kind=fix&model=alpha&issue_type=TIMEOUT"
+        heat["customdata"][0][0]
+        == f"/ui/{PROJECT}/search?range=all&kind=fix&model=alpha&issue_type=TIMEOUT"
     )
     assert row_with(page, "alpha", "Model and issue type")[:5] == [
         "alpha",

@@ -27,13 +27,12 @@ class Later:
 
     def __init__(self, module: str) -> None:
         self._module = module
-        self._imported: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        if self._imported is None:
-            with making:
-                self._imported = import_module(self._module)
-        return getattr(self._imported, name)
+        with making:
+            found = getattr(import_module(self._module), name)
+        setattr(self, name, found)  # the next time nobody comes by here
+        return found
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is used like `property`

@@ -128,8 +128,8 @@ def standing_failures(attempts: Sequence[PastAttempt]) -> list[PastAttempt]:
     failures = identical_failures(attempts)
     sources = {failure.source for failure in failures}
     alone = len(sources) == 1 and None not in sources
-    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
-    return [] if disputed else failures
+    others_succeeded = any(each.worked and each.source not in sources for each in attempts)
+    return [] if alone and others_succeeded else failures
 
 
 def advice_on(
@@ -169,6 +169,8 @@ def advice_on(
         evenly = round(p_success, 2) >= _EVEN  # as it is said
         likely = "Nothing speaks against it" if evenly else "It may well fail"
         speaks = f"{likely} (p = {p_success:.2f})."
+        if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
+            speaks += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
         verdict=verdict,

@@ -31,7 +31,7 @@ from hardwon.outside.git import Repository, repository_root
 from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import error_core, shows_error
+from hardwon.text.failures import error_words, shows_error
 from hardwon.text.words import same_action
 from hardwon.trust.redact import redact
 
@@ -195,7 +195,7 @@ def _left_undone(memory: Memory) -> list[Line]:
     if not isinstance(last, Trajectory) or last.turned_out_well:
         return []
     failed = next((step for step in reversed(last.steps) if not step.reward), None)
-    how = f": {failed.action} failed: {error_core(failed.observation)}" if failed else ""
+    how = f": {failed.action} failed: {error_words(failed.observation)}" if failed else ""
     return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
 
 

@@ -146,9 +146,7 @@ def worked(step: Step) -> bool:
     failure, whatever the observation looks like. Where nothing was said, an action that shows no
     error did what it was meant to do.
     """
-    if step.ok is not None:
-        return step.ok
-    return step.reward >= 0 and not error_in(step.observation)
+    return StepOutcome.of(step).worked
 
 
 class StepOutcome(NamedTuple):
@@ -195,8 +193,7 @@ _REMEMBERED_CHARS_MAX: Final = 2_000
 
 def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
-    hashes = errors_in(observation)
-    return hashes[0] if hashes else ""
+    return next(iter(errors_in(observation)), "")
 
 
 def _find_errors(observation: str) -> tuple[str, ...]:
@@ -416,7 +413,10 @@ def forecast(
     p = shrunk(own, p, OWN_STRENGTH)
     special = (*judged.kinds, judged.task, judged.shape, judged.same)
     evidence = max([itself.tried, own.tried, *(of(key).tried for key in special)])
-    return Forecast(p, worst if worst and by_word[worst] < 0 else None, evidence)
+    # of what nobody knows, what is usual, and no more
+    return Forecast(
+        p if evidence else usual, worst if worst and by_word[worst] < 0 else None, evidence
+    )
 
 
 # --- trajectories ---

@@ -300,8 +300,9 @@ def performance_notes(
 @dataclass(frozen=True)
 class Solution(Tabular):
     """An action that was taken after an error, across trajectories: how often, and how often it
-    helped; `after` is the action that had failed so, empty where others came in between; `vouched`
-    how many of the trajectories somebody vouches for.
+    helped; `diagnosis` is what failed, in the words of one of them; `after` is the action that had
+    failed so, empty where others came in between; `vouched` how many of the trajectories somebody
+    vouches for.
     """
 
     diagnosis: str

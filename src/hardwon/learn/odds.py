@@ -362,8 +362,8 @@ class FixCounts:
         return sum_ / total
 
     def _of_type(self, issue_type: str) -> float:
-        known = self.types.get(issue_type, Shares())
-        return shrink(known.whole, usual_share(self.everything.whole), NAMED_STRENGTH)
+        of_type = self.types.get(issue_type, Shares()).whole
+        return shrink(of_type, usual_share(self.everything.whole), NAMED_STRENGTH)
 
     def by_fixer(self, fixer: str) -> tuple[Share, float]:
         """What a fixer did, of the issue types that are looked at, and by how much, in log-odds, that

@@ -84,8 +84,9 @@ def _line(episode: Episode) -> str:
         "successes": [_cut(text) for text in episode.successes[:most]],
     }
     given = {name: value for name, value in optional.items() if value}
-    record = {"task": _cut(episode.task_id), "score": episode.score, **given}
-    return json.dumps(record, ensure_ascii=False)
+    return json.dumps(
+        {"task": _cut(episode.task_id), "score": episode.score, **given}, ensure_ascii=False
+    )
 
 
 def _cut(text: str) -> str:
@@ -242,8 +243,9 @@ def sentence_request(fact: Fact) -> tuple[str, str]:
         "date": str(moment.timestamp.date()),
         "about": sorted(_given(fact))[: limits.ENTITIES_FOUND_MAX],
     }
-    note = {"note": fact.content, "wrong": fact.findings or [], "known": known}
-    return _system("sentence"), json.dumps(note, ensure_ascii=False)
+    return _system("sentence"), json.dumps(
+        {"note": fact.content, "wrong": fact.findings or [], "known": known}, ensure_ascii=False
+    )
 
 
 def _given(fact: Fact) -> set[str]:

@@ -60,8 +60,9 @@ class Evidence:
 
     @property
     def vouched(self) -> int:
-        claimed = sum(claim.vouched for claim in self.claims)
-        return claimed + sum(tally.vouched for tally in self.tallies)
+        return sum(claim.vouched for claim in self.claims) + sum(
+            tally.vouched for tally in self.tallies
+        )
 
     @property
     def best(self) -> int:
@@ -73,14 +74,21 @@ class Evidence:
 
     @property
     def first_day(self) -> int:
-        days = [tally.day for tally in self.tallies]
-        return min((*days, *(claim.at_us // limits.DAY_US for claim in self.claims)), default=0)
+        return min(
+            (
+                *(tally.day for tally in self.tallies),
+                *(claim.at_us // limits.DAY_US for claim in self.claims),
+            ),
+            default=0,
+        )
 
     @property
     def newest(self) -> list[tuple[int, str]]:
         """When each was said last, and by which record."""
-        recorded = [(tally.last_us, tally.last_id) for tally in self.tallies]
-        return [*recorded, *((claim.at_us, claim.record_id) for claim in self.claims)]
+        return [
+            *((tally.last_us, tally.last_id) for tally in self.tallies),
+            *((claim.at_us, claim.record_id) for claim in self.claims),
+        ]
 
     @property
     def levels(self) -> list[int]:

@@ -248,8 +248,7 @@ def count_episode(episode: Episode) -> tuple[Increment, ...]:
         about = card.task_id or task
         counted += [("card" if about == task else "card.foreign", about, card_key(card, task))]
     episodes = Increment("episode", "", "", 0, 0)
-    distinct = dict.fromkeys(counted)
-    return (episodes, *(Increment(scope, key, item, level, value) for scope, key, item in distinct))
+    return (episodes, *(Increment(*each, level, value) for each in dict.fromkeys(counted)))
 
 
 def rule_key(text: str, kind: str = "") -> str:
@@ -580,8 +579,9 @@ def fix_history_signature(issue: Issue | Mapping[str, Any]) -> str:
         _text(given, "test_prompt")[:_PROMPT_CHARS],
         str(len(_text(given, "actual_response"))),
     )
-    joined = "|".join(parts).encode(errors="surrogatepass")
-    return hashlib.md5(joined, usedforsecurity=False).hexdigest()[:16]
+    return hashlib.md5(
+        "|".join(parts).encode(errors="surrogatepass"), usedforsecurity=False
+    ).hexdigest()[:16]
 
 
 def issue_subject(issue: Issue) -> str | None:

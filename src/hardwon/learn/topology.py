@@ -84,8 +84,7 @@ def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
     # the deepest first, so that what is in a folder is there before the folder
     for place in sorted(counts, key=len, reverse=True):
         inner = sorted(below.pop(place, ()), key=lambda branch: (-branch.count, branch.name))
-        named = place[-1] if place else name
-        branch = Branch(named, counts[place], sizes[place], tuple(inner))
+        branch = Branch(place[-1] if place else name, counts[place], sizes[place], tuple(inner))
         below.setdefault(place[:-1], []).append(branch)
     return below[()][-1]
 
@@ -134,8 +133,7 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         outcome = _value_of(parts, "outcome")
         outcomes[outcome] += row.count
         tools[_value_of(parts, "tool")] += row.count
-        area = area_of(row.path)
-        areas[outcome][area] += row.count
+        areas[outcome][area_of(row.path)] += row.count
     hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
     return Reflection(
         total,
@@ -171,9 +169,9 @@ def _insights(
         ]
     if intake:
         wait = "waits" if intake == 1 else "wait"
-        memories = counted(intake, "memory", "memories")
         said.append(
-            f"{memories} {wait} in {INTAKE}: a required key is missing or a value is unknown."
+            f"{counted(intake, 'memory', 'memories')} {wait} in {INTAKE}: a required key is missing "
+            "or a value is unknown."
         )
     return said
 
@@ -207,8 +205,7 @@ def _value_of(parts: list[str], key: str) -> str:
 
 def area_of(path: str) -> str:
     """What a folder is about, but for the outcome."""
-    parts = (part for part in _parts(path) if not part.startswith("outcome="))
-    return _area(parts) or UNSORTED
+    return _area(part for part in _parts(path) if not part.startswith("outcome=")) or UNSORTED
 
 
 def _area(parts: Iterable[str]) -> str:

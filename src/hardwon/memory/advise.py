@@ -49,10 +49,10 @@ from hardwon.store.base import Store
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, failure_hash, failure_hashes
+from hardwon.text.failures import error_core, error_words, failure_hash, failure_hashes
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
-from hardwon.text.shell import reported_failure
+from hardwon.text.shell import deletes_unasked, reported_failure
 from hardwon.text.terms import index_text, query_terms
 from hardwon.text.words import same_action, spelled_alike
 
@@ -82,8 +82,11 @@ class Adviser(Finder):
         if not error and (failures := standing_failures(attempts)):
             # as it failed before, so it will again
             failed, error, diagnosis = action, failures[-1].said, failures[-1].failure
-        instead = self._worked_instead(action, task, error, issue, failed, diagnosis)
-        return advice_on(attempts, chances, instead)
+        return advice_on(
+            attempts,
+            chances,
+            self._worked_instead(action, task, error, issue, failed, diagnosis),
+        )
 
     # --- how likely it is ---
 
@@ -158,11 +161,15 @@ class Adviser(Finder):
         diagnosis: str,
     ) -> list[Instead]:
         """What made the error go away, what fixed the issue, what worked for the task; not the
-        action itself.
+        action itself, and nothing that deletes where nobody speaks of deleting.
         """
         lines: dict[str, Instead] = {}
+        asked = "\n".join(
+            filter(None, (action, task, error, failed, issue.description if issue else ""))
+        )
         for each in self._known_to_work(task, error, issue, failed, diagnosis):
-            if not _same(each.action, action) and (line := clean_action(each.action)):
+            unfit = _same(each.action, action) or deletes_unasked(each.action, asked)
+            if not unfit and (line := clean_action(each.action)):
                 lines.setdefault(line, each._replace(action=line))
             if len(lines) == limits.INSTEAD_MAX:
                 break  # what comes after is not looked for
@@ -184,12 +191,16 @@ class Adviser(Finder):
             )
         if issue:
             usual = self._known.fix_odds(issue, None, None, None).p_success
-            best = self._known.strategies(
-                "type", issue.issue_type, usual, CANDIDATES, successful=True
-            )
-            for each in by_turns(best, _only_source):
-                done = " && ".join(each.fix_commands) or each.analysis
-                yield Instead(done, each.verified, each.attempts)
+            places = (("signature", generate_issue_signature(issue)), ("type", issue.issue_type))
+            for scope, key in places:
+                best = self._known.strategies(scope, key, usual, CANDIDATES, successful=True)
+                for each in by_turns(best, _only_source):
+                    # of another issue, what somebody ran may help here; words about it do not
+                    done = " && ".join(each.fix_commands) or (
+                        scope == "signature" and each.analysis
+                    )
+                    if done:
+                        yield Instead(done, each.verified, each.attempts)
         if task and (diagnosis or not error):
             yield from map(Instead, self._worked_for(task))
 
@@ -255,7 +266,7 @@ class Adviser(Finder):
         def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
             believed, each = found
             as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(each.diagnosis, core) + 2 * as_done)
+            likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
             return not believed, -likely, -each.tried
 
         ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
@@ -289,13 +300,20 @@ class Adviser(Finder):
         found: dict[str, tuple[float, Solution]] = {}
         for hit in self.read_hits(ranked, marked=False):
             for solution in _helped_against(hit.record, error):
-                key, like = same_action(solution.action), alike_cores(solution.diagnosis, core)
+                key, like = (
+                    same_action(solution.action),
+                    alike_cores(error_core(solution.diagnosis), core),
+                )
                 known = found.get(key)
                 if known:
                     like, solution = max(like, known[0]), _added(known[1], solution)
                 found[key] = (like, solution)
-        ordered = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
-        return [solution for _, solution in ordered]
+        return [
+            solution
+            for _, solution in sorted(
+                found.values(), key=lambda each: (-each[0], -each[1].p_helped)
+            )
+        ]
 
 
 def _solving_actions(found: Iterable[Found]) -> list[str]:
@@ -339,8 +357,11 @@ def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
     known = store.by_key(
         project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
     )
-    runs = filter(_is_run, readable(each.stored for each in known))
-    return [each for each in runs if not worked(each.steps[0])]
+    return [
+        each
+        for each in filter(_is_run, readable(each.stored for each in known))
+        if not worked(each.steps[0])
+    ]
 
 
 def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
@@ -352,8 +373,9 @@ def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[S
         # of all kinds: to look for one of them alone would take longer than these few do
         soon = Filters(outcome="success", since=start, until=until)
         later = store.page(project, soon, None, CANDIDATES, trusted=True)
-        runs = (each for each in later if each.kind == "trajectory")
-        found += [(run, each) for each in readable(runs)]
+        found += [
+            (run, each) for each in readable(one for one in later if one.kind == "trajectory")
+        ]
     return _instead(found)
 
 
@@ -408,7 +430,7 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
     return Solution(
-        diagnosis=error_core(error),
+        diagnosis=clean_line(error_words(error), limits.LESSON_CHARS_MAX),
         failure_hash=failure_hash(error),
         action=clean_action(action),
         after=clean_action(after),
@@ -436,15 +458,16 @@ _NOW_US: Final = 2**62  # later than any record
 def _attempted(
     step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
 ) -> PastAttempt:
-    said = "" if worked(step) else reported_failure(step.observation) or step.observation
+    outcome, shown = StepOutcome.of(step), step.observation
+    said = "" if outcome.worked else reported_failure(shown) or shown
     return PastAttempt(
         at_us,
         record_id,
         step.action,
-        worked(step),
+        outcome.worked,
         step.reward >= 1,
-        StepOutcome.of(step).failure,
-        clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX),
+        outcome.failure,
+        clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX),
         source,
         counted=True,
         same_task=same_task,
@@ -476,9 +499,11 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
             if _same(command, action):
                 # As the envelope or the error says; where nobody knows more, the issue was still
                 # there.
-                shown = failure_hash(error) if error.strip() else ""
-                known = record.metadata.validation.failure_hash or shown
-                failure = known or generate_issue_signature(record.issue)
+                failure = (
+                    record.metadata.validation.failure_hash
+                    or (failure_hash(error) if error.strip() else "")
+                    or generate_issue_signature(record.issue)
+                )
                 said = error or record.issue.description
                 yield _attempt(record, command, record.succeeded, failure, said)
     elif (
@@ -498,7 +523,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> PastAttempt:
-    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    shown = "" if good else clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX)
     return PastAttempt(
         record.at_us,
         record.id,
@@ -520,8 +545,7 @@ def _only_source(strategy: Strategy) -> str | None:
 
 def unvouched_source(record: AnyRecord) -> str | None:
     """Who says so; None where somebody vouches for it."""
-    vouched = record.metadata.validation.status in VOUCHED_STATUSES
-    return None if vouched else record.said_by
+    return None if record.metadata.validation.status in VOUCHED_STATUSES else record.said_by
 
 
 def _tells_of(record: Experience, action: str) -> bool:

@@ -5,8 +5,8 @@ What is known comes back: records, hits, contexts, advice, and what there is.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -482,7 +482,7 @@ def as_data(lines: Iterable[str]) -> str:
     ends = accumulate(len(line) + 1 for line in cut)
     kept = sum(end <= limits.TOOL_TEXT_CHARS_MAX for end in ends)
     more = [f"{CUT} {len(cut) - kept} more lines were left out"] if kept < len(cut) else []
-    return fenced([*cut[:kept], *more], mark_of(secrets.randbits(64)))
+    return fenced([*cut[:kept], *more], mark_of(int.from_bytes(os.urandom(8))))
 
 
 def advice_text(found: Advice) -> str:

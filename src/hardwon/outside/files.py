@@ -10,9 +10,7 @@ import fcntl
 import hashlib
 import io
 import os
-import random
 import re
-import secrets
 import stat
 import time
 import weakref
@@ -122,7 +120,7 @@ def remove(*leftovers: Path) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    return path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
 
 
 def sweep(folder: Path) -> list[str]:
@@ -384,7 +382,7 @@ class LockedFile:
                     return
             except BlockingIOError:
                 most_s = limits.TRAINING_LOCK_WAIT_MAX_S
-                time.sleep(random.uniform(most_s / 10, most_s))
+                time.sleep(most_s * (os.urandom(1)[0] % 10 + 1) / 10)  # not in step with others
             self.close()
             if time.monotonic() > deadline:
                 raise BusyError(
@@ -402,7 +400,7 @@ class LockedFile:
     def set_aside(self) -> Path:
         """Gives the file a name of its own, and never one that is taken. Returns it."""
         at = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        aside = self.path.with_name(f"{self.path.name}.unreadable-{at}-{secrets.token_hex(3)}")
+        aside = self.path.with_name(f"{self.path.name}.unreadable-{at}-{os.urandom(3).hex()}")
         try:
             publish(self.path, aside)
         except OSError as error:

@@ -115,16 +115,16 @@ def row_of(
     if isinstance(record, Experience):
         outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
         task_id = record.extra.get("task_id")
-    else:
-        outcome = outcome_of(record) or None
-    if isinstance(record, Episode):
-        task_id = record.task_id
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
-    elif isinstance(record, Fix):
-        model, issue_type = record.issue.model, record.issue.issue_type
-    elif isinstance(record, Cleaned):
-        model, issue_type = record.model, record.issue_type
+    else:
+        outcome = outcome_of(record) or None
+        if isinstance(record, Episode):
+            task_id = record.task_id
+        elif isinstance(record, Fix):
+            model, issue_type = record.issue.model, record.issue.issue_type
+        elif isinstance(record, Cleaned):
+            model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
     at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)

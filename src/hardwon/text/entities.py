@@ -232,8 +232,7 @@ def _names_library(name: str, *, ticked: bool) -> bool:
     if plain in WORDS.libraries or ticked:
         return True
     proper = name[0].isupper() and name[1:].islower() and len(name) > 2
-    odd = RE.odd_name.search(name) or any(char.isdigit() for char in name)
-    return proper or bool(odd)
+    return proper or bool(RE.odd_name.search(name)) or any(map(str.isdigit, name))
 
 
 # --- error codes ---

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -36,7 +36,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text import failures_tables as tables
-from hardwon.text.tables import Form, Forms, Patterns, WordLists, in_small_letters
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
@@ -47,12 +47,7 @@ def error_core(error_text: str) -> str:
     unsupported operand type(s) for +: <q> and <q>`. It is what `failure_hash` hashes, in a form
     that a person can read. "" for a blank text.
     """
-    return _core_in(_window(error_text))
-
-
-@lru_cache(maxsize=512)  # the same few are compared again and again
-def _core_in(window: str) -> str:
-    return _normalize(_words_of_failure(_unwrap(window))) if window else ""
+    return _normalize(error_words(error_text))
 
 
 def failure_hash(error_text: str) -> str:
@@ -60,9 +55,7 @@ def failure_hash(error_text: str) -> str:
     colour or not, alone or inside a log. Records keep it, so whoever changes what `error_core`
     returns parts the old records from the new.
     """
-    if not isinstance(error_text, str):
-        raise InvalidInputError.one("error_text", error_text, "text")
-    return _hash(error_core(error_text))
+    return failure_hashes(error_text)[0]
 
 
 def failure_hashes(error_text: str) -> tuple[str, ...]:
@@ -71,11 +64,7 @@ def failure_hashes(error_text: str) -> tuple[str, ...]:
     """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    return _hashes_of(error_words(error_text))
-
-
-@lru_cache(maxsize=512)  # agents meet the same few again and again
-def _hashes_of(words: str) -> tuple[str, ...]:
+    words = error_words(error_text)
     return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
 
 
@@ -84,8 +73,13 @@ def _hash(core: str) -> str:
 
 
 def error_words(error_text: str) -> str:
-    text = _window(error_text)
-    return _words_of_failure(_unwrap(text)) if text else ""
+    """The words that say what failed, as they were said."""
+    return _words_in(_window(error_text))
+
+
+@lru_cache(maxsize=512)  # agents meet the same few again and again, and compare them
+def _words_in(window: str) -> str:
+    return _words_of_failure(_unwrap(window)) if window else ""
 
 
 def shows_error(observation: str) -> bool:
@@ -523,14 +517,11 @@ def _find(report: Form, text: str) -> re.Match[str] | None:
 @lru_cache(maxsize=8)  # several reports are looked for where an error is named
 def _lines_with(words: str, text: str) -> list[int]:
     """Where the lines begin that hold one of the words, each at the line end before it."""
-    lower, lines = in_small_letters(text), set[int]()
-    for word in words.split():
-        where = lower if word.islower() else text
-        at = where.find(word)
-        while at >= 0:
-            lines.add(text.rfind("\n", 0, at))
-            at = where.find(word, at + 1)
-    return sorted(lines)
+    found = _finding(words).finditer(in_small_letters(text))
+    return sorted({text.rfind("\n", 0, each.start()) for each in found})
+
+
+_finding = cache(lambda words: find_any(words.split()))
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which
@@ -611,6 +602,7 @@ def _hide_number(match: re.Match[str]) -> str:
     return number if is_code else "<n>"
 
 
+@lru_cache(maxsize=512)
 def _normalize(words: str) -> str:
     """The words that say what failed, without what differs between two runs."""
     line = words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " ").replace("\\042", '"').lstrip()
@@ -654,6 +646,7 @@ def _hide_names(line: str) -> str:
     return RE.again.sub(r"\1", line) if line.count("<") > 1 else line
 
 
+@lru_cache(maxsize=512)
 def _normalize_as_before(words: str) -> str:
     """As versions up to 0.11 did it."""
     line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))

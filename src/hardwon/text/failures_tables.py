@@ -361,7 +361,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
 # where one of its triggers occurs; small letters stand for both cases, and "" is in every text, for
 # where looking for triggers would cost more than the pattern. `pick` (else the whole line) and
 # `accept` (else always) name functions of failures.py. Where a match begins with a `line` that holds one
-# of these words, only such lines are looked at. What is `vague` says that something failed, and
+# of these words, in letters of either case, only such lines are looked at. What is `vague` says that something failed, and
 # not what.
 REPORTS: Final[list[dict[str, Any]]] = [
     # What a program says of itself at its end.
@@ -476,7 +476,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error", "exception", "Interrupt"],
         "pattern": "{{alone}}",
-        "line": "error exception Interrupt Group",
+        "line": "error exception interrupt group",
         "accept": "raised",
     },
     # Tests.
@@ -507,7 +507,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["ERROR", "FATAL", "CRITICAL", "SEVERE"],
         "pattern": "{{level_line}}",
-        "line": "ERROR FATAL CRITICAL SEVERE",
+        "line": "error fatal critical severe",
         "accept": "reported",
     },
     {

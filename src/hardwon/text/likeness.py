@@ -48,8 +48,11 @@ def _report(text: str) -> _Report:
     program = _PROGRAM.match(cut)
     plain = _VARIABLE.sub(" ", cut)
     lines = (frozenset(_WORD.findall(line)) for line in plain.splitlines()[:_LINES_MAX])
-    words = frozenset(_WORD.findall(plain))
-    return _Report(words, frozenset(filter(None, lines)), program.group(1) if program else "")
+    return _Report(
+        frozenset(_WORD.findall(plain)),
+        frozenset(filter(None, lines)),
+        program.group(1) if program else "",
+    )
 
 
 def _shared(one: Set[str], other: Set[str]) -> float:

@@ -64,6 +64,15 @@ def changes_nothing(line: str) -> bool:
     return all(_looks(words) and not _sets(words) for words in parts.commands)
 
 
+def deletes_unasked(action: str, asked: str) -> bool:
+    """Whether an action takes away what may not come back, where what was asked neither does so nor
+    speaks of it.
+    """
+    return bool(RE.deletes.search(action)) and not (
+        RE.deletes.search(asked) or RE.of_deleting.search(asked)
+    )
+
+
 def _sets(words: list[str]) -> bool:
     if words[0] == "git":
         return words[1:2] == ["config"] and len(words) > 3

@@ -32,6 +32,15 @@ PATTERNS: dict[str, str | list[str]] = {
         r'''(?s)\s*cd\s+(?:'(?P<single>[^']+)'|"(?P<double>[^\"$`\\]+)"''',
         r"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",
     ],
+    "deletes": [
+        r"(?:\A|[\s;|&(`\\])(?:rm|rmdir|unlink|shred|mkfs[.\w]*)\s|\s-delete\b|\bgit (?:clean|reset --hard)\b",
+        r"|\b(?i:drop (?:table|database|schema|view|index)|delete from|truncate table)\b|\bkubectl delete\b",
+        r"|\b(?:shutil\.rmtree|os\.(?:remove|unlink|rmdir))\(",
+    ],
+    "of_deleting": [
+        r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard",
+        r"|overwrit|get rid|stale|locked|exists?\b|(?:no|disk) space|disk full)|\.lock\b",
+    ],
     # how an observation begins
     "first_line": [
         r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+))",

@@ -48,8 +48,7 @@ def _names_in(observation: str) -> list[str]:
 
 def _of_rows(text: str) -> list[str]:
     if text.startswith(("{", "[{")):
-        first = text.partition("}")[0]
-        keys = list(dict.fromkeys(_KEY.findall(first)))
+        keys = list(dict.fromkeys(_KEY.findall(text.partition("}")[0])))
         return keys if _are_names(keys) else []
     rows = [
         [single or double or bare.strip() for single, double, bare in _CELL.findall(row)]

@@ -86,8 +86,9 @@ def find_any(triggers: Iterable[str]) -> re.Pattern[str]:
     for trigger in triggers:
         at = rarest_place(trigger)
         before, after = re.escape(trigger[: at + 1]), re.escape(trigger[at + 1 :])
-        around = (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
-        found[trigger[at]].append(around)
+        found[trigger[at]].append(
+            (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
+        )
     return re.compile(
         "|".join(f"{re.escape(sign)}(?:{'|'.join(few)})" for sign, few in found.items())
     )

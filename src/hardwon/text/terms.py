@@ -136,8 +136,7 @@ def stop_words(language: str) -> frozenset[str]:
 @cache
 def _foreign_words() -> frozenset[str]:
     """Stop words of other languages that are none in English."""
-    others = (stop_words(language) for language in LANGUAGES[1:])
-    return frozenset().union(*others) - stop_words(ENGLISH)
+    return frozenset().union(*map(stop_words, LANGUAGES[1:])) - stop_words(ENGLISH)
 
 
 def language_of(words: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
@@ -68,8 +68,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         self.root = str(root)
         self.strict = strict
         self._shown_root = self.root.rstrip("/") or "/"
-        there = memory_exists(Path(root))
-        self.memory = Memory(Path(root) if there else file_in_tree(Path(root)), clock=clock)
+        folder = Path(root)
+        self.memory = Memory(folder if memory_exists(folder) else file_in_tree(folder), clock=clock)
         self._now = self.memory._project.now
         with on_failure(self.memory.close):
             self._tree: Mirror = self.memory.tree.make(schema)
@@ -205,17 +205,20 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         return self._shown_root + path.removeprefix(str(self._tree.root))
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
-        given = {name: value for name, value in keys.items() if value is not None}
         at = self._now()
         envelope: dict[str, Any] = {}
-        for name in _ENVELOPE.intersection(given):
-            try:
-                metadata_of({name: given[name]}, at, None)
-            except InvalidInputError:
-                continue  # a key of the caller's own that happens to have this name
-            envelope[name] = given.pop(name)
+        for name in _ENVELOPE.intersection(keys):
+            # else a key of the caller's own that happens to have this name
+            with suppress(InvalidInputError):
+                if keys[name] is not None:
+                    metadata_of({name: keys[name]}, at, None)
+                    envelope[name] = keys[name]
         # a time of the caller's own, as JSON has it
-        given |= {name: each.isoformat() for name, each in given.items() if isinstance(each, date)}
+        given = {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in keys.items()
+            if name not in envelope
+        }
         metadata = metadata_of(envelope, at, None)
         return self._tree.experience(given, metadata, new_id(at), strict=self.strict)
 

@@ -141,9 +141,6 @@ class Mirror(ProjectListener):
             for folder, file in index.files_of(record_ids)
         )
 
-    def close(self) -> None:
-        self.settle()
-
     # --- an experience finds its place ---
 
     def experience(
@@ -156,18 +153,15 @@ class Mirror(ProjectListener):
         problem = self.router.route(given).problem
         if problem and strict:
             raise InvalidInputError([problem])
-        own = {name: value for name, value in given.items() if name not in _FIELDS}
-        if isinstance(given.get("content"), dict | list):
-            own["content"] = given["content"]  # is what comes back, its text what is searched
-            given["content"] = json.dumps(own["content"], ensure_ascii=False, default=str)
+        named: dict[str, Any] = {name: given.pop(name) for name in _FIELDS if name in given}
+        if isinstance(named.get("content"), dict | list):
+            given["content"] = named["content"]  # is what comes back, its text what is searched
+            named["content"] = json.dumps(given["content"], ensure_ascii=False, default=str)
         for name in ("outcome", "tool"):
-            if name in given and not _is_name(given[name]):
-                own[name] = given.pop(name)
-                problem = problem or Problem(name, own[name], "a short name")
-        named: dict[str, Any] = {"outcome": ""} | {
-            name: given[name] for name in _FIELDS if name in given
-        }
-        made = {**named, **given_keys(own), "id": record_id, "metadata": metadata}
+            if name in named and not _is_name(named[name]):
+                given[name] = named.pop(name)
+                problem = problem or Problem(name, given[name], "a short name")
+        made = {"outcome": "", **named, **given_keys(given), "id": record_id, "metadata": metadata}
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:
@@ -188,8 +182,7 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                folder = self._folder_of(record)
-                at = record.metadata.context.timestamp
+                folder, at = self._folder_of(record), record.metadata.context.timestamp
                 name = file_name(at, record.summary, record.id[-12:], record.content)
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
@@ -208,18 +201,19 @@ class Mirror(ProjectListener):
         taken gets the whole id.
         """
         self._unsynced += 1
-        longer = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
-        for each in (file, longer):
+        for is_taken in (False, True):
+            if is_taken:
+                file = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
             try:
-                written = self._files.write_new(each)
+                written = self._files.write_new(file)
             except FileExistsError:
                 continue
             except OSError as error:
                 self._tell_unwritten(file.folder, error)
                 return file
-            writer.on_failure(partial(self._files.unlink, each.folder, each.name))
+            writer.on_failure(partial(self._files.unlink, file.folder, file.name))
             return written
-        return longer
+        return file
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
         _log.warning(
@@ -263,6 +257,8 @@ class Mirror(ProjectListener):
                 return
             with self._store.write(self._project) as writer:
                 self._index(writer).settle(done)
+
+    close = settle
 
     def _sync(self) -> bool:
         try:
@@ -331,15 +327,16 @@ class Mirror(ProjectListener):
         the same, replaced where it is not whole, and otherwise somebody else's: the record gets
         another name.
         """
-        data = file_text(record.to_json(), f"{folder}/{file.name}")
-        wanted = FileContent(folder, file.name, data)
+        wanted = FileContent(
+            folder, file.name, file_text(record.to_json(), f"{folder}/{file.name}")
+        )
         try:
             read, seen = self._files.read(folder, file.name)
             found = wanted._replace(data=read, seen=seen)
             with suppress(UnreadableError, InvalidInputError):
-                if read == data or same_memory(record, *self._experience_in(found)):
+                if read == wanted.data or same_memory(record, *self._experience_in(found)):
                     return found
-            if _is_part_of(read, data):
+            if _is_part_of(read, wanted.data):
                 return self._files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
             return self._files.write_new(wanted)

@@ -225,7 +225,9 @@ class TreeIndex:
         rows = self._run(
             f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON "
             f"r.project_id = ?1 AND r.id = j.value "
-            "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder",
+            # every state, because the index of records begins with it
+            f"CROSS JOIN tree_file f ON f.seq = r.seq AND f.state IN ({DUE}, {IN_STEP}, {GOING}, "
+            f"{PAST}) CROSS JOIN tree_folder d ON d.id = f.folder",
             (self._project, json.dumps(list(record_ids))),
         )
         return [(row[0], File(*row[1:])) for row in rows]
@@ -252,8 +254,8 @@ class TreeIndex:
         sql = (
             f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND "
             f"r.status <> 'archived' "
-            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND f.state <> {PAST}) "
-            f"LIMIT ?"
+            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq "
+            f"AND f.state IN ({DUE}, {IN_STEP}, {GOING})) LIMIT ?"
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
@@ -313,7 +315,7 @@ class TreeIndex:
             "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
         )
         sql = (
-            f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_due "
+            f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_by_state "
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
             f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
         )
@@ -341,7 +343,7 @@ class TreeIndex:
     def done(self, limit: int) -> list[File]:
         """Files that are due or going no longer but for being synced."""
         sql = (
-            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_due CROSS JOIN tree_folder d ON "
+            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_by_state CROSS JOIN tree_folder d ON "
             f"d.id = f.folder "
             f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND "
             f"d.project_id = ? LIMIT ?"
@@ -356,8 +358,8 @@ class TreeIndex:
             [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files],
         )
         self._run_many(
-            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST} AND seq < 0",
-            [(*file[:3], file.digest) for file in files],
+            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST}",
+            [(*file[:3], file.digest) for file in files if file.seq < 0],
         )
 
     # --- finding ---

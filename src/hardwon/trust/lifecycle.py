@@ -83,8 +83,8 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
 
 def source_of(author: str, events: Iterable[Event]) -> str:
     """Who says what was recorded under an author's name."""
-    came = any(event.kind == "imported" for event in not_undone(events))
-    return author + VIA_IMPORT if came else author
+    kinds = (event.kind for event in not_undone(events))
+    return author + VIA_IMPORT if "imported" in kinds else author
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:

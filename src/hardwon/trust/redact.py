@@ -96,8 +96,7 @@ def is_spoken(match: re.Match[str]) -> bool:
 
 
 def is_cookie(match: re.Match[str]) -> bool:
-    values = (part.partition("=")[2] for part in match["s"].split(";"))
-    return any(map(_looks_made, values))
+    return any(_looks_made(part.partition("=")[2]) for part in match["s"].split(";"))
 
 
 def is_named(match: re.Match[str]) -> bool:
@@ -128,8 +127,7 @@ def _find_marked(form: Form, text: str) -> Iterator[_Secret]:
         in_word = text[start].isalpha() and before[-1:].isalnum() and before[-1:].isascii()
         # "ask-…" is no key: none begins inside a word, unless the letter before is an escape's
         if (not in_word or RE.escape.search(before)) and accept(match):
-            group = "s" if "s" in form.pattern.groupindex else 0
-            yield *match.span(group), form.row["label"]
+            yield *match.span("s" if "s" in form.pattern.groupindex else 0), form.row["label"]
 
 
 # ---- secrets known by the name they stand under

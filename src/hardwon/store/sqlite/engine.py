@@ -77,6 +77,7 @@ from hardwon.store.sqlite.statements import (
     VOUCHED,
     SqliteSession,
     WordIndex,
+    add_texts,
     index_name,
     indexes_in,
     mark_of_source,
@@ -92,6 +93,10 @@ _DERIVED: Final = (
     *(name for name in ROW.split(", ") if name not in ("project_id", "id", "body", "digest")),
     "helped",
     "hindered",
+)
+_ADD_RECORD: Final = (
+    f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
+    "ON CONFLICT (project_id, id) DO NOTHING"
 )
 # Where the names of a record are kept, by the field of its row.
 _NAMES: Final = {"record_tag": "tags", "record_file": "files", "record_key": "keys"}
@@ -127,8 +132,7 @@ class SqliteWriter(Writer):
         numbered = list(enumerate(rows, first))
         before = connection.total_changes()
         connection.executemany(
-            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
-            "ON CONFLICT (project_id, id) DO NOTHING",
+            _ADD_RECORD,
             [(seq, *row[:ROW_FIELDS]) for seq, row in numbered],
         )
         # some id was there already, or twice among these
@@ -150,8 +154,10 @@ class SqliteWriter(Writer):
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        WordIndex(self.session, rows[0][1].project_id).add(
-            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows]
+        add_texts(
+            self.session,
+            rows[0][1].project_id,
+            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows],
         )
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import re
 import threading
 import time
@@ -49,6 +48,7 @@ from hardwon.store.sqlite.statements import (
     NAME,
     SQLITE,
     SqliteSession,
+    add_texts,
     indexes_in,
     marks_of,
 )
@@ -159,7 +159,7 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
             > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
         ):
             return False
-        time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
+        time.sleep((os.urandom(1)[0] % 100 + 50) / 100_000)  # not in step with others who wait
         return True
 
     connection.set_busy_handler(try_again)
@@ -462,9 +462,13 @@ def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
             (index.project,),
         )
         while batch := list(islice(rows, limits.BATCH_ROWS)):
-            index.add(
-                (seq, terms_of(Stored(*columns)), marks_of(author, status))
-                for seq, author, status, *columns in batch
+            add_texts(
+                session,
+                index.project,
+                [
+                    (seq, terms_of(Stored(*columns)), marks_of(author, status))
+                    for seq, author, status, *columns in batch
+                ],
             )
             done += len(batch)
             if progress:
@@ -487,7 +491,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 # Of the triggers that `migrate` makes. Another would run with every write, in our name.
-_ACTING_SCHEMA: Final = "31425e46800fd0d0f68e8c91bdfea9416c2c2b54d7aeaaf8d81ec9aa52d679ac"
+_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
 
 
 def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:

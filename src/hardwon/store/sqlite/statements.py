@@ -10,9 +10,9 @@ count nothing: whose a record is (`@a…`), and whether somebody vouches for it 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -110,10 +110,13 @@ class SqliteDialect(Dialect):
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        marks = ", ".join("?" * len(columns))
-        session.connection.executemany(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows
-        )
+        session.connection.executemany(_inserting(table, tuple(columns), also), rows)
+
+
+@cache  # every append says it
+def _inserting(table: str, columns: tuple[str, ...], also: str) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}"
 
 
 SQLITE: Final = SqliteDialect()
@@ -161,7 +164,7 @@ def index_name(project: str) -> str:
 
 
 class WordIndex:
-    """The index of one project, for one session. It is made with the project's first record."""
+    """The index of one project, for one session."""
 
     def __init__(self, session: SqliteSession, project: str) -> None:
         self._session, self.project, self.name = session, project, index_name(project)
@@ -180,21 +183,7 @@ class WordIndex:
 
     # --- writing ---
 
-    def add(self, texts: Iterable[tuple[int, str, str]]) -> None:
-        """Numbers that have no text yet, with their terms and marks."""
-        kept = list(texts)
-        self._session.connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", kept)
-        rows = [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in kept]
-        sql = f"INSERT INTO {self.name} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)"
-        try:
-            self._session.connection.executemany(sql, rows)
-        except apsw.SQLError:
-            if self.exists:
-                raise
-            self._make()
-            self._session.connection.executemany(sql, rows)
-
-    def _make(self) -> None:
+    def make(self) -> None:
         """The view of the project's texts, and the index of them."""
         quoted = self.project.replace("'", "''")
         split = "instr(t.terms || char(10), char(10))"
@@ -228,7 +217,7 @@ class WordIndex:
         sql = "SELECT terms FROM record_text WHERE seq = ? AND marks <> ?"
         for (terms,) in self._session.select(sql, (seq, marks)):
             self.remove(seq)
-            self.add([(seq, terms, marks)])
+            add_texts(self._session, self.project, [(seq, terms, marks)])
 
     def rebuild(self) -> None:
         """The index without a trace of what is no longer in it."""
@@ -285,6 +274,23 @@ class WordIndex:
         wrote to seems damaged.
         """
         self._session.select(f"SELECT 1 FROM {self.name} LIMIT 1")
+
+
+def add_texts(session: SqliteSession, project: str, texts: Sequence[tuple[int, str, str]]) -> None:
+    """Numbers of records that have no text yet, with their terms and marks. The project's index is
+    made with its first record.
+    """
+    session.connection.executemany("INSERT INTO record_text VALUES (?, ?, ?)", texts)
+    rows = [(seq, *terms.partition("\n")[::2], marks) for seq, terms, marks in texts]
+    sql = f"INSERT INTO {index_name(project)} (rowid, terms, forms, marks) VALUES (?, ?, ?, ?)"
+    try:
+        session.connection.executemany(sql, rows)
+    except apsw.SQLError:
+        index = WordIndex(session, project)
+        if index.exists:
+            raise
+        index.make()
+        session.connection.executemany(sql, rows)
 
 
 # From one to the next by the index: going through all records takes a second for each million.

@@ -460,6 +460,7 @@ def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
     wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
+    most = max((bucket.attempts for bucket in buckets), default=0)
     return charts.figure(
         [
             charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
@@ -467,7 +468,8 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
         ],
         barmode="overlay",
         xaxis=charts.days_axis([bucket.day for bucket in buckets]),
-        yaxis={"title": {"text": "fixes"}},
+        # plotly would count a few of them in parts
+        yaxis={"title": {"text": "fixes"}, **({"dtick": 1} if most <= 6 else {})},
     )
 
 
@@ -480,7 +482,8 @@ def _matrix_figure(
     at = {(cell.model, cell.issue_type): cell for cell in cells}
 
     def link(cell: FixCell) -> str:
-        return request.url("search", kind="fix", model=cell.model, issue_type=cell.issue_type)
+        asked = {"model": cell.model, "issue_type": cell.issue_type}
+        return request.url("search", kind="fix", range="all", **asked)
 
     def words(cell: FixCell) -> str:
         where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"

@@ -6,9 +6,9 @@ told before an attempt, word for word, and why).
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
@@ -18,7 +18,7 @@ from hardwon.capture.tests import PYTEST
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
 from hardwon.records.fields import check_that
-from hardwon.records.kinds import headline
+from hardwon.records.kinds import AnyRecord, headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
@@ -144,7 +144,6 @@ def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Figure:
 # --- context lab ---
 
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
-_SOURCES_SHOWN: Final = 5
 _LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
@@ -179,13 +178,16 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         else None
     )
 
-    @cache
-    def title(record_id: str) -> str:
-        record = ask.record(record_id)
-        return headline(record) if record else record_id
+    hits = context.hits if context else []
+    known: dict[str, AnyRecord | None] = {hit.record.id: hit.record for hit in hits}
 
-    def sources(ids: Sequence[str]) -> list[tuple[str, str]]:
-        return [(each, title(each)) for each in ids[:_SOURCES_SHOWN]]
+    def sources(ids: Sequence[str]) -> list[tuple[str, list[str]]]:
+        """What records are called, each with those that are called so."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for each in ids:
+            record = known[each] = known.get(each) or ask.record(each)
+            found[headline(record) if record else each].append(each)
+        return list(found.items())
 
     shown: dict[str, Any] = {
         "given": given,
@@ -193,10 +195,11 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         "limits": limits,
         "issue_open": bool(issue),
         "context": context,
-        # Each line with what is behind it, and the ids of further records.
-        "lines": [
-            (line, sources(line.ids), line.ids[_SOURCES_SHOWN:])
-            for line in (context.lines if context else ())
+        # Each line with what is behind it.
+        "lines": [(line, sources(line.ids)) for line in (context.lines if context else ())],
+        "hits": [
+            (next(hit for hit in hits if hit.record.id == first), others)
+            for _, (first, *others) in sources([hit.record.id for hit in hits])
         ],
         "advice": advice,
         "verdict_look": _LOOKS.get(advice.verdict, "plain") if advice else "",

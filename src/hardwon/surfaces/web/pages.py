@@ -406,14 +406,14 @@ def percent(p: float | None, interval: tuple[float, float] | None = None) -> str
 
 
 def ago(at: datetime, now: datetime | None = None) -> str:
-    """5 min ago, in 2 h, or a date where that is long ago."""
+    """5 min ago, just now, in 2 h, or a date where that is long ago."""
     seconds = ((now or datetime.now(UTC)) - at).total_seconds()
     if abs(seconds) >= 30 * 86_400:
         return at.astimezone(UTC).strftime("%Y-%m-%d")
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if count := int(abs(seconds) // size):
             return f"{count} {unit} ago" if seconds >= 0 else f"in {count} {unit}"
-    return "now"
+    return "just now"
 
 
 def time(at: datetime | date | None) -> Markup | str:
