@@ -261,9 +261,8 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (V, CHROMA): f"{EXACT}.",
     },
     "replay, solved": {
-        (ours, theirs): f"{ONLY_WINNERS}."
-        for ours in (H, V)
-        for theirs in (FTS, FILES, STORE_V, CHROMA, MEM0)
+        **{(H, theirs): f"{ONLY_WINNERS}." for theirs in (FTS, FILES, STORE_V, CHROMA, MEM0)},
+        **{(V, theirs): f"{ONLY_WINNERS}." for theirs in (STORE_V, CHROMA, MEM0)},
     },
     "disk": {
         (

@@ -54,7 +54,8 @@ WORDS_SINCE: Final = 10
 # vector, by which the nearest are found (older vectors get theirs when they are first asked for),
 # hashes failures otherwise, counts actions by their kind and their task, keeps of all that was tried
 # how it turned out, and tells sources apart by where a record came from. 12 finds files by one index
-# where there were two: each write of a tree goes to fewer pages.
+# where there were two, so that each write of a tree goes to fewer pages, and counts records by day
+# without sorting them.
 MIGRATIONS: Final = tuple(
     (get_data(__name__, f"schema/{number}.sql") or b"").decode()
     for number in range(1, SCHEMA_VERSION + 1)

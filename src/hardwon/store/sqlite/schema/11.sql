@@ -8,5 +8,3 @@
         ELSE (body ->> '$.final_reward') >= 0.5
     END THEN 'success' ELSE 'failure' END
     WHERE kind IN ('fix', 'episode', 'trajectory') AND json_valid(body);
-    DROP INDEX record_counted;
-    CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us / 86400000000);

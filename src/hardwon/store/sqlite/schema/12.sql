@@ -7,4 +7,5 @@
         DELETE FROM tree_file WHERE seq = OLD.seq AND state = 3;
         UPDATE tree_file SET state = 2, seq = -OLD.seq WHERE seq = OLD.seq AND state IN (0, 1, 2);
     END;
-    
+    DROP INDEX record_counted;
+    CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us / 86400000000);
