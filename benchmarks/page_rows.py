@@ -240,6 +240,7 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         "digests, what was learned).",
         (H, FILES): "a new file is synced without a log and without an index; the search pays for "
         "that.",
+        (V, STORE_V): f"both make the vector and wait for the disk; beyond that {LEARNS}.",
     },
     "writing at once": {
         (H, FTS): "both let one writer at a time; each of Hardwon's writes carries more (filters, "
@@ -308,11 +309,16 @@ WHY_MISSED: Final = {
     "one, bulk takes a "
     "quarter less. One by one, a sync of this disk is so short that the work of Python shows "
     "beside it.",
-    "recall": "at the edge of its bound, runs fall on either side: half of the time is the search, "
-    "the other half reading, checking and ranking what it found.",
+    "recall": "a context looks for runs, rules, facts and files, reads some twenty records and asks "
+    "of what it offers whether advice would warn of it; recall became faster than that.",
+    "staleness": "at the edge of its bound: recall itself became faster, and looking at the files of "
+    "its hits takes as long as before.",
     "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, "
     "its file and what they "
     "teach consistent through a crash. Of many results, each file is looked at before it is handed "
-    "out.",
+    "out; and where a key is asked for that folders do not tell, every file that could have it by "
+    "now, so that an edit by hand is found at once.",
+    "serve": "while agents write, each recall counts anew how many records have its words, and the "
+    "server's caches were not yet full when its memory was first measured.",
 }
 """Why a program misses a bound of its own, where that is known."""
