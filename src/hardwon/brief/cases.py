@@ -18,6 +18,7 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
+from hardwon.text.shell import deletes_unasked
 from hardwon.text.shown import (
     files_touched,
     is_talk,
@@ -45,17 +46,6 @@ NAMED: Final = 0.3
 NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
 SAME_REWARD: Final = 0.005
-# Commands that take something away for good: files, tables, what was not committed.
-TAKES_AWAY: Final = re.compile(
-    r"(?i)(?:^|[\s;&|({`/])(?:rm|rmdir|unlink|shred)\s|\s-delete\b|\brmtree\(|\bdelete\s+from\b"
-    r"|\b(?:drop|truncate)\s+(?:table|database|schema|view|index)\b"
-    r"|\bgit\s+(?:clean\s+-|reset\s+--hard|push\s.*?(?:--force|-f)\b)"
-)
-# Words of who asks for that.
-TAKE_AWAY: Final = re.compile(
-    r"(?i)\b(?:remov|delet|eras|purg|prun|wip|truncat|uninstall|destroy|discard|drop|clean|clear"
-    r"|reset|rid\b)"
-)
 
 
 class Done(NamedTuple):
@@ -268,8 +258,8 @@ class Wording(NamedTuple):
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
     came nearest, or where nothing is known that worked, what failed again and again. What failed at
-    the very task, or at one that is about as much like it, is offered from nowhere; nor is what takes
-    something away where nobody asks for that.
+    the very task, or at one that is about as much like it, is offered from nowhere; nor is what
+    deletes where neither the question nor a failure that it reports speaks of that.
     """
     failed: dict[str, float] = {}
     for each in reversed(told):
@@ -286,12 +276,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     ]
     solved = any(each.attempts[0].holds for each in near)
     # what mends a failure may well begin with taking something away
-    asks_for_it = (
-        "\n" in wording.asked.strip()
-        or shows_error(wording.asked)
-        or TAKE_AWAY.search(wording.asked)
-        or TAKES_AWAY.search(wording.asked)
-    )
+    of_failure = "\n" in wording.asked.strip() or shows_error(wording.asked)
     silent = 0
     for each in near:
         if each.same:
@@ -304,7 +289,11 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         best = each.attempts[0]
         if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
             continue
-        if best.holds and not asks_for_it and TAKES_AWAY.search(best.key):
+        if (
+            best.holds
+            and not of_failure
+            and deletes_unasked("\n".join(best.actions), wording.asked)
+        ):
             continue
         if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)

@@ -360,14 +360,13 @@ class Recaller(Finder):
         return replace(found, unsaid=tuple(left_out))
 
     def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
-        asked = request.asked.strip() or request.task_id is not None or request.issue
-        reasons = {
-            f"the budget of {request.budget} tokens is too small for any line": spoken,
-            "nothing was asked: a query, a task_id or an issue says what about": not asked,
-            "nothing is recorded yet": not self._store.counts(self._project).records,
-            "nothing that is recorded is about this": True,
-        }
-        return next(reason for reason, holds in reasons.items() if holds)
+        if spoken:
+            return f"the budget of {request.budget} tokens is too small for any line"
+        if not request.asked.strip() and request.task_id is None and request.issue is None:
+            return "nothing was asked: a query, a task_id or an issue says what about"
+        if not self._store.counts(self._project).records:
+            return "nothing is recorded yet"
+        return "nothing that is recorded is about this"
 
     def _weighed(self, asked: str, budget: int) -> tuple[Question, list[_Weighed], bool]:
         """What is found and is about the question, best first: only what may be is read; and whether
