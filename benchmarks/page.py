@@ -69,7 +69,7 @@ PROGRAMS: Final = (
     Program("fixes", "--attempts 100000"),
     Program("serve", "--seconds 30"),
     Program("dashboard"),
-    Program("postgres", "--records 20000 --large 200000"),
+    Program("postgres", "--records 20000 --large 100000 --beside 50000 5000 5000"),
     Program("calibration", needs_data=True),
     Program("replay", needs_data=True),
 )
