@@ -346,12 +346,12 @@ class Outcomes(NamedTuple):
         return Outcomes(*(one + two for one, two in zip(self, other, strict=True)))
 
 
-def _log_odds(p: float) -> float:
+def log_odds(p: float) -> float:
     p = min(max(p, _EDGE), 1 - _EDGE)
     return math.log(p / (1 - p))
 
 
-_EDGE: Final = 1e-6
+_EDGE: Final = 1e-6  # log odds of a certainty would be infinite
 
 
 class Forecast(NamedTuple):
@@ -392,16 +392,16 @@ def forecast(
     for kind in judged.kinds:
         if of(kind).tried < held:
             of_kind, held = shrunk(of(kind), of_kind, KIND_STRENGTH), of(kind).tried
-    sum_ = _log_odds(of_kind)
+    sum_ = log_odds(of_kind)
     said = _UNSAID_WEIGHT if judged.situation.which == FIRST else 1.0
     for key, strength, weight in (
         (judged.situation, SITUATION_STRENGTH, said),
         (judged.task, TASK_STRENGTH, 1.0),
     ):
         if of(key).tried < everything.tried:
-            sum_ += weight * (_log_odds(shrunk(of(key), usual, strength)) - _log_odds(usual))
+            sum_ += weight * (log_odds(shrunk(of(key), usual, strength)) - log_odds(usual))
     by_word = {
-        word: _log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - _log_odds(of_kind)
+        word: log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - log_odds(of_kind)
         for word, key in judged.words.items()
         if of(key).tried < everything.tried
     }

@@ -30,6 +30,7 @@ from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
 from hardwon.first_use import lazy
+from hardwon.learn.actions import log_odds
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 from hardwon.records.fields import Tabular
 
@@ -44,7 +45,6 @@ STRATEGY_STRENGTH: Final = 4.0
 
 FIRST_GUESS: Final = 0.5
 ATTEMPTS_OF_FULL_CONFIDENCE: Final = 10
-_EDGE: Final = 1e-6  # log-odds of a certainty would be infinite
 
 
 class HasLevels(Protocol):
@@ -270,14 +270,9 @@ def usual_share(share: Share) -> float:
     return shrink(share, FIRST_GUESS, ALL_STRENGTH)
 
 
-def _log_odds(p: float) -> float:
-    p = min(max(p, _EDGE), 1 - _EDGE)
-    return math.log(p / (1 - p))
-
-
-def _moved(p: float, log_odds: float) -> float:
-    """A probability, moved by so much."""
-    return 1 / (1 + math.exp(-_log_odds(p) - log_odds))
+def _moved(p: float, by: float) -> float:
+    """A probability, its log odds moved by so much."""
+    return 1 / (1 + math.exp(-log_odds(p) - by))
 
 
 class _Estimate:
@@ -300,7 +295,7 @@ class _Estimate:
 
     def move(self, scope: str, share: Share, expected: float, strength: float) -> float:
         """By how the share differs, in log-odds, from what was to be expected of it; by how much."""
-        moved = _log_odds(shrink(share, expected, strength)) - _log_odds(expected)
+        moved = log_odds(shrink(share, expected, strength)) - log_odds(expected)
         self.shift(scope, share, moved)
         return moved
 
@@ -380,7 +375,7 @@ class FixCounts:
             moved = 0.0
             if sum(share.attempts > 0 for share in at.values()) > 1 and whole.attempts < everybody:
                 expected /= whole.weight
-                moved = _log_odds(shrink(whole, expected, NAMED_STRENGTH)) - _log_odds(expected)
+                moved = log_odds(shrink(whole, expected, NAMED_STRENGTH)) - log_odds(expected)
             self._by_fixer[fixer] = whole, moved
         return self._by_fixer[fixer]
 

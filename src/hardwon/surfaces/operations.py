@@ -173,6 +173,8 @@ class _NamedTuplesAreObjects(GenerateJsonSchema):
 
 # --- what they take ---
 
+# Of an issue, what has an option or a field of its own.
+ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 EXAMPLE_ID = "0198c0de-0000-7000-8000-000000000001"
 _ISSUE = {
     "model": "gpt-4",

@@ -66,7 +66,14 @@ from hardwon.surfaces.cli.views import (
     table_lines,
     value_lines,
 )
-from hardwon.surfaces.operations import OPERATIONS, Enveloped, Operation, Remember, jsonable
+from hardwon.surfaces.operations import (
+    ISSUE_FIELDS,
+    OPERATIONS,
+    Enveloped,
+    Operation,
+    Remember,
+    jsonable,
+)
 from hardwon.text.clean import clean_line
 from hardwon.trust.access import Caller
 
@@ -79,8 +86,6 @@ _NAMED: Final = "_named"
 _IDS: Final = {"record_id": "ID", "old_id": "OLD", "new_id": "NEW", "decision_id": "ID"}
 # Of an experience, what `remember` asks for otherwise.
 _REMEMBERED: Final = ("content", "keys", *Enveloped.model_fields)
-# Of an issue, what a command has an option of its own for.
-ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 
 # --- what is given as text ---
 

@@ -20,6 +20,7 @@ from hardwon.memory.results import Activity, DayRate, Failure
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import AnyRecord, headline
 from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.operations import ISSUE_FIELDS
 from hardwon.surfaces.web import pages as charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
 from hardwon.surfaces.web.records import count_waiting
@@ -143,7 +144,6 @@ def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Figure:
 
 # --- context lab ---
 
-ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 _LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
