@@ -114,7 +114,7 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
     if not found.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
         return [(Span(f"{total} forgotten{later if found.pending else ''}"),)]
-    shown = map(memory.get, found.ids[: limits.RECORDS_PREVIEWED])
+    shown = map(memory.get, found.ids[: limits.SCREEN_ITEMS])
     records = [record for record in shown if record]
     lines = views.record_lines(records, look())
     if len(found.ids) > len(records):
@@ -524,7 +524,7 @@ Listed = Annotated[
         min=1,
         max=limits.SHOWN_MAX,
         help="List at most so many.",
-        show_default=f"{limits.FIXES_LISTED} on a terminal, else all",
+        show_default=f"{limits.PAGE_RECORDS} on a terminal, else all",
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
@@ -543,7 +543,7 @@ def recent(memory: Memory, days: Days = RECENT_DAYS, limit: Listed = None) -> Ou
     # no record is older than 1970
     since = max(memory.care.now() - timedelta(days=days), datetime(1970, 1, 1, tzinfo=UTC))
     fixes = cast("list[Fix]", list(memory.browse(kind="fix", since=since)))
-    listed = fixes[: limit or (limits.FIXES_LISTED if sys.stdout.isatty() else None)]
+    listed = fixes[: limit or (limits.PAGE_RECORDS if sys.stdout.isatty() else None)]
     when = "last day" if days == 1 else f"last {days} days"
     total = f"{len(fixes)} in the {when}: {views.outcome_counts(fixes)}"
     if len(listed) < len(fixes):

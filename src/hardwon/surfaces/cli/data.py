@@ -331,7 +331,7 @@ def merge(
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
     with Target(other, project).open(to_read=True, of_all=True) as there:
         others = [each for each in there.care.projects() if each != project]
-    names = ", ".join(others[: limits.PROBLEMS_SHOWN_MAX])
+    names = ", ".join(others[: limits.SCREEN_ITEMS])
     if not _brings(done):
         text = (
             f"there is nothing in project {project} of the other memory, which has "

@@ -562,7 +562,7 @@ class Target(NamedTuple):
             if there and memory.project not in there:
                 complain(
                     f"nothing is in the project {memory.project} of this memory, which has "
-                    f"{', '.join(there[: limits.PROBLEMS_SHOWN_MAX])}: --project names one"
+                    f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
                 )
         if self.memory is None and is_new_here(find_place(None)):
             complain(
