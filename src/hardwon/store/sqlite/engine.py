@@ -278,19 +278,18 @@ class _Counted(NamedTuple):
 
 def _counted_on(index: WordIndex, before: _Counted | None) -> _Counted | None:
     """What was known before, with what was added since; None where more than that has changed."""
-    added = index.added_since(*before[1:3]) if before else None
+    added = index.added_since(before.newest, before.taken_out) if before else None
     if before is None or added is None:
         return None
     # copies: another thread may look at an earlier state, and count for that
     frequency, marks = before.frequency.copy(), set(before.marks)
-    texts = [row[2:] for row in added if row[2] is not None]  # None: of another project
+    newest, texts = added
     for terms, marked in texts:
         marks.add(marked.partition(" ")[0])
-        for term in {*terms.replace("\n", " ").split(" ")}:
-            if term in frequency:
-                frequency[term] += 1
+        for term in {*terms.replace("\n", " ").split(" ")} & frequency.keys():
+            frequency[term] += 1
     return before._replace(
-        newest=added[-1][:2] if added else before.newest,
+        newest=newest,
         texts=before.texts + len(texts),
         marks=frozenset(marks),
         vouched=before.vouched or any(marked.endswith(VOUCHED) for _, marked in texts),

@@ -150,8 +150,8 @@ _TAKE_OUT: Final = (
     "ON CONFLICT DO UPDATE SET value = excluded.value"
 )
 _FROM_NEWEST: Final = (
-    "SELECT r.seq, r.id, CASE WHEN r.project_id = ?2 THEN t.terms END, t.marks FROM record r "
-    "CROSS JOIN record_text t ON t.seq = r.seq WHERE r.seq >= ?1 ORDER BY r.seq LIMIT ?3"
+    "SELECT r.seq, r.id, r.project_id, t.terms, t.marks FROM record r "
+    "CROSS JOIN record_text t ON t.seq = r.seq WHERE r.seq >= ?1 ORDER BY r.seq LIMIT ?2"
 )
 
 NAME: Final = "words_"
@@ -293,15 +293,17 @@ class WordIndex:
 
     def added_since(
         self, newest: tuple[int, str], taken_out: int
-    ) -> list[tuple[int, str, str | None, str]] | None:
-        """The number and the id of each record since this newest one, with the terms and the marks
-        of those of this project. None where something was taken out since then, or very many came.
+    ) -> tuple[tuple[int, str], list[tuple[str, str]]] | None:
+        """The newest record now, and the terms and marks of each text of this project since that
+        one. None where something was taken out since then, or very many came.
         """
         most = limits.COUNTED_ON_RECORDS_MAX
-        rows = self._session.select(_FROM_NEWEST, (newest[0], self.project, most + 1))
-        if not rows or rows[0][:2] != newest or len(rows) > most or self.taken_out() != taken_out:
+        rows = self._session.select(_FROM_NEWEST, (newest[0], most + 2))
+        if not rows or rows[0][:2] != newest or len(rows) > most + 1:
             return None
-        return rows[1:]
+        if self.taken_out() != taken_out:
+            return None
+        return rows[-1][:2], [row[3:] for row in rows[1:] if row[2] == self.project]
 
     def look_again(self) -> None:
         """FTS5 compares what it remembers of its index with what is there now. Only a query has it
