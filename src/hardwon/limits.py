@@ -101,9 +101,12 @@ RAREST_TERMS: Final = 2
 # cost little.
 SEARCHED_TEXTS: Final = 500
 
-# Up to so many records, how many have a word is counted anew after each change: it costs little, and
-# the same records always give the same order.
+# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
+# little, and the same records always give the same order.
 COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+
+# Up to so many new records are counted one by one: to read more takes longer than to count anew.
+COUNTED_ON_RECORDS_MAX: Final = 200
 
 # From so many records on, a search with filters takes the best by their words before it asks whether
 # they pass: in a smaller memory looking at all that match takes no longer.
