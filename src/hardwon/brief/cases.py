@@ -69,9 +69,9 @@ class Case(NamedTuple):
     relevance: float
     alike: float
     same: bool
-    at_us: int
-    author: str
-    vouched: bool
+    at_us: int = 0
+    author: str = ""
+    vouched: bool = False
     stale: bool = False
     strategy: str = ""
 
@@ -143,7 +143,7 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
     """
     by_task: dict[str, list[Case]] = {}
     for case in cases:
-        if any(step.action.strip() for step in case.steps):
+        if case.steps and any(step.action.strip() for step in case.steps):
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
     told = []
     for runs in by_task.values():

@@ -383,7 +383,7 @@ class Recaller(Finder):
         near = [
             (ranked, each)
             for ranked, each in found
-            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, 0.0)
+            if covered[each.id] >= most * READ_FROM.get(each.kind, 0.0)
             or not _OTHERWISE.isdisjoint(ranked.why)
         ]
         key, report = folded(asked), "\n" in asked.strip()
@@ -674,6 +674,8 @@ def _case_of(record: AnyRecord) -> Case:
 
 def _case(weighed: _Weighed) -> Case:
     record = weighed.hit.record
+    if not isinstance(record, Trajectory | Fix):  # nothing was done: nobody asks when, and by whom
+        return Case(record.id, "", (), *weighed[1:])
     return Case(
         record.id,
         _task_of(record),

@@ -62,8 +62,7 @@ class Question:
         """How much a text, given as its terms, is like the question for having its words, whatever
         else it says.
         """
-        words = f" {text} ".replace("\n", " ")
-        common = {term for term in self._terms if f" {term} " in words}  # faster than a split
+        common = self._terms.intersection(text.partition("\n")[0].split())
         return self._cover(len(common), self._worth_of(common)) if common else 0.0
 
     def alike_to(self, text: str) -> float:

@@ -681,11 +681,13 @@ class SqliteStore(Store):
         for known in (counted.frequency, counted.standing):
             if len(known) > limits.TERMS_REMEMBERED_MAX:
                 known.clear()
-        having = {}
-        for term in terms if counted.marks else ():
-            count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = index.having(term) if count is None else count
-        counted.frequency.update(having)
+        if not counted.marks:
+            return counted, {}
+        # in one step each: another thread may clear it
+        having = {term: counted.frequency.get(term, -1) for term in terms}
+        if new := [term for term, count in having.items() if count < 0]:
+            having |= dict.fromkeys(new, 0) | index.having(new)
+            counted.frequency.update(having)
         return counted, having
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:

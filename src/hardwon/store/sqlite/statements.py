@@ -272,10 +272,10 @@ class WordIndex:
         sql = f"SELECT 1 FROM {self.name} WHERE {self.name} MATCH ? LIMIT 1"
         return self._session.first(sql, (f'"{term}"',)) is not None
 
-    def having(self, term: str) -> int:
-        """How many texts have it."""
-        sql = f"SELECT doc FROM {self._vocabulary()} WHERE term = ?"
-        return self._session.value(sql, (term,)) or 0
+    def having(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many texts have each; without those that none has."""
+        sql = f"SELECT term, doc FROM {self._vocabulary()} WHERE term IN (SELECT value FROM json_each(?))"
+        return dict(self._session.select(sql, (json.dumps(terms),)))
 
     def sources(self) -> dict[str, int]:
         """The marks of all sources, with how many texts each has."""
