@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning, on_failure
+from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -463,8 +463,9 @@ class SqliteStore(Store):
         opening = partial(connect, path, bytes_max, busy_timeout_ms)
         self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
-        # nobody else can close it: or else this process would seem to have it open for good
-        with on_failure(self.close), self._connected() as session:
+        with ExitStack() as undoing, self._connected() as session:
+            # nobody else can close it: or else this process would seem to have it open for good
+            undoing.callback(self.close)
             connection = session.connection
             self._has_log = connection.pragma("journal_mode") == "wal"
             if self._has_log:
@@ -473,6 +474,7 @@ class SqliteStore(Store):
                 upgrade(connection, path, progress)
             refuse_strange_triggers(session, path)
             self._warn_when_nearly_full(connection)
+            undoing.pop_all()
 
     @property
     def location(self) -> str:
