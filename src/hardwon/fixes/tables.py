@@ -550,11 +550,9 @@ def _has_newer_name(connection: apsw.Connection) -> bool:
     """Asked of the connection, as of the last statement that it ran: the file itself takes fifty
     times as long to ask.
     """
-    try:
-        connection.column_metadata("main", "fix_history", NEWER_NAME)
-    except apsw.SQLError:
-        return False
-    return True
+    with suppress(apsw.SQLError):
+        return bool(connection.column_metadata("main", "fix_history", NEWER_NAME))
+    return False
 
 
 def _is_rollback(kept: Kept) -> bool:

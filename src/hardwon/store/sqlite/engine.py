@@ -49,7 +49,23 @@ from hardwon.store.query import (
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
-from hardwon.store.sqlite.connection import ERRORS, OpenFile, translated
+from hardwon.store.sqlite.connection import (
+    DRAW_NUMBER,
+    ERRORS,
+    LAST_NUMBER,
+    PROJECTS,
+    SQLITE,
+    VOUCHED,
+    OpenFile,
+    SqliteSession,
+    WordIndex,
+    add_texts,
+    index_name,
+    indexes_in,
+    mark_of_source,
+    marks_of,
+    translated,
+)
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     TokenFile,
@@ -69,20 +85,6 @@ from hardwon.store.sqlite.file import (
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.statements import (
-    DRAW_NUMBER,
-    LAST_NUMBER,
-    PROJECTS,
-    SQLITE,
-    VOUCHED,
-    SqliteSession,
-    WordIndex,
-    add_texts,
-    index_name,
-    indexes_in,
-    mark_of_source,
-    marks_of,
-)
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
 # --- sqlite writer ---
