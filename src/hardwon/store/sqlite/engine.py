@@ -273,10 +273,6 @@ class _Counted(NamedTuple):
     frequency: dict[str, int]
     counted_texts: int
 
-    @property
-    def sources(self) -> int:
-        return len(self.marks)
-
 
 def _counted_on(index: WordIndex, before: _Counted | None) -> _Counted | None:
     """What was known before, with what was added since; None where more than that has changed."""
@@ -361,7 +357,7 @@ class _Matches:
         # match are asked. That is done at once where they are few, and in a small memory where the
         # filters leave out some.
         most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), limits.SEARCHED_TEXTS
-        if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
+        if len(counted.marks) > 1 or counted.vouched:  # several may be asked, one after the other
             most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
         matching = sum([counted.frequency.get(term, most) for term in terms])
         small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
@@ -555,12 +551,12 @@ class SqliteStore(Store):
         return self._connected()
 
     @contextmanager
-    def snapshot(self, project: str) -> Iterator[SqliteSession]:
-        with self.read(project) as session:
-            session.run("BEGIN")
+    def snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # as above
+        with self._connected() as session:
+            session.connection.execute("BEGIN")
             yield session
             # not taken back, which would take the connection's own tables with it
-            session.run("COMMIT")
+            session.connection.execute("COMMIT")
 
     @contextmanager
     def write(self, project: str, *, alone: bool = True) -> Iterator[SqliteWriter]:  # noqa: ARG002  # SQLite has one writer at a time, of whatever project
@@ -645,13 +641,13 @@ class SqliteStore(Store):
             asked = session, project, counted
             if whole:
                 matches = _Matches(*asked, rarest(having), filters, limit, whole=True)
-                return from_everybody(matches.best, counted.sources, counted.vouched, limit)
+                return from_everybody(matches.best, len(counted.marks), counted.vouched, limit)
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
                 best = _Matches(*asked, chosen, filters, limit).best
-                if found := from_everybody(best, counted.sources, counted.vouched, limit):
+                if found := from_everybody(best, len(counted.marks), counted.vouched, limit):
                     return found
         return []
 
@@ -668,8 +664,8 @@ class SqliteStore(Store):
         """
         counted = self._words.get(project)
         number = session.connection.execute(LAST_NUMBER).get or 0
-        index = WordIndex(session, project)
         if counted is None or counted.number != number:
+            index = WordIndex(session, project)
             counted = _counted_on(index, counted) or _counted_anew(index, counted)
             counted = counted._replace(
                 number=number,
@@ -688,7 +684,7 @@ class SqliteStore(Store):
         having = {}
         for term in terms if counted.marks else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = index.having(term) if count is None else count
+            having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
 
