@@ -266,7 +266,6 @@ _NO_SUCH_COMMIT: Final = re.compile(
     rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object",
     re.IGNORECASE,
 )
-_DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 
 class Hashes:
@@ -454,7 +453,7 @@ class Checkout:
         if (
             (full.startswith(self._prefix) and (in_git or not inside))
             or is_of_the_system(real, self._real_root)
-            or real.lower().endswith(_DATABASE_SUFFIXES)
+            or real.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal"))
             or (status.st_dev, status.st_ino) in identities_of(self._memory_file)
         ):
             return UNSURE

@@ -200,17 +200,15 @@ def terms_of(stored: Stored) -> str:
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
 _FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *LEVEL_NAMES])
-_TEXTS: Final = ("project_id", "scope", "key", "item", "author", "last_id")
 _COLUMNS: Final = {
-    name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")
+    name: "text" if name in "project_id scope key item author last_id".split() else "bigint"
+    for name in f"{_PLACE}, {_FIGURES}".split(", ")
 }
 _SUMS: Final = ["vouched", "total", *LEVEL_NAMES]
 _TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
 _WHERE_PLACE: Final = " AND ".join(
     f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1)
 )
-# taught by episodes whose task is the key
-_TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
 @cache  # every append says it
@@ -295,7 +293,8 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
     groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
     for place in places:
         project, scope, key, _, day, author = place
-        task = key if scope in _TASK_SCOPES else None
+        # these are taught by episodes whose task is the key
+        task = key if scope in ("score", "works", "avoid", "card") else None
         groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():
         where = "project_id = ?1 AND kind IN (?2, 'cleaned') AND author = ?3 AND at_us >= ?4 AND at_us < ?5"
