@@ -248,6 +248,7 @@ class SqliteWriter(Writer):
 
 # --- sqlite ---
 
+_WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
 
@@ -595,7 +596,7 @@ class SqliteStore(Store):
                         with suppress(OSError):
                             undo()
                 self._writes += 1
-                if self._writes % 64 == 0:
+                if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
                     self._warn_when_nearly_full(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
