@@ -28,6 +28,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import changes_nothing, reported_failure
+from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of, same_action
 
@@ -54,6 +55,7 @@ _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD: Final = re.compile(r"[a-z_]\w*", re.ASCII)  # the same in small letters, in less time
+_WORD_SIGN: Final = re.compile(r"\w")
 _PROGRAM: Final = re.compile(r"<?[\w./~-]+|\S")
 # What stands before a program and says only where or how it runs.
 _BEFORE: Final = re.compile(
@@ -66,7 +68,8 @@ _SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 def words_of(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
     cut = text[: limits.ACTION_CHARS_MAX].lower()
-    found = dict.fromkeys((_ASCII_WORD if cut.isascii() else _WORD).findall(cut))
+    words = _WORD if _WORD_SIGN.search(beyond_ascii(cut)) else _ASCII_WORD
+    found = dict.fromkeys(words.findall(cut))
     if max(map(len, found), default=0) > limits.TERM_CHARS_MAX:
         found = dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found)
     return list(found)[: limits.ACTION_WORDS_MAX]
@@ -136,7 +139,7 @@ class ActionContext:
         """
         self.last_worked = good
         words = set(said or action_words(step.action))
-        named = set[str]() if good else words & set(words_of(step.observation))
+        named = set[str]() if good else words.intersection(words_of(step.observation))
         self.blamed = self.blamed - words if good else self.blamed | named
         return named
 

@@ -100,6 +100,16 @@ def in_small_letters(text: str) -> str:
     return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()
 
 
+_ASCII: Final = bytes(range(128))
+
+
+def beyond_ascii(text: str) -> str:
+    """The signs of a text that are not ASCII: as a rule few, or none."""
+    return (
+        text.encode(errors="surrogatepass").translate(None, _ASCII).decode(errors="surrogatepass")
+    )
+
+
 class Form:
     """One form that something takes in a text: a row of a table. Its pattern runs only where one of
     its triggers occurs; small letters stand for both cases.
