@@ -236,6 +236,7 @@ class ActionKey(NamedTuple):
 EVERYTHING: Final = ActionKey("all", "")
 
 
+@lru_cache(maxsize=1024)  # what helped against each error of a trajectory is counted under its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it. All of the task counts: many begin with the same page, and end with what is to be done.
