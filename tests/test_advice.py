@@ -133,6 +133,20 @@ def test_advice_on_an_issue_without_an_attempt_is_its_odds(memory: Memory) -> No
     assert advice.basis["all"] == odds.basis[0].attempts
 
 
+def test_a_fix_that_speaks_of_the_issue_is_likelier_where_such_fixes_worked(memory: Memory) -> None:
+    for number in range(6):
+        issue = {"model": "m", "issue_type": "BUG", "description": f"table {number} is not locked"}
+        memory.record_fix(issue, True, True, f"the table {number} was never locked: lock it")
+        memory.record_fix(issue, True, False, "restart everything, then clear all caches twice")
+    asked = {"model": "m", "issue_type": "BUG", "description": "the queue is read past its end"}
+    odds = memory.odds(asked).p_success
+    about_it = memory.advise("stop before the end of the queue is read", issue=asked)
+    about_nothing = memory.advise("reboot the machine and hope for better", issue=asked)
+    assert about_it.p_success > odds + 0.1 > odds - 0.1 > about_nothing.p_success
+    assert about_it.basis["words shared with the issue"] == 6
+    assert memory.advise("fix it", issue=asked).p_success == pytest.approx(odds), "too few words"
+
+
 def test_two_failed_scripts_do_not_make_every_script_hopeless(memory: Memory) -> None:
     for _ in range(2):
         run(memory, "run x", "python x.py", TRACEBACK)

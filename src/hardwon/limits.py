@@ -100,9 +100,12 @@ RAREST_TERMS: Final = 2
 # cost little.
 SEARCHED_TEXTS: Final = 500
 
-# Up to so many records, how many have a word is counted anew after each change: it costs little, and
-# the same records always give the same order.
+# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
+# little, and the same records always give the same order.
 COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+
+# Up to so many new records are counted one by one: to read more takes longer than to count anew.
+COUNTED_ON_RECORDS_MAX: Final = 200
 
 # From so many records on, a search with filters takes the best by their words before it asks whether
 # they pass: in a smaller memory looking at all that match takes no longer.
@@ -283,8 +286,13 @@ TREE_REMEMBERED_MAX: Final = 20_000
 TREE_REPORTED_MAX: Final = 1_000
 
 # Files of a tree that are all looked at when memories are asked for by keys: any of them may have
-# been edited and have these keys by now. Of a larger one, those that had them; `sync` looks at all.
+# been edited and have these keys by now. Of a larger one, those that had them, where the system does
+# not tell of edits; `sync` looks at all.
 TREE_LOOKED_THROUGH_MAX: Final = 5_000
+
+# Where one question looks at so many files, a millisecond, the system is asked to tell of edits from
+# then on. It has few such connections, 128 for all programs of a user.
+TREE_WATCHED_FROM: Final = 400
 
 # --- learning ---
 

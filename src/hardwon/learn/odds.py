@@ -5,7 +5,8 @@ few attempts says what its parent says, one with many speaks for itself. Attempt
 age.
 
     all fixes → issue type, moved by the fixer → with this fixer, moved by the model and the subject
-              → this model, type and fixer → signature → with this fixer
+              → this model, type and fixer → signature → with this fixer, moved by how much the fix
+              and the issue speak of the same
     all tools → tool → tool and task
 
 A fixer, a model or a subject cuts across issue types: neither contains the other. So it moves the
@@ -318,7 +319,8 @@ class _Estimate:
 class FixCounts:
     """What a question about fixes rests on; None for what it does not name. The items of `model`
     and `subject` are an issue type and a fixer each; `types` has the shares of every issue type
-    among them.
+    among them. `words` are the fixes of the issue type that speak of their issues as much as the
+    one that is asked about.
     """
 
     everything: Shares
@@ -327,6 +329,7 @@ class FixCounts:
     model: Shares | None = None
     subject: Shares | None = None
     signature: Shares | None = None
+    words: Share = field(default_factory=Share)
     _by_fixer: dict[str, tuple[Share, float]] = field(default_factory=dict)
 
     @property
@@ -345,18 +348,18 @@ class FixCounts:
         """
         total = shares.whole.weight
         if not total:
-            return _moved(self._of_type(""), moved)
+            return _moved(self.p_of_type(""), moved)
         sum_ = 0.0
         for item, share in shares.items.items():
             issue_type, _, fixer = item.partition(BETWEEN_NAMES)
             known = self.types.get(issue_type, Shares())
-            p, of_fixer = self._of_type(issue_type), known.item(fixer)
+            p, of_fixer = self.p_of_type(issue_type), known.item(fixer)
             if of_fixer.attempts < known.whole.attempts:
                 p = shrink(of_fixer, _moved(p, self.by_fixer(fixer)[1]), TYPE_FIXER_STRENGTH)
             sum_ += share.weight * _moved(p, moved)
         return sum_ / total
 
-    def _of_type(self, issue_type: str) -> float:
+    def p_of_type(self, issue_type: str) -> float:
         of_type = self.types.get(issue_type, Shares()).whole
         return shrink(of_type, usual_share(self.everything.whole), NAMED_STRENGTH)
 
@@ -370,7 +373,7 @@ class FixCounts:
             at = {name: known.item(fixer) for name, known in self.types.items()}
             for name, share in at.items():
                 whole.include(share)
-                expected += share.weight * self._of_type(name)
+                expected += share.weight * self.p_of_type(name)
             everybody = sum(known.whole.attempts for known in self.types.values())
             moved = 0.0
             if sum(share.attempts > 0 for share in at.values()) > 1 and whole.attempts < everybody:
@@ -415,7 +418,15 @@ def fix_odds(counts: FixCounts, fixer: str | None) -> Odds:
             if fixer is not None:
                 estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
         estimate.share = of_fixer
+    _move_by_words(estimate, counts)
     return estimate.odds()
+
+
+def _move_by_words(estimate: _Estimate, counts: FixCounts) -> None:
+    """Where fixes of the issue type differ in how much they speak of their issues."""
+    if 0 < counts.words.attempts < counts.of_type.whole.attempts:
+        expected = counts.p_of_type(counts.issue_type or "")
+        estimate.move("words shared with the issue", counts.words, expected, NAMED_STRENGTH)
 
 
 def _narrow_by_fixer(estimate: _Estimate, counts: FixCounts, fixer: str) -> None:

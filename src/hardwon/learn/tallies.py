@@ -11,6 +11,7 @@ fix.type         issue type         fixer       outcome                      odd
 fix.model        model              type, fixer outcome                      odds, patterns, model_insights
 fix.subject      subject            type, fixer outcome                      odds
 fix.signature    signature          fixer       outcome                      odds, patterns
+fix.words        issue type         degree      outcome                      advise
 fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
 strategy.type    issue type         strategy    outcome                      strategies, best fix
 strategy.model   model              type, strategy  outcome                  model_insights, best fix
@@ -63,6 +64,7 @@ from hardwon.records.kinds import (
     sources_named,
 )
 from hardwon.text.failures import failure_hashes
+from hardwon.text.likeness import share_of_words
 from hardwon.text.sentences import fact_key
 from hardwon.text.words import canonical, key_of, same_action, spelled
 
@@ -71,6 +73,8 @@ NOT_HELPED, HELPED = 0, 1
 # Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
 # each.
 LEVELS: Final = 20
+
+_DEGREES_OF_WORDS: Final = (0.1, 0.2, 0.4)  # few, some, many words in common
 
 MILLIONTHS: Final = 1_000_000
 BETWEEN_NAMES: Final = "\n"  # no name contains it
@@ -120,7 +124,16 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("pair", "pair.task", *ACTION_SCOPES), "trajectory"),
     **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
     **dict.fromkeys(
-        ("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"
+        (
+            "fix",
+            "fix.type",
+            "fix.model",
+            "fix.subject",
+            "fix.signature",
+            "fix.words",
+            "fix.hour",
+        ),
+        "fix",
     ),
     **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
 }
@@ -133,6 +146,7 @@ ANONYMOUS_SCOPES: Final = frozenset(
         "tool",
         "fix",
         "fix.subject",
+        "fix.words",
         "fix.hour",
         "episode",
         *ACTION_SCOPES,
@@ -207,6 +221,8 @@ def count_fix(fix: Fix) -> tuple[Increment, ...]:
     ]
     if subject := issue_subject(issue):
         counted.append(("fix.subject", subject, issue.issue_type + BETWEEN_NAMES + fixer))
+    if degree := degree_of_words("\n".join(fix.fix_commands).strip() or fix.analysis, issue):
+        counted.append(("fix.words", issue.issue_type, degree))
     if strategy := strategy_key(fix):
         counted += [
             ("strategy.type", issue.issue_type, strategy),
@@ -218,6 +234,14 @@ def count_fix(fix: Fix) -> tuple[Increment, ...]:
 
 def level_of_fix(fix: Fix) -> int:
     return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+
+
+def degree_of_words(done: str, issue: Issue) -> str:
+    """How much what is done about an issue speaks of what the issue describes; empty where one of
+    them says next to nothing.
+    """
+    shared = share_of_words(done, issue.description)
+    return "" if shared is None else str(sum(shared >= least for least in _DEGREES_OF_WORDS))
 
 
 def strategy_key(fix: Fix) -> str:

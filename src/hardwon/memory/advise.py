@@ -142,7 +142,7 @@ class Adviser(Finder):
             if itself.tried or own.tried:
                 basis["this very action"] = itself.tried + own.tried
             return Chances(works.p, solves.p, works.against, works.evidence > 0, tried.tried, basis)
-        odds = self._known.fix_odds(issue, None, None, fixer)
+        odds = self._known.fix_odds(issue, None, None, fixer, action)
         same = itself.plus(own)
         p = (same.worked + STRATEGY_STRENGTH * odds.p_success) / (same.tried + STRATEGY_STRENGTH)
         basis = {each.scope: float(each.attempts) for each in odds.basis if each.attempts}

@@ -79,6 +79,7 @@ from hardwon.learn.support import (
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     Tally,
+    degree_of_words,
     document_signature,
     exact_key,
     generate_issue_signature,
@@ -233,10 +234,16 @@ class Knowledge:
     # --- how likely ---
 
     def fix_odds(
-        self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None
+        self,
+        issue: Issue | None,
+        model: str | None,
+        issue_type: str | None,
+        fixer: str | None,
+        action: str = "",
     ) -> Odds:
-        subject = signature = None
+        subject = signature = degree = None
         if issue:
+            degree = degree_of_words(action, issue) or None
             model, issue_type = issue.model, issue.issue_type
             subject, signature = issue_subject(issue), generate_issue_signature(issue)
         self._read_shares(
@@ -245,6 +252,7 @@ class Knowledge:
             ("fix.model", model),
             ("fix.subject", subject or None),
             ("fix.signature", signature),
+            ("fix.words", issue_type if degree else None),
         )
         of_model = None if model is None else self.shares("fix.model", model)
         of_subject = self.shares("fix.subject", subject) if subject else None
@@ -263,6 +271,7 @@ class Knowledge:
             model=of_model,
             subject=of_subject,
             signature=None if signature is None else self.shares("fix.signature", signature),
+            words=self.shares("fix.words", issue_type or "").item(degree) if degree else Share(),
         )
         return fix_odds(counts, fixer)
 
