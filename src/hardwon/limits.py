@@ -287,9 +287,9 @@ TREE_REPORTED_MAX: Final = 1_000
 # not tell of edits; `sync` looks at all.
 TREE_LOOKED_THROUGH_MAX: Final = 5_000
 
-# Where one question looks at so many files, a millisecond, the system is asked to tell of edits from
-# then on. It has few such connections, 128 for all programs of a user.
-TREE_WATCHED_FROM: Final = 400
+# Where one question looks at so many files, a quarter of a millisecond, the system is asked to tell
+# of edits from then on. It has few such connections, 128 for all programs of a user.
+TREE_WATCHED_FROM: Final = 100
 
 # --- learning ---
 
