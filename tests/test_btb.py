@@ -25,10 +25,9 @@ from hypothesis import strategies as st
 import warm
 from cases import TORTURE
 from clocks import Clock
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.errors import BusyError, HardwonError, InvalidInputError
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
-from hardwon.tree.files import TreeFiles
 from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import Coherence
 from hardwon.tree.watch import Watch
@@ -482,11 +481,10 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
     def edit(path: Path, old: str, new: str) -> None:
         path.write_text(path.read_text().replace(old, new))
 
-    monkeypatch.setattr(limits, "TREE_WATCHED_FROM", 1)
     path, other = (Path(engine.remember(**FAILURE, ticket=ticket)) for ticket in (1, 2))
     assert tickets(ticket=1) == [1]
     with monkeypatch.context() as nobody_looks:
-        nobody_looks.setattr(TreeFiles, "touched", None)
+        nobody_looks.setattr(Mirror, "_sweep", None)
         edit(path, '"ticket": 1', '"ticket": 100')
         assert (tickets(ticket=100), tickets(ticket=1)) == ([100], [])
         edit(other, '"runtime"', '"logic"')  # which moves it to a folder that is new

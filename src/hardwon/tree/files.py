@@ -22,7 +22,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
-from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
+from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 
 if TYPE_CHECKING:
     from hardwon.tree.watch import Watch
@@ -204,40 +204,16 @@ class TreeFiles:
             return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
         return 0
 
-    def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
-        """Those of the known files that do not look as they did, with how they look now; None where
-        one is gone, or no file any more. Many files are looked at for one question, so nothing is
-        made for those that are as they were.
+    def look(self, folder: str, name: str) -> Seen | None:
+        """What a file looks like now; None where there is none, or a link or folder in its place.
+        One that cannot be looked at is there.
         """
-        found: list[tuple[File, Seen | None]] = []
         try:
             with self._opened(folder) as handle:
-                look = os.stat
-                for file in known:
-                    try:
-                        status = look(file.name, dir_fd=handle, follow_symlinks=False)
-                    except FileNotFoundError:
-                        found.append((file, None))
-                        continue
-                    if status.st_mtime_ns != file.mtime_ns or status.st_size != file.size:
-                        seen = _look_of(status)
-                        if seen != (file.mtime_ns, file.size) or not stat.S_ISREG(status.st_mode):
-                            found.append((file, seen if stat.S_ISREG(status.st_mode) else None))
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except OSError as error:
-            if error.errno not in _NO_FOLDER:
-                return []  # that it cannot be looked at does not mean that anything changed
-            return [(file, None) for file in known]
-        return found
-
-    def look(self, folder: str, name: str) -> Seen | None:
-        """What a file looks like now; None where there is none, or a link or folder in its
-        place.
-        """
-        with suppress(OSError), self._opened(folder) as handle:
-            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                return _look_of(status)
-        return None
+            return None if error.errno in _NO_FOLDER else Seen(NOTHING_THERE, 0)
+        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def listed(self, folder: str, *, look: bool, watch: Watch | None = None) -> Listing:
         """What a folder holds, with the looks of its files where they are wanted; watched from

@@ -85,7 +85,6 @@ _log = logging.getLogger("hardwon")
 _FIELDS: Final = ("content", "outcome", "tool", "summary")
 # keys that no folder and no index tells
 _LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
-_LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
 
 
 @dataclass
@@ -97,9 +96,6 @@ class _Changes:
     arrived: list[tuple[str, str]] = field(default_factory=list)
     vanished: list[tuple[str, str]] = field(default_factory=list)
     listed: dict[str, int] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.arrived or self.vanished)
 
     def compare(self, folder: str, name: str, known: File | None, seen: Seen | None) -> None:
         """Notes where a file does not look as it is known; `seen` is None where it is not there."""
@@ -436,33 +432,35 @@ class Mirror(ProjectListener):
             if not plantings:
                 return
 
-    def _sweep(self, watch: Watch | None = None, *, restoring: bool = False) -> None:
+    def _sweep(self, *, restoring: bool = False, watch: Watch | None = None) -> None:
         """Looks at every file."""
         self._listed.clear()
         self._left = {}
         with self._reading() as index:
-            folders = index.folders()
-            changes = self._walk(index, folders, ["", *folders.values()], True, watch)
+            changes = self._walk(index, index.folders(), None, watch or self._watch)
         self._take_in(changes, restoring=restoring)
 
-    def _begin_watching(self) -> None:
-        """Looks at every file, and has the system tell of whatever happens to one from now on."""
-        from hardwon.tree.watch import Watch  # loads ctypes, which small trees do without
-
-        try:
-            watch = Watch()
-        except OSError:
-            self._may_watch = False
+    def _catch_up(self) -> None:
+        """Takes in whatever was done to the files: what the system told of since it was last
+        asked, where it does. Otherwise every file is looked at, and it is asked to from then on.
+        """
+        if self._keep_up():
             return
-        self._sweep(watch)
+        from hardwon.tree.watch import Watch  # loads ctypes, which most processes do without
+
+        watch = None
         if self._may_watch:
-            self._watch = watch
+            with suppress(OSError):
+                watch = Watch()
+        self._may_watch = watch is not None
+        self._sweep(watch=watch)
+        self._watch = watch if self._may_watch else None
 
     def before_read(self) -> None:
         """Takes in what the system told of, where it does; otherwise looks at the folders whose
         content changed since they were last listed.
         """
-        if self._watch and self._keep_up():
+        if self._keep_up():
             return
         now_ns = time.time_ns()
         waiting = []
@@ -473,7 +471,7 @@ class Mirror(ProjectListener):
                 racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
                 if racy or mtime_ns != self._listed.get(path):
                     waiting.append(path)
-            changes = self._walk(index, folders, waiting, False)
+            changes = self._walk(index, folders, waiting)
         for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
             folder, _, name = path.rpartition("/")
             if seen and self._files.look(folder, name) not in (seen, None):
@@ -487,16 +485,15 @@ class Mirror(ProjectListener):
             told = self._watch.read(self.root) if self._watch else None
             if told is None:
                 self._stop_watching()
-                return False
-            touched, waiting = told
-            if touched or waiting:
+            elif any(told):
+                touched, waiting = told
                 with self._reading() as index:
-                    changes = self._walk(index, index.folders(), list(waiting), True)
+                    changes = self._walk(index, index.folders(), list(waiting), self._watch)
                     for folder, name in touched:
                         known = next(filter(_was_there, index.at(folder, name)), None)
                         changes.compare(folder, name, known, self._files.look(folder, name))
                 self._take_in(changes)
-        return True
+            return told is not None
 
     def _stop_watching(self) -> None:
         self._watch = None
@@ -505,16 +502,17 @@ class Mirror(ProjectListener):
         self,
         index: TreeIndex,
         folders: Mapping[int, str],
-        waiting: list[str],
-        look: bool,
+        waiting: list[str] | None = None,
         watch: Watch | None = None,
     ) -> _Changes:
         """What differs from the index in these folders, and in those of theirs that were not listed
-        yet. `look`: also at the files that are known.
+        yet. In all of them, and in folders that are watched from now on, files that are known are
+        looked at, too.
         """
         changes, met = _Changes(), set[str]()
         numbers = {path: number for number, path in folders.items()}
-        watch = watch or self._watch
+        look = waiting is None or watch is not None
+        waiting = ["", *numbers] if waiting is None else waiting
         while waiting:
             path = waiting.pop()
             if path in met:
@@ -545,7 +543,8 @@ class Mirror(ProjectListener):
                 if name in news and f"{path}/{name}" not in self._left
             ]
             changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
-            waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+            known_folders = watch.folders if watch else self._listed
+            waiting += [inner for inner in listing.paths(path) if inner not in known_folders]
         return changes
 
     # --- taking in ---
@@ -802,33 +801,11 @@ class Mirror(ProjectListener):
         saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
         matches = glob.split()[1] if glob else None
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
-        self.before_read()
-        for _ in range(_LOOKS_AGAIN):
-            with self._reading() as index:
-                folders = index.folders()
-                wanted, unsure = self._wanted(folders, asked, glob)
-                found = index.find(wanted, names, saying)
-                if self._watch:
-                    break
-                # where keys are asked for that no folder tells, any file may have been edited
-                asked_in = {
-                    number
-                    for keys, numbers in wanted.items()
-                    for number in numbers
-                    if keys or looked_at or number in unsure
-                }
-                # and where its folder tells them, so that it belongs into another
-                total = sum(count for _, count, _ in index.counts()) if asked else 0
-                if 0 < total <= limits.TREE_LOOKED_THROUGH_MAX:
-                    asked_in.update(folders)
-                looked_through = index.find({(): list(asked_in)}) if asked_in else found
-            if self._may_watch and len(looked_through) >= limits.TREE_WATCHED_FROM:
-                self._begin_watching()
-                continue
-            changes = self._changed_among(looked_through, folders)
-            if not changes:
-                break
-            self._take_in(changes)
+        self._catch_up()
+        with self._reading() as index:
+            folders = index.folders()
+            wanted, unsure = self._wanted(folders, asked, glob)
+            found = index.find(wanted, names, saying)
         if matches:
             found = [match for match in found if matches(match.name)]
         if not looked_at and not unsure:
@@ -899,27 +876,19 @@ class Mirror(ProjectListener):
             wanted.setdefault(keys, []).append(number)
         return wanted, unsure
 
-    def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
-        by_folder: dict[str, list[File]] = {}
-        for file in found:
-            by_folder.setdefault(folders[file.folder], []).append(file)
-        changes = _Changes()
-        for path, wanted in by_folder.items():
-            for file, seen in self._files.touched(path, wanted):
-                # the left are looked at by themselves
-                if _was_there(file) and not (seen and f"{path}/{file.name}" in self._left):
-                    changes.compare(path, file.name, file, seen)
-        return changes
-
     def look_again(self, record_ids: Iterable[str]) -> bool:
         """Takes in what was done to the files of these records; whether anything was."""
+        if self._watch:
+            return False
+        changes = _Changes()
         with self._reading() as index:
-            places = index.files_of(record_ids)
-        live = [file for _, file in places if file.state in (DUE, IN_STEP)]
-        changes = self._changed_among(live, {file.folder: path for path, file in places})
-        if changes:
-            self._take_in(changes)
-        return bool(changes)
+            for folder, file in index.files_of(record_ids):
+                # the left are looked at by themselves
+                if _was_there(file) and f"{folder}/{file.name}" not in self._left:
+                    seen = self._files.look(folder, file.name)
+                    changes.compare(folder, file.name, file, seen)
+        self._take_in(changes)
+        return bool(changes.arrived or changes.vanished)
 
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
@@ -937,13 +906,12 @@ class Mirror(ProjectListener):
     def check(self) -> list[Finding]:
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
-            folders = index.folders()
-            live = index.find({(): list(folders)})
-        changes = self._changed_among(live, folders)
+            total = sum(count for _, count, _ in index.counts())
+            changes = self._walk(index, index.folders())
         differing = len(changes.arrived) + len(changes.vanished)
-        text = f"{len(live)} files say what the memory says"
+        text = f"{total} files say what the memory says"
         if differing:
-            text = f"{differing} of {len(live)} files were changed: sync takes that in"
+            text = f"{differing} of {total} files were changed: sync takes that in"
         left = [f"{path} {reason}" for path, (_, reason) in self._left.items()]
         if left:
             text += f"; {len(left)} are left alone: {left[0]}"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Any, Final
@@ -46,8 +48,8 @@ class Watch:
             self._handle = self._checked(self._library.inotify_init1(_INSTANCE_FLAGS))
         except AttributeError:
             raise OSError(errno.ENOSYS, "no inotify here") from None
-        self._folders: dict[int, str] = {}
-        self._added: dict[str, tuple[int, int]] = {}
+        self.folders: dict[str, os.stat_result] = {}
+        self._by_number: dict[int, str] = {}
 
     def __del__(self) -> None:
         if self._handle >= 0:
@@ -55,7 +57,7 @@ class Watch:
 
     def add(self, folder: str, handle: int) -> None:
         """Watches a folder, which is open, from now on."""
-        if folder in self._added:
+        if folder in self.folders:
             return
         of_its_system = ctypes.create_string_buffer(1 << 10)
         self._checked(self._library.fstatfs(handle, of_its_system))
@@ -63,8 +65,8 @@ class Watch:
             raise OSError(errno.EIO, "the file system may be changed from elsewhere")
         path = f"/proc/self/fd/{handle}".encode()
         number = self._checked(self._library.inotify_add_watch(self._handle, path, _WATCHED))
-        self._folders[number] = folder
-        self._added[folder] = _identity(os.fstat(handle))
+        self._by_number[number] = folder
+        self.folders[folder] = os.fstat(handle)
 
     def read(self, root: Path) -> tuple[set[tuple[str, str]], set[str]] | None:
         """Folders and names of files to which something happened since this was last asked, and the
@@ -72,28 +74,34 @@ class Watch:
         is over.
         """
         files, folders = set[tuple[str, str]](), set[str]()
-        if self._process != os.getpid() or self._added[""] != _identity(root.stat()):
+        if not self._is_of(root):
             return None
-        while True:
-            try:
-                data = os.read(self._handle, _READ_BYTES)
-            except BlockingIOError:
-                return files, folders
-            at = 0
-            while at < len(data):
-                number, happened, _, length = _EVENT.unpack_from(data, at)
-                at += _EVENT.size + length
-                if happened & _LOST:
-                    return None
-                folder = self._folders[number]
-                name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
-                if not happened & _OF_A_FOLDER:
-                    if names_memory(folder, name):
-                        files.add((folder, name))
-                elif names_folder(folder, name):
-                    if happened & _GONE:
-                        return None
-                    folders.add(folder)
+        for happened, folder, name in self._events():
+            is_folder = happened & _OF_A_FOLDER
+            if happened & _LOST or (is_folder and happened & _GONE and names_folder(folder, name)):
+                return None
+            if is_folder:
+                folders.add(folder)
+            elif names_memory(folder, name):
+                files.add((folder, name))
+        return files, folders
+
+    def _is_of(self, root: Path) -> bool:
+        """Whether it is this process that watches, and still that root."""
+        with suppress(OSError, KeyError):
+            same = os.path.samestat(self.folders[""], root.stat())
+            return same and self._process == os.getpid()
+        return False
+
+    def _events(self) -> Iterator[tuple[int, str, str]]:
+        with suppress(BlockingIOError):  # there are no more
+            while data := os.read(self._handle, _READ_BYTES):
+                at = 0
+                while at < len(data):
+                    number, happened, _, length = _EVENT.unpack_from(data, at)
+                    at += _EVENT.size + length
+                    name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
+                    yield happened, self._by_number.get(number, ""), name
 
     @staticmethod
     def _checked(result: int) -> int:
@@ -101,7 +109,3 @@ class Watch:
         if result < 0:
             raise OSError(errno.EIO, os.strerror(ctypes.get_errno()))
         return result
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
