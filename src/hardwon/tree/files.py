@@ -69,12 +69,11 @@ def _look_of(status: os.stat_result) -> Seen:
 
 @dataclass
 class Listing:
-    """What a folder holds: its own time before it was listed, memory files, folders, and what is
-    neither though it is named like a memory (a link, say), with the reason.
+    """What a folder holds: memory files with their looks, folders, and what is neither though it is
+    named like a memory (a link, say), with the reason.
     """
 
-    mtime_ns: int
-    files: dict[str, Seen | None] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
 
@@ -82,11 +81,11 @@ class Listing:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
 
-    def add(self, entry: os.DirEntry[str], folder: str, look: bool) -> None:
+    def add(self, entry: os.DirEntry[str], folder: str) -> None:
         name = entry.name
         if names_memory(folder, name) and entry.is_file(follow_symlinks=False):
             with suppress(FileNotFoundError):
-                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False))
         elif entry.is_dir(follow_symlinks=False):
             if names_folder(folder, name):
                 self.folders.append(name)
@@ -198,12 +197,6 @@ class TreeFiles:
         with suppress(OSError), self._opened(folder) as handle:
             _unlink(handle, name)
 
-    def folder_mtime_ns(self, folder: str) -> int:
-        """0 where there is no such folder."""
-        with suppress(OSError):
-            return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
-        return 0
-
     def look(self, folder: str, name: str) -> Seen | None:
         """What a file looks like now; None where there is none, or a link or folder in its place.
         One that cannot be looked at is there.
@@ -215,22 +208,21 @@ class TreeFiles:
             return None if error.errno in _NO_FOLDER else Seen(NOTHING_THERE, 0)
         return _look_of(status) if stat.S_ISREG(status.st_mode) else None
 
-    def listed(self, folder: str, *, look: bool, watch: Watch | None = None) -> Listing:
-        """What a folder holds, with the looks of its files where they are wanted; watched from
-        before it was listed. Nothing where there is no such folder.
+    def listed(self, folder: str, watch: Watch | None = None) -> Listing:
+        """What a folder holds, watched from before it was looked at. Nothing where there is no such
+        folder.
         """
+        listing = Listing()
         try:
             with self._opened(folder) as handle:
                 if watch:
                     watch.add(folder, handle)
-                listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        listing.add(entry, folder, look)
+                        listing.add(entry, folder)
         except OSError as error:
             if error.errno not in _NO_FOLDER:
                 raise
-            return Listing(0)
         return listing
 
     def sync(self) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -95,7 +94,6 @@ class _Changes:
 
     arrived: list[tuple[str, str]] = field(default_factory=list)
     vanished: list[tuple[str, str]] = field(default_factory=list)
-    listed: dict[str, int] = field(default_factory=dict)
 
     def compare(self, folder: str, name: str, known: File | None, seen: Seen | None) -> None:
         """Notes where a file does not look as it is known; `seen` is None where it is not there."""
@@ -125,13 +123,11 @@ class Mirror(ProjectListener):
         self._store, self._project, self._prepare, self._clock = store, project, prepare, clock
         self._files = TreeFiles(root)
         self._unsynced = 0
-        self._listed: dict[str, int] = {}
         self._left: dict[str, tuple[Seen | None, str]] = {}
         self._warned: dict[str, str] = {}
         self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self._told = Synced()
-        self._watch: Watch | None = None  # where it is, every folder is looked at and watched
-        self._may_watch = True
+        self._watch: Watch | None = None
         self._keeping_up = Lock()
 
     # --- as a listener ---
@@ -432,60 +428,29 @@ class Mirror(ProjectListener):
             if not plantings:
                 return
 
-    def _sweep(self, *, restoring: bool = False, watch: Watch | None = None) -> None:
-        """Looks at every file."""
-        self._listed.clear()
+    def _sweep(self, *, restoring: bool = False) -> None:
+        """Looks at every file, and has the system tell of whatever happens to one from then on."""
+        from hardwon.tree.watch import Watch  # loads ctypes: only whoever has a tree needs it
+
         self._left = {}
-        with self._reading() as index:
-            changes = self._walk(index, index.folders(), None, watch or self._watch)
-        self._take_in(changes, restoring=restoring)
-
-    def _catch_up(self) -> None:
-        """Takes in whatever was done to the files: what the system told of since it was last
-        asked, where it does. Otherwise every file is looked at, and it is asked to from then on.
-        """
-        if self._keep_up():
-            return
-        from hardwon.tree.watch import Watch  # loads ctypes, which most processes do without
-
-        watch = None
-        if self._may_watch:
-            with suppress(OSError):
-                watch = Watch()
-        self._may_watch = watch is not None
-        self._sweep(watch=watch)
-        self._watch = watch if self._may_watch else None
-
-    def before_read(self) -> None:
-        """Takes in what the system told of, where it does; otherwise looks at the folders whose
-        content changed since they were last listed.
-        """
-        if self._keep_up():
-            return
-        now_ns = time.time_ns()
-        waiting = []
+        watch = Watch()
         with self._reading() as index:
             folders = index.folders()
-            for path in {"", *folders.values(), *self._listed}:
-                mtime_ns = self._files.folder_mtime_ns(path)
-                racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
-                if racy or mtime_ns != self._listed.get(path):
-                    waiting.append(path)
-            changes = self._walk(index, folders, waiting)
-        for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
-            folder, _, name = path.rpartition("/")
-            if seen and self._files.look(folder, name) not in (seen, None):
-                changes.arrived.append((folder, name))
-        self._take_in(changes)
+            changes = self._walk(index, folders, ["", *folders.values()], watch)
+        self._take_in(changes, restoring=restoring)
+        self._watch = watch
+
+    def before_read(self) -> None:
+        """Takes in whatever was done to the files."""
+        if not self._keep_up():
+            self._sweep()
 
     def _keep_up(self) -> bool:
-        """Takes in what the system told of. False where it does not any more."""
+        """Takes in what the system told of since the last time. False where it cannot tell."""
         # whoever asks meanwhile needs what is being taken in; what could not be is looked at again
         with self._keeping_up, on_failure(self._stop_watching):
             told = self._watch.read(self.root) if self._watch else None
-            if told is None:
-                self._stop_watching()
-            elif any(told):
+            if told and any(told):
                 touched, waiting = told
                 with self._reading() as index:
                     changes = self._walk(index, index.folders(), list(waiting), self._watch)
@@ -502,49 +467,39 @@ class Mirror(ProjectListener):
         self,
         index: TreeIndex,
         folders: Mapping[int, str],
-        waiting: list[str] | None = None,
+        waiting: list[str],
         watch: Watch | None = None,
     ) -> _Changes:
-        """What differs from the index in these folders, and in those of theirs that were not listed
-        yet. In all of them, and in folders that are watched from now on, files that are known are
-        looked at, too.
+        """What differs from the index in these folders, and in those of theirs that are not watched
+        yet.
         """
         changes, met = _Changes(), set[str]()
         numbers = {path: number for number, path in folders.items()}
-        look = waiting is None or watch is not None
-        waiting = ["", *numbers] if waiting is None else waiting
         while waiting:
             path = waiting.pop()
             if path in met:
                 continue
+            met.add(path)
             try:
-                listing = self._files.listed(path, look=look, watch=watch)
+                listing = self._files.listed(path, watch)
             except OSError as error:  # which does not mean that anything is gone
-                if watch:  # of all folders, or of none
-                    watch, self._watch, self._may_watch = None, None, False
-                    waiting.append(path)
-                    continue
                 reason = f"cannot be looked into ({error.strerror or error})"
                 self._leave_alone(path or ".", None, reason)
                 continue
-            met.add(path)
-            changes.listed[path] = listing.mtime_ns
             for name, reason in listing.odd.items():
                 self._leave_alone(f"{path}/{name}", None, reason)
             there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
-            news = listing.files.keys() - there.keys() - moving
-            if look:
-                looks = listing.files.items()
-                news |= {name for name, seen in looks if seen != there.get(name, seen)}
-            # those that were left alone are looked at by themselves
+            # those that were left alone are told of where they change
             changes.arrived += [
                 (path, name)
-                for name in (listing.files if news else ())
-                if name in news and f"{path}/{name}" not in self._left
+                for name, seen in listing.files.items()
+                if seen != there.get(name)
+                and name not in moving
+                and f"{path}/{name}" not in self._left
             ]
             changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
-            known_folders = watch.folders if watch else self._listed
-            waiting += [inner for inner in listing.paths(path) if inner not in known_folders]
+            known = watch.folders if watch else ()
+            waiting += [inner for inner in listing.paths(path) if inner not in known]
         return changes
 
     # --- taking in ---
@@ -570,7 +525,6 @@ class Mirror(ProjectListener):
                     self._note_absence(writer, folder, lost, restoring)
         if restoring and rest:
             self.on_commit()
-        self._listed |= changes.listed  # only now: what could not be taken in is looked at again
         self._told.left = {
             path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
         }
@@ -801,7 +755,7 @@ class Mirror(ProjectListener):
         saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
         matches = glob.split()[1] if glob else None
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
-        self._catch_up()
+        self.before_read()
         with self._reading() as index:
             folders = index.folders()
             wanted, unsure = self._wanted(folders, asked, glob)
@@ -876,20 +830,6 @@ class Mirror(ProjectListener):
             wanted.setdefault(keys, []).append(number)
         return wanted, unsure
 
-    def look_again(self, record_ids: Iterable[str]) -> bool:
-        """Takes in what was done to the files of these records; whether anything was."""
-        if self._watch:
-            return False
-        changes = _Changes()
-        with self._reading() as index:
-            for folder, file in index.files_of(record_ids):
-                # the left are looked at by themselves
-                if _was_there(file) and f"{folder}/{file.name}" not in self._left:
-                    seen = self._files.look(folder, file.name)
-                    changes.compare(folder, file.name, file, seen)
-        self._take_in(changes)
-        return bool(changes.arrived or changes.vanished)
-
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
         with self._reading() as index:
@@ -907,7 +847,8 @@ class Mirror(ProjectListener):
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
         with self._reading() as index:
             total = sum(count for _, count, _ in index.counts())
-            changes = self._walk(index, index.folders())
+            folders = index.folders()
+            changes = self._walk(index, folders, ["", *folders.values()])
         differing = len(changes.arrived) + len(changes.vanished)
         text = f"{total} files say what the memory says"
         if differing:
