@@ -27,8 +27,8 @@ from cases import TORTURE
 from clocks import Clock
 from hardwon import Memory
 from hardwon.errors import BusyError, HardwonError, InvalidInputError
+from hardwon.tree.edits import Edits
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
-from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import Coherence
 
 ROOT = Path(__file__).parent.parent
@@ -483,7 +483,7 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
     path, other = (Path(engine.remember(**FAILURE, ticket=ticket)) for ticket in (1, 2))
     assert tickets(ticket=1) == [1]
     with monkeypatch.context() as nobody_looks:
-        nobody_looks.setattr(Mirror, "_sweep", None)
+        nobody_looks.setattr(Edits, "sweep", None)
         edit(path, '"ticket": 1', '"ticket": 100')
         assert (tickets(ticket=100), tickets(ticket=1)) == ([100], [])
         edit(other, '"runtime"', '"logic"')  # which moves it to a folder that is new
@@ -507,7 +507,7 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
         assert tickets(outcome="learning") == [400]
     edit(third, "300", "3000")  # where it could not be taken in, it is not forgotten
     with monkeypatch.context() as locked, pytest.raises(BusyError):
-        locked.setattr(Mirror, "_take_in", Mock(side_effect=BusyError("somebody writes")))
+        locked.setattr(Edits, "_take_in", Mock(side_effect=BusyError("somebody writes")))
         engine.recall(ticket=3000)
     assert tickets(ticket=3000) == [3000]
     # where the system cannot tell any more, everything is looked at
