@@ -411,7 +411,7 @@ def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choic
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
         widest: Scope = next(iter(found))
         if good:
-            hopeless = failed_here and here.attempts >= limits.FAILED_TRIES_MIN
+            hopeless = failed_here and here.attempts >= limits.PROOFS_MIN
             # unless a single source that nobody vouches for reports the failures here, and others
             # tried the same elsewhere
             if hopeless and (source := found["signature"].only_source) is not None:
@@ -421,7 +421,7 @@ def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choic
             scope: Scope = "signature" if hopeless else good[-1]
             chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
             (failed if hopeless else worked).append(chosen)
-        elif failed_here or shares[widest].attempts >= limits.FAILED_TRIES_MIN:
+        elif failed_here or shares[widest].attempts >= limits.PROOFS_MIN:
             failed.append(
                 Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here)
             )

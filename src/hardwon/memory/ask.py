@@ -336,7 +336,7 @@ class Asking(Group):
         project = self._project
         _, _, asked, at = check_all(
             lambda: check_text("query", query),
-            lambda: check_whole_number("k", k, 1, limits.RECALL_K_MAX),
+            lambda: check_whole_number("k", k, 1, limits.SHOWN_MAX),
             lambda: Filters.of(project.name, {**filters}) if filters else no_filters(),
             lambda: as_of if as_of is None else check_time("as_of", as_of),
         )
