@@ -171,7 +171,7 @@ class Edits:
         if restoring and rest:
             self._tree.on_commit()
         self.told.left = {
-            path: self.left[path][1] for path in islice(self.left, limits.TREE_REPORTED_MAX)
+            path: self.left[path][1] for path in islice(self.left, limits.REPORTED_MAX)
         }
 
     def _read(self, folder: str, name: str) -> FileContent | None:

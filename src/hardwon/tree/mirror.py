@@ -588,7 +588,7 @@ class MemoryTree(Group):
     def hotspots(
         self,
         share: float = limits.HOTSPOT_SHARE,
-        limit: int = limits.HOTSPOTS_SHOWN_MAX,
+        limit: int = limits.SCREEN_ITEMS,
         tool: str | None = None,
     ) -> list[Hotspot]:
         """Where experiences pile up: places that hold at least this share of what lies above them,
