@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -24,10 +25,13 @@ from hypothesis import strategies as st
 import warm
 from cases import TORTURE
 from clocks import Clock
-from hardwon import Memory
-from hardwon.errors import HardwonError, InvalidInputError
+from hardwon import Memory, limits
+from hardwon.errors import BusyError, HardwonError, InvalidInputError
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
+from hardwon.tree.files import TreeFiles
+from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import Coherence
+from hardwon.tree.watch import Watch
 
 ROOT = Path(__file__).parent.parent
 NAME = re.compile(r"\d{8}_\d{6}_[a-z0-9_-]{1,50}_[0-9a-f]{12}\.json")
@@ -467,6 +471,63 @@ def test_a_key_edited_in_place_is_found_at_once(engine: MemoryEngine) -> None:
         file.seek(0)
         file.write(text)
     assert [found["metadata"]["ticket"] for found in engine.recall(error_type="timeout")] == [88]
+
+
+def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tickets(**intent: Any) -> list[int]:
+        return sorted(found["metadata"]["ticket"] for found in engine.recall(**intent))
+
+    def edit(path: Path, old: str, new: str) -> None:
+        path.write_text(path.read_text().replace(old, new))
+
+    monkeypatch.setattr(limits, "TREE_WATCHED_FROM", 1)
+    path, other = (Path(engine.remember(**FAILURE, ticket=ticket)) for ticket in (1, 2))
+    assert tickets(ticket=1) == [1]
+    with monkeypatch.context() as nobody_looks:
+        nobody_looks.setattr(TreeFiles, "touched", None)
+        edit(path, '"ticket": 1', '"ticket": 100')
+        assert (tickets(ticket=100), tickets(ticket=1)) == ([100], [])
+        edit(other, '"runtime"', '"logic"')  # which moves it to a folder that is new
+        assert tickets(error_type="logic") == [2]
+        (moved,) = engine.recall(error_type="logic")
+        edit(Path(moved["_path"]), '"ticket": 2', '"ticket": 200')
+        assert tickets(error_type="logic") == [200]
+        third = Path(engine.remember(**FAILURE, ticket=3))
+        by_rename = path.with_suffix(".part")
+        by_rename.write_text(third.read_text().replace('"ticket": 3', '"ticket": 300'))
+        by_rename.rename(third)
+        by_hand = Path(engine.root) / "outcome=learning" / "insight_type=fact" / "x.json"
+        by_hand.parent.mkdir(parents=True)
+        by_hand.write_text(json.dumps({"content": "Tests need a locale", "ticket": 4}))
+        assert tickets() == [4, 100, 200, 300]
+        path.unlink()
+        assert tickets(outcome="failure") == [200, 300]
+        by_hand.write_text("{")
+        assert tickets(ticket=4) == [4], "left alone, with a warning"
+        by_hand.write_text(json.dumps({"content": "Tests need a locale", "ticket": 400}))
+        assert tickets(outcome="learning") == [400]
+    edit(third, "300", "3000")  # where it could not be taken in, it is not forgotten
+    with monkeypatch.context() as locked, pytest.raises(BusyError):
+        locked.setattr(Mirror, "_take_in", Mock(side_effect=BusyError("somebody writes")))
+        engine.recall(ticket=3000)
+    assert tickets(ticket=3000) == [3000]
+    # where the system cannot tell any more, everything is looked at
+    by_hand.parent.rename(by_hand.parent.with_name("insight_type=pattern"))
+    assert tickets(insight_type="pattern") == [400]
+    for _ in range(int(Path("/proc/sys/fs/inotify/max_queued_events").read_text()) // 2 + 1):
+        third.open("a").close()
+        Path(moved["_path"]).open("a").close()
+    edit(third, "3000", "5")
+    assert tickets(ticket=5) == [5]
+    edit(third, '"ticket": 5', '"ticket": 55')
+    monkeypatch.setattr(os, "getpid", lambda: 0)  # as in a process that was forked
+    assert tickets(ticket=55) == [55]
+    monkeypatch.setattr(Watch, "add", Mock(side_effect=OSError("shared with others")))
+    edit(third, '"ticket": 55', '"ticket": 555')
+    assert tickets(ticket=555) == [555]
+    assert engine.memory.doctor().ok
 
 
 def test_transmit_makes_the_folder_where_it_is_meant(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_core import PydanticCustomError, from_json
 
@@ -41,6 +41,9 @@ from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
 from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
+
+if TYPE_CHECKING:
+    from hardwon.tree.watch import Watch
 
 _NOT_FOR_GIT: Final = (
     "# Databases of this memory, their logs and copies, and files on their way in.\n"
@@ -81,19 +84,34 @@ class Listing:
 
     def add(self, entry: os.DirEntry[str], folder: str, look: bool) -> None:
         name = entry.name
-        # a name that is no text is none that a memory has, and none that could be told
-        if name[0] == "." or not (name.isascii() or _NO_TEXT.search(name) is None):
-            return
-        if folder and name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+        if names_memory(folder, name) and entry.is_file(follow_symlinks=False):
             with suppress(FileNotFoundError):
                 self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
         elif entry.is_dir(follow_symlinks=False):
-            # The root may be somebody's project: only what looks like a folder of ours is one.
-            is_ours = folder or "=" in name or name == INTAKE
-            if is_ours and folder.count("/") < limits.TREE_DEPTH_MAX:
+            if names_folder(folder, name):
                 self.folders.append(name)
-        elif folder and name.endswith(SUFFIX):
+        elif names_memory(folder, name):
             self.odd[name] = "is a link, or no regular file"
+
+
+def _is_text(name: str) -> bool:
+    """Hidden ones are not ours. What is no text is no name that a memory has, or that could be
+    told.
+    """
+    return name[0] != "." and (name.isascii() or _NO_TEXT.search(name) is None)
+
+
+def names_memory(folder: str, name: str) -> bool:
+    """Whether a file of this name in the folder is a memory's."""
+    return bool(folder) and name.endswith(SUFFIX) and _is_text(name)
+
+
+def names_folder(folder: str, name: str) -> bool:
+    """Whether a folder of this name is one of the tree. The root may be somebody's project: only
+    what looks like a folder of ours is one.
+    """
+    is_ours = folder or "=" in name or name == INTAKE
+    return bool(is_ours) and folder.count("/") < limits.TREE_DEPTH_MAX and _is_text(name)
 
 
 @dataclass(frozen=True)
@@ -221,12 +239,14 @@ class TreeFiles:
                 return _look_of(status)
         return None
 
-    def listed(self, folder: str, *, look: bool) -> Listing:
-        """What a folder holds, with the looks of its files where they are wanted. Nothing where
-        there is no such folder.
+    def listed(self, folder: str, *, look: bool, watch: Watch | None = None) -> Listing:
+        """What a folder holds, with the looks of its files where they are wanted; watched from
+        before it was listed. Nothing where there is no such folder.
         """
         try:
             with self._opened(folder) as handle:
+                if watch:
+                    watch.add(folder, handle)
                 listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:

@@ -25,10 +25,11 @@ from datetime import datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
-from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
+from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem, on_failure
 from hardwon.learn.tallies import caller_keys, given_key
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
 from hardwon.memory.ask import branch_of
@@ -76,6 +77,9 @@ from hardwon.tree.tables import (
 )
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
+if TYPE_CHECKING:
+    from hardwon.tree.watch import Watch
+
 _log = logging.getLogger("hardwon")
 
 _FIELDS: Final = ("content", "outcome", "tool", "summary")
@@ -96,6 +100,13 @@ class _Changes:
 
     def __bool__(self) -> bool:
         return bool(self.arrived or self.vanished)
+
+    def compare(self, folder: str, name: str, known: File | None, seen: Seen | None) -> None:
+        """Notes where a file does not look as it is known; `seen` is None where it is not there."""
+        if seen is None and known:
+            self.vanished.append((folder, name))
+        elif seen and (known is None or seen != (known.mtime_ns, known.size)):
+            self.arrived.append((folder, name))
 
 
 class Mirror(ProjectListener):
@@ -123,6 +134,9 @@ class Mirror(ProjectListener):
         self._warned: dict[str, str] = {}
         self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self._told = Synced()
+        self._watch: Watch | None = None  # where it is, every folder is looked at and watched
+        self._may_watch = True
+        self._keeping_up = Lock()
 
     # --- as a listener ---
 
@@ -258,7 +272,9 @@ class Mirror(ProjectListener):
             with self._store.write(self._project) as writer:
                 self._index(writer).settle(done)
 
-    close = settle
+    def close(self) -> None:
+        self.settle()
+        self._watch = None
 
     def _sync(self) -> bool:
         try:
@@ -420,17 +436,34 @@ class Mirror(ProjectListener):
             if not plantings:
                 return
 
-    def _sweep(self, *, restoring: bool = False) -> None:
+    def _sweep(self, watch: Watch | None = None, *, restoring: bool = False) -> None:
         """Looks at every file."""
         self._listed.clear()
         self._left = {}
         with self._reading() as index:
             folders = index.folders()
-            changes = self._walk(index, folders, ["", *folders.values()], look=True)
+            changes = self._walk(index, folders, ["", *folders.values()], True, watch)
         self._take_in(changes, restoring=restoring)
 
+    def _begin_watching(self) -> None:
+        """Looks at every file, and has the system tell of whatever happens to one from now on."""
+        from hardwon.tree.watch import Watch  # loads ctypes, which small trees do without
+
+        try:
+            watch = Watch()
+        except OSError:
+            self._may_watch = False
+            return
+        self._sweep(watch)
+        if self._may_watch:
+            self._watch = watch
+
     def before_read(self) -> None:
-        """Looks at the folders whose content changed since they were last listed."""
+        """Takes in what the system told of, where it does; otherwise looks at the folders whose
+        content changed since they were last listed.
+        """
+        if self._watch and self._keep_up():
+            return
         now_ns = time.time_ns()
         waiting = []
         with self._reading() as index:
@@ -440,32 +473,63 @@ class Mirror(ProjectListener):
                 racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
                 if racy or mtime_ns != self._listed.get(path):
                     waiting.append(path)
-            changes = self._walk(index, folders, waiting, look=False)
+            changes = self._walk(index, folders, waiting, False)
         for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
             folder, _, name = path.rpartition("/")
             if seen and self._files.look(folder, name) not in (seen, None):
                 changes.arrived.append((folder, name))
         self._take_in(changes)
 
+    def _keep_up(self) -> bool:
+        """Takes in what the system told of. False where it does not any more."""
+        # whoever asks meanwhile needs what is being taken in; what could not be is looked at again
+        with self._keeping_up, on_failure(self._stop_watching):
+            told = self._watch.read(self.root) if self._watch else None
+            if told is None:
+                self._stop_watching()
+                return False
+            touched, waiting = told
+            if touched or waiting:
+                with self._reading() as index:
+                    changes = self._walk(index, index.folders(), list(waiting), True)
+                    for folder, name in touched:
+                        known = next(filter(_was_there, index.at(folder, name)), None)
+                        changes.compare(folder, name, known, self._files.look(folder, name))
+                self._take_in(changes)
+        return True
+
+    def _stop_watching(self) -> None:
+        self._watch = None
+
     def _walk(
-        self, index: TreeIndex, folders: Mapping[int, str], waiting: list[str], *, look: bool
+        self,
+        index: TreeIndex,
+        folders: Mapping[int, str],
+        waiting: list[str],
+        look: bool,
+        watch: Watch | None = None,
     ) -> _Changes:
         """What differs from the index in these folders, and in those of theirs that were not listed
         yet. `look`: also at the files that are known.
         """
         changes, met = _Changes(), set[str]()
         numbers = {path: number for number, path in folders.items()}
+        watch = watch or self._watch
         while waiting:
             path = waiting.pop()
             if path in met:
                 continue
-            met.add(path)
             try:
-                listing = self._files.listed(path, look=look)
+                listing = self._files.listed(path, look=look, watch=watch)
             except OSError as error:  # which does not mean that anything is gone
+                if watch:  # of all folders, or of none
+                    watch, self._watch, self._may_watch = None, None, False
+                    waiting.append(path)
+                    continue
                 reason = f"cannot be looked into ({error.strerror or error})"
                 self._leave_alone(path or ".", None, reason)
                 continue
+            met.add(path)
             changes.listed[path] = listing.mtime_ns
             for name, reason in listing.odd.items():
                 self._leave_alone(f"{path}/{name}", None, reason)
@@ -744,6 +808,8 @@ class Mirror(ProjectListener):
                 folders = index.folders()
                 wanted, unsure = self._wanted(folders, asked, glob)
                 found = index.find(wanted, names, saying)
+                if self._watch:
+                    break
                 # where keys are asked for that no folder tells, any file may have been edited
                 asked_in = {
                     number
@@ -756,11 +822,15 @@ class Mirror(ProjectListener):
                 if 0 < total <= limits.TREE_LOOKED_THROUGH_MAX:
                     asked_in.update(folders)
                 looked_through = index.find({(): list(asked_in)}) if asked_in else found
-            found = [match for match in found if not matches or matches(match.name)]
+            if self._may_watch and len(looked_through) >= limits.TREE_WATCHED_FROM:
+                self._begin_watching()
+                continue
             changes = self._changed_among(looked_through, folders)
             if not changes:
                 break
             self._take_in(changes)
+        if matches:
+            found = [match for match in found if matches(match.name)]
         if not looked_at and not unsure:
             return found, folders
         doubtful = [match for match in found if looked_at or match.folder in unsure]
@@ -836,12 +906,9 @@ class Mirror(ProjectListener):
         changes = _Changes()
         for path, wanted in by_folder.items():
             for file, seen in self._files.touched(path, wanted):
-                if _was_there(file) and seen is None:
-                    changes.vanished.append((path, file.name))
-                elif _was_there(file) and f"{path}/{file.name}" not in self._left:
-                    changes.arrived.append(
-                        (path, file.name)
-                    )  # the left are looked at by themselves
+                # the left are looked at by themselves
+                if _was_there(file) and not (seen and f"{path}/{file.name}" in self._left):
+                    changes.compare(path, file.name, file, seen)
         return changes
 
     def look_again(self, record_ids: Iterable[str]) -> bool:
