@@ -96,6 +96,16 @@ def test_what_worked_after_the_same_failure_stands_under_it(memory: Memory) -> N
     )
 
 
+def test_a_failure_of_several_commands_is_told_beside_one_that_worked(memory: Memory) -> None:
+    for version in (12, 13, 14):
+        run(memory, f'sh -c "./tools/migrate --to {version}"', "migrate: lock held by pid 4411", 1)
+    run(memory, 'sh -c "./tools/migrate --to 11"', "migrated", 0)
+    run(memory, 'sh -c "./tools/migrate --list"', "migrate: no such option", 1)
+    worked, failed = said(memory, "migrate to version 15")
+    assert worked == 'sh -c "./tools/migrate --to 11" [worked today, agent?]'
+    assert re.match(r'FAILED: sh -c "./tools/migrate --to 1\d" -> migrate: lock held', failed)
+
+
 def test_the_deadlock_that_was_fixed_before(memory: Memory) -> None:
     fix = "lock accounts in id order in billing/transfer.py"
     for author in ("ann", "bob", "ann"):
