@@ -92,7 +92,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
 
         def bare(question: str) -> None:
             store: Any = memory._project.store
-            with store._connected() as reading:
+            with store.snapshot("default") as reading:
                 asked = query_terms(question)
                 counted, having = store._count_words(reading, "default", asked)
             terms = rare_enough(having, counted.texts) or asked

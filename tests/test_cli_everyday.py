@@ -567,10 +567,10 @@ def test_many_that_would_be_forgotten_are_not_all_listed() -> None:
     at_once("generate", "40", "--load")
     lines = at_once("forget", "--author", "agent", "--dry-run").stdout.splitlines()
     assert lines[-2:] == [
-        f"and {40 - limits.RECORDS_PREVIEWED} more",
+        f"and {40 - limits.SCREEN_ITEMS} more",
         "40 records would be forgotten",
     ]
-    assert len(lines) == 2 * limits.RECORDS_PREVIEWED + 2
+    assert len(lines) == 2 * limits.SCREEN_ITEMS + 2
 
 
 def test_credit_is_given_and_taken() -> None:

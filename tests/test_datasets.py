@@ -517,8 +517,8 @@ def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
     # what is wrong with all of them is one line; eight shares are out of range as well
     assert lines[17].startswith("error: memory 0, content: 'x' is shorter than 10 characters; ")
     assert lines[17].endswith(" (and 99 more like it)")
-    assert lines[-1] == f"… and {3 + 100 + 8 - limits.PROBLEMS_SHOWN_MAX} more"
-    assert len(lines) == 1 + 16 + limits.PROBLEMS_SHOWN_MAX + 1
+    assert lines[-1] == f"… and {3 + 100 + 8 - limits.SCREEN_ITEMS} more"
+    assert len(lines) == 1 + 16 + limits.SCREEN_ITEMS + 1
     assert len(report.to_dict()["errors"]) == 200
 
 

@@ -181,4 +181,4 @@ def test_the_folder_for_pythonpath_has_the_same(tmp_path: Path) -> None:
     done = run(sys.executable, "-W", "error", "fix.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     assert drop_in._text_for("memory.sh") == (ROOT / "drop_in" / "memory.sh").read_bytes()
-    assert limits.SCRIPT_BYTES_READ > 20_000
+    assert limits.AGENT_SETTINGS_BYTES_MAX > 20_000

@@ -1186,7 +1186,7 @@ def test_what_somebody_vouches_for_is_not_crowded_out(
     (kept,) = memory.browse(kind="adopted")
     if "{" in author:
         memory.verify(kept.id, "human_approval")
-    for number in range(limits.ADOPTED_READ_MAX + 5):
+    for number in range(limits.LOOKED_INTO_MAX + 5):
         fields = {
             "total_episodes": number,
             "task_rules": {"u": ["[AVOID] r"]},

@@ -387,7 +387,7 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
     assert [item.namespace for item in store.search(("u",), query="dog", limit=1)] == [("u", "bob")]
     assert answering(store, "dog") == ["pet"]
     with pytest.raises(InvalidInputError, match="with a query"):
-        store.search((), query="dog", limit=limits.RECALL_K_MAX + 1)
+        store.search((), query="dog", limit=limits.SHOWN_MAX + 1)
 
 
 def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None:

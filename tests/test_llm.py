@@ -227,7 +227,7 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(
     server.status(200 if shape == "status 200" else 401, {"X-Echo": key}, body)
     message = fails(chat(server, key))
     assert message.isprintable()
-    assert len(message) < limits.LLM_SAID_CHARS_MAX + 200
+    assert len(message) < limits.BEGINNING_CHARS + 200
 
 
 def test_a_short_key_is_taken_out_as_well(server: FakeLlm, fails: Fails) -> None:

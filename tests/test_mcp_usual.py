@@ -109,7 +109,7 @@ def test_before_and_after_are_all_that_an_agent_needs(tmp_path: Path, mode: str)
                 known = await client.call_tool("before", asked)
                 assert FIXED["action"] in text_of(known), asked
                 ids = known.structured_content["ids"]
-                assert 0 < len(ids) <= limits.IDS_TOLD_MAX
+                assert 0 < len(ids) <= limits.EVIDENCE_SHOWN_MAX
                 assert text_of(known).endswith(f"For `recalled`: {', '.join(ids)}")
             again = await client.call_tool("after", {**FIXED, "recalled": ids})
             (kept,) = again.structured_content["ids"]

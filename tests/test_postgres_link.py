@@ -398,7 +398,7 @@ def test_rows_come_back_as_plain_values(link: Link) -> None:
 def test_a_stream_goes_in_steps_and_lets_others_in_between(
     link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "POSTGRES_STREAM_ROWS", 3)
+    monkeypatch.setattr(limits, "PAGE_ROWS", 3)
     insert(link, *range(10))
     with link.snapshot("hardwon") as session:
         seen = []

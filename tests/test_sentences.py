@@ -302,10 +302,10 @@ def test_a_leap_day_and_the_turn_of_the_year() -> None:
 
 
 def test_findings_are_bounded() -> None:
-    assert len(lint("yesterday " * 500, AT).left) == limits.FINDINGS_MAX
+    assert len(lint("yesterday " * 500, AT).left) == limits.SCREEN_ITEMS
     linted = lint("The pool broke yesterday. " * 100, AT)
-    assert len(linted.findings) == limits.FINDINGS_MAX
-    assert linted.text.count("(2026-11-14)") == limits.FINDINGS_MAX
+    assert len(linted.findings) == limits.SCREEN_ITEMS
+    assert linted.text.count("(2026-11-14)") == limits.SCREEN_ITEMS
 
 
 HOSTILE = """a yesterday_ half_a_ a_day_ago_ in_1_ will_in_3_days_ ` " ' \u201c \u2018 ```
@@ -335,7 +335,7 @@ words = st.sampled_from(
 @given(texts | st.lists(words, max_size=30).map(" ".join), times)
 def test_linting_twice_is_linting_once(text: str, at: datetime) -> None:
     once = lint(text, at)
-    if len(once.findings) < limits.FINDINGS_MAX:
+    if len(once.findings) < limits.SCREEN_ITEMS:
         assert lint(once.text, at).text == once.text
     for flaw in once.findings:
         assert text[flaw.start :].startswith(flaw.words)

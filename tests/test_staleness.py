@@ -909,7 +909,7 @@ def test_many_records_in_batches_and_a_bounded_report(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PAGE_ROWS", 7)
-    monkeypatch.setattr(limits, "STALE_LISTED_MAX", 5)
+    monkeypatch.setattr(limits, "REPORTED_MAX", 5)
     with Memory(tmp_path / "brain.db") as memory:
         memory.add_many(
             [Fact(content=f"src/app.py {number}", fact_type="error") for number in range(40)]

@@ -438,7 +438,7 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert memory.fixes.compress(90, dry_run=False).records == 0
     row = memory.fixes.history.row(1)
     assert row is not None
-    assert (len(row.claude_analysis), row.system_info) == (limits.COMPRESSED_TEXT_CHARS, "{}")
+    assert (len(row.claude_analysis), row.system_info) == (limits.BEGINNING_CHARS, "{}")
     assert row.fix_commands == '["retry"]'
     assert wrong_with(memory) == []
     memory.rebuild()

@@ -450,7 +450,7 @@ def test_the_lab_begins_with_a_form_and_refuses_what_is_too_much(running: Served
         "budget=0",
         "budget=x",
         f"budget={limits.CONTEXT_TOKENS_MAX + 1}",
-        "q=" + "x" * (limits.WEB_LAB_CHARS_MAX + 1),
+        "q=" + "x" * (limits.QUERY_TEXT_CHARS_MAX + 1),
     ):
         get(browser, f"{LAB}?q=a&{wrong}", 422)
     assert browser.post(LAB, csrf=browser.csrf()).status_code == 405

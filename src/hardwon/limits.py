@@ -82,8 +82,9 @@ ENTRIES_REPLACED_MAX: Final = 100
 
 # --- text search ---
 
-# How much of a record's text is searchable. What a record is about shows in its first pages, and an
-# index entry per word of a log would make the index larger than the records.
+# How much of a record's text is searchable, and looked through for the words of a question. What a
+# record is about shows in its first pages, and an index entry per word of a log would make the index
+# larger than the records.
 INDEXED_CHARS_MAX: Final = 20_000
 
 # One search term. Longer runs are hashes and base64, which nobody types; they are cut, so their
@@ -100,9 +101,12 @@ RAREST_TERMS: Final = 2
 # cost little.
 SEARCHED_TEXTS: Final = 500
 
-# Up to so many records, how many have a word is counted anew after each change: it costs little, and
-# the same records always give the same order.
+# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
+# little, and the same records always give the same order.
 COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+
+# Up to so many new records are counted one by one: to read more takes longer than to count anew.
+COUNTED_ON_RECORDS_MAX: Final = 200
 
 # From so many records on, a search with filters takes the best by their words before it asks whether
 # they pass: in a smaller memory looking at all that match takes no longer.
@@ -127,9 +131,6 @@ SEARCH_TURNS: Final = 5
 
 # A term that more than this share of all records have is frequent.
 FREQUENT_SHARE: Final = 0.1
-
-# Hits of one recall. An agent reads a handful; a program that wants everything uses `browse`.
-RECALL_K_MAX: Final = 1_000
 
 # --- the store ---
 
@@ -158,8 +159,8 @@ CONNECTIONS_MAX: Final = 8
 # otherwise stay in memory for each of them, in every project that a server has open.
 CONNECTIONS_WARM_MAX: Final = 2
 
-# Rows that `browse` fetches at a time, so that no read transaction stays open while the caller
-# thinks.
+# Rows that are fetched at a time where many are read, so that no read transaction stays open while the
+# caller of `browse` thinks.
 PAGE_ROWS: Final = 500
 
 # Rows that load, merge and doctor handle at a time: bounds memory, and lets other writers in
@@ -253,9 +254,6 @@ POSTGRES_NAME_BYTES_MAX: Final = 63
 # NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
 PROJECT_BYTES_MAX: Final = 200
 
-# Rows that are fetched at a time where all of a large memory is read.
-POSTGRES_STREAM_ROWS: Final = 500
-
 # --- the tree of files ---
 
 # Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
@@ -279,8 +277,9 @@ RECENT_SHOWN: Final = 5
 # takes half the time.
 TREE_REMEMBERED_MAX: Final = 20_000
 
-# Files that a report on the tree names, of each sort. It counts all of them.
-TREE_REPORTED_MAX: Final = 1_000
+# Files or rows of each sort that a report on a tree, on staleness or on an older store names. It
+# counts all of them.
+REPORTED_MAX: Final = 1_000
 
 # Files of a tree that are all looked at when memories are asked for by keys: any of them may have
 # been edited and have these keys by now. Of a larger one, those that had them, where the system does
@@ -293,8 +292,8 @@ TREE_WATCHED_FROM: Final = 400
 
 # --- learning ---
 
-# A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by
-# their beginning.
+# A rule, a mistake, an action as knowledge shows it, or an agent's word on it: a long sentence.
+# Longer ones are told apart, and shown, by their beginning.
 LESSON_CHARS_MAX: Final = 300
 
 # An action that is shown so that it can be taken again: a screen of code, and a tenth of what an agent
@@ -331,15 +330,10 @@ SOURCE_VOTES: Final = 8
 # with an older history.
 HALF_LIVES_MAX: Final = 2
 
-# Distinct episodes that must speak for a rule before it is active: one may be luck.
-RULE_EPISODES_MIN: Final = 2
-
-# Distinct sources that must speak for a rule before it holds for the whole project: one may be
-# mistaken, or hostile.
-RULE_SOURCES_MIN: Final = 2
-
-# Distinct tasks in which a rule must have proved itself before it holds for all of them.
-RULE_TASKS_MIN: Final = 2
+# Distinct episodes that must speak for a rule before it is active, sources and tasks before it holds
+# for the whole project, successes of a strategy before it is worth keeping in words, and failures
+# before a fixer is told not to repeat it: one may be luck, mistaken, or hostile.
+PROOFS_MIN: Final = 2
 
 # Episodes of a task before its own quarters say what is good and what is bad there; before, the
 # fixed thresholds do.
@@ -348,22 +342,23 @@ RELATIVE_EPISODES_MIN: Final = 8
 # A rule that no episode has shown for so long is retired when the memory is consolidated.
 RULE_UNUSED_DAYS: Final = 180
 
-# Rules, cards or strategies of one task, issue type or model that are weighed: the ones seen most
-# often.
-ITEMS_CONSIDERED_MAX: Final = 500
+# Rules, cards, strategies, areas or records of one sort that are weighed for one answer or one
+# consolidation: the ones seen most often, or the newest.
+CONSIDERED_MAX: Final = 500
 
-# Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty.
+# Hits, rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty;
+# a program that wants everything uses `browse`.
 SHOWN_MAX: Final = 1_000
 
-# Records that are shown before they are forgotten: enough to see whether they are the ones that
-# were meant.
-RECORDS_PREVIEWED: Final = 20
+# Records, problems, branches, hotspots … in one list that a person or a model reads, where
+# nobody asks for more: a screen. What is longer is counted.
+SCREEN_ITEMS: Final = 20
 
 # Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
 ID_BEGINNING_CHARS_MIN: Final = 4
 
-# Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to
-# bury it.
+# Ids of evidence that a rule, card, pattern or strategy names, or a tool tells for credit: enough to
+# look it up, too few to bury it.
 EVIDENCE_SHOWN_MAX: Final = 5
 
 # The newest scores of a task that its history lists, and its trend is computed from.
@@ -377,7 +372,8 @@ RULES_IN_CONTEXT_MAX: Final = 5
 # something relevant to say: a planted record must not fill it.
 SOURCE_SHARE_MAX: Final = 0.2
 
-# Things that worked instead, in one advice. An agent tries the first.
+# Things that worked instead, or ways out of an error, in one advice. An agent tries the first; the
+# others are for where it does not help.
 INSTEAD_MAX: Final = 3
 
 # How much of an author's name a context shows behind each line.
@@ -385,10 +381,6 @@ AUTHOR_CHARS_SHOWN: Final = 24
 
 # Episodes between two consolidations, as training memory always did.
 CONSOLIDATE_EVERY_EPISODES: Final = 20
-
-# The newest records that a consolidation looks at for tasks, near-duplicates and contradictions:
-# bounds its time.
-CONSOLIDATED_RECORDS_MAX: Final = 500
 
 # Rules of one task that are compared with one another for near-duplicates; the time grows with the
 # square.
@@ -401,17 +393,18 @@ TASKS_CONSIDERED_MAX: Final = 50
 # How often an adopted card can have been seen: more than any agent was trained for is no count.
 ADOPTED_SEEN_MAX: Final = 1_000_000
 
-# Rules of the whole project that are looked into, those of the most tasks; as many as training
-# memory kept.
-PROJECT_RULES_MAX: Final = 20
-
-# Tasks whose episodes are added up for one rule of the project. More change neither its state nor
-# its place.
-TASKS_OF_RULE_MAX: Final = 20
+# Rules, tasks, strategies, facts, adopted stores, sessions … of one sort that are looked into one by
+# one while somebody waits, the likeliest or the newest: some milliseconds each, and more change
+# nothing of the answer.
+LOOKED_INTO_MAX: Final = 20
 
 # Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
+
+# Actions that were taken after an error and are weighed, those that helped most often: a common error
+# has thousands, most of which helped nobody.
+SOLUTIONS_CONSIDERED_MAX: Final = 100
 
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.
@@ -443,14 +436,8 @@ SIMILAR_CONSIDERED_MAX: Final = 200
 # same file.
 ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
 
-# Contradictions that one consolidation links, the newest first. A person has to look at each.
-CONTRADICTIONS_MAX: Final = 50
-
 # Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
 ISSUE_TYPES_TESTED_MAX: Final = 50
-
-# Common issues, effective fixes and rows of recent history in what is told of one model.
-ISSUES_OF_MODEL_MAX: Final = 10
 
 # Decisions of a task or the project that are in effect at once and are read for an answer.
 DECISIONS_MAX: Final = 10_000
@@ -486,18 +473,12 @@ LLM_REPLY_BYTES_MAX: Final = 1 * MIB
 # What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not.
 LLM_REPLY_TOKENS_MAX: Final = 500
 
-# How much of an endpoint's own error text is shown: enough for its first sentence.
-LLM_SAID_CHARS_MAX: Final = 200
-
 # Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest
 # windows in use.
 LLM_PROMPT_CHARS_MAX: Final = 12_000
 
 # Episodes that one question shows. With more of them each would be cut to a few words.
 LLM_EPISODES_MAX: Final = 30
-
-# One text of an episode inside a question. What went wrong is said in its first sentences.
-LLM_TEXT_CHARS_MAX: Final = 200
 
 # Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd
 # out other episodes.
@@ -509,9 +490,6 @@ LLM_RULES_MAX: Final = 5
 
 # One rule. Anything shorter says neither what to do nor when.
 LLM_RULE_CHARS_MIN: Final = 10
-
-# One rule: a long sentence. Rules are pasted into prompts again and again.
-LLM_RULE_CHARS_MAX: Final = 300
 
 # --- a context ---
 
@@ -644,9 +622,6 @@ TOPOLOGY_DEPTH_MAX: Final = 32
 # A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
 
-# Hotspots in one answer: a screen.
-HOTSPOTS_SHOWN_MAX: Final = 20
-
 # Failing areas, and likewise strong ones, that a reflection names, as the BTB tree always did.
 AREAS_SHOWN_MAX: Final = 5
 
@@ -728,9 +703,6 @@ SCHEMA_BRANCHES_MAX: Final = 10_000
 # One branch, template or key of a routing schema.
 BRANCH_CHARS_MAX: Final = 200
 
-# Branches that the message about an unroutable packet lists.
-BRANCHES_SHOWN_MAX: Final = 20
-
 # A number that a packet is routed by, as text: the largest float has 309 digits.
 ROUTED_NUMBER_CHARS_MAX: Final = 400
 
@@ -745,10 +717,6 @@ REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
 GLOB_CHARS_MAX: Final = 2_000
 
 # --- episodes ---
-
-# Adopted stores that are read for one answer, the newest. A team has one for each agent that it
-# trained before.
-ADOPTED_READ_MAX: Final = 20
 
 # Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
 # showed. More where there are few others.
@@ -772,11 +740,6 @@ COMPARED_EPISODES_MAX: Final = 20_000
 # Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
 # has pixels.
 CURVE_SCORES_MAX: Final = 1_000
-
-# --- the command line ---
-
-# Attempts that `hardwon fixes recent` lists where nobody says how many: what a person reads.
-FIXES_LISTED: Final = 50
 
 # --- training memory ---
 
@@ -831,9 +794,9 @@ TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 
 # --- fix history ---
 
-# What stays of each text of a fix whose details were packed away: its first sentence or two, which
-# it is found by.
-COMPRESSED_TEXT_CHARS: Final = 200
+# What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
+# endpoint says) where its first sentence or two tell what it is: two lines on a screen.
+BEGINNING_CHARS: Final = 200
 
 # Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or
 # two for each (most of that takes their words out of the search index), and others must not wait
@@ -843,11 +806,8 @@ TIDIED_RECORDS_MAX: Final = 10_000
 # So many times as long as failed fixes are successful ones kept, where nobody says how long.
 SUCCESSES_KEPT_TIMES: Final = 3
 
-# A strategy that was verified so often is worth keeping in words: once may have been luck.
-PROVEN_FROM_SUCCESSES: Final = 2
-
-# Strategies, or issue types, in one list of the fix-history tables and of the knowledge base. A
-# fixer reads the first few.
+# Strategies, or issue types, in one list of the fix-history tables, of the knowledge base and of what
+# is told of one model. A fixer reads the first few.
 FIXES_LISTED_MAX: Final = 10
 
 # Issue types, models and patterns in the knowledge base, and models in an export of insights: those
@@ -898,10 +858,6 @@ FIXERS_SHOWN_MAX: Final = 50
 # and the likeliest comes first.
 FIXES_IN_CONTEXT_MAX: Final = 3
 
-# Tries that never worked before a fixer is told not to repeat them: one may be bad luck. For the
-# very same issue one is enough.
-FAILED_TRIES_MIN: Final = 2
-
 # Common issues of a model in the context for a fixer: its first line is one line.
 ISSUES_IN_CONTEXT_MAX: Final = 3
 
@@ -925,9 +881,6 @@ FIX_HISTORY_ROWS_MAX: Final = 1_000_000
 # One row as it lies in the file, of which a record keeps RECORD_BYTES_MAX at most. Decoded and
 # looked through it takes ten times as much memory.
 FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
-
-# Rows that were rejected or mended of which it is told why; of more, only which.
-FIX_HISTORY_TOLD_MAX: Final = 1_000
 
 # How much of each text of a row is kept, tried in this order until the record is not too large.
 # Nearly all fit the first.
@@ -969,9 +922,6 @@ KNOWLEDGE_WRITES_FREE: Final = 10
 # do nothing else. The end of the process writes what is left.
 KNOWLEDGE_WRITE_RESTS: Final = 50
 
-# How much of a script is read to know whose it is: the originals have 20 kB.
-SCRIPT_BYTES_READ: Final = MIB
-
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
@@ -997,8 +947,9 @@ RUN_HEAD_BYTES: Final = 32 * KIB
 # The same of its end, for FAILURE_TAIL_CHARS.
 RUN_TAIL_BYTES: Final = 64 * KIB
 
-# What is passed on at a time. A pipe holds as much where the system allows it.
-RUN_READ_BYTES: Final = 256 * KIB
+# Of a file or an output, so much is read or passed on at a time: larger pieces are no faster. A
+# pipe holds as much where the system allows it.
+READ_AT_ONCE_BYTES: Final = 256 * KIB
 
 # Typed, or pasted, and not yet taken by the command: no more is read from the terminal until it
 # takes some.
@@ -1051,12 +1002,6 @@ AGENT_COMMAND_CHARS_MAX: Final = 16_000
 # follows is pasted.
 AGENT_PROMPT_CHARS_MAX: Final = 8_000
 
-# What an agent says in a sentence about a command it runs.
-AGENT_PURPOSE_CHARS_MAX: Final = 300
-
-# What is kept of an edit, where it is what settled a failure: a line or two.
-AGENT_CHANGE_CHARS_MAX: Final = 200
-
 # Commands and edits of one piece of work, the newest. Who needs more to settle something has
 # forgotten how it began.
 AGENT_SESSION_ITEMS_MAX: Final = 200
@@ -1073,19 +1018,14 @@ AGENT_SESSION_IDLE_S: Final = 6 * 3_600
 # What is left of a session whose memory nobody opens any more goes after so long.
 AGENT_SESSION_KEPT_S: Final = 30 * 86_400
 
-# Sessions that the start of another one puts an end to: the agent waits for it.
-AGENT_SESSIONS_CLOSED_MAX: Final = 20
-
 # What is told of a file before it is edited: a few lines.
 AGENT_ASIDE_TOKENS: Final = 200
-
-# Ways out of an error that are told when it comes: the second is for where the first does not help.
-AGENT_FIXES_MAX: Final = 3
 
 # A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
 TRACE_BYTES_MAX: Final = 256 * MIB
 
-# An agent's settings file. Those that people write have some kilobytes.
+# An agent's settings file, or a script that may be an older design's. Those that people write have
+# some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
 
 # --- facts ---
@@ -1097,13 +1037,6 @@ FACT_READ_CHARS_MAX: Final = 10_000
 # Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence
 # names a few.
 ENTITIES_FOUND_MAX: Final = 50
-
-# What is found wrong with one sentence. Whoever reads more of them writes a new one.
-FINDINGS_MAX: Final = 20
-
-# Facts that say the same with other tags, files or names, which a new one is compared with, those
-# that came in first.
-FACTS_COMPARED_MAX: Final = 20
 
 # A fact in a model's words: a long sentence, with the names and dates that make it stand alone.
 RESTATED_CHARS_MAX: Final = 500
@@ -1152,8 +1085,8 @@ HASHES_KEPT_MAX: Final = 20_000
 # milliseconds.
 FILE_UNSURE_NS: Final = 2_000_000_000
 
-# How long git may take to say what was renamed. Small repositories take 10 ms; who waits for an
-# answer waits no longer.
+# How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
+# who waits for a recall or a commit waits no longer.
 GIT_WAIT_MAX_S: Final = 2.0
 
 # After git took too long it is not asked again for so long.
@@ -1174,12 +1107,6 @@ RENAMES_SOUGHT_MAX: Final = 64
 # any time.
 LISTING_KEPT_S: Final = 2.0
 
-# Files that a staleness report lists; it counts all of them.
-STALE_LISTED_MAX: Final = 1_000
-
-# Files that the reason of a stale record names; the rest are counted.
-STALE_REASON_FILES_MAX: Final = 10
-
 # --- feedback from tests and commits ---
 
 # The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long
@@ -1189,9 +1116,9 @@ TEST_NAME_CHARS_MAX: Final = 150
 # What is kept of a failing test's report, its beginning and its end: a screen of each.
 TEST_REPORT_CHARS_MAX: Final = 4_000
 
-# Files of one failure: the test's own and the last ones of its traceback. Deeper frames are a
-# framework's, not the cause.
-TEST_FILES_MAX: Final = 10
+# Files of one failure, or of one stale record, that are named: a test's own and the last ones of its
+# traceback. Deeper frames are a framework's, not the cause.
+FILES_NAMED_MAX: Final = 10
 
 # Failing tests of one run that are recorded, those that are known first. When more fail at once,
 # one cause breaks them all.
@@ -1200,10 +1127,6 @@ TEST_FAILURES_MAX: Final = 200
 # Tests that ever failed and whose standing is read, those that ran last. More are no longer told in
 # a moment.
 TESTS_REMEMBERED_MAX: Final = 2_000
-
-# The newest records that may have led to a pass, or to a commit. Between two runs of a test an
-# agent records a handful.
-ATTEMPTS_CONSIDERED_MAX: Final = 500
 
 # What was recorded longer before a pass hardly led to it, and nobody remembers enough to object.
 ATTEMPT_DAYS_MAX: Final = 7
@@ -1223,15 +1146,7 @@ FEEDBACK_WAIT_MS: Final = 2_000
 # A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
 HOOK_S_MAX: Final = 5.0
 
-# One question to git from a hook. In a checkout of a million files it takes longer, and is then
-# left unanswered.
-GIT_S_MAX: Final = 2.0
-
 # --- looking at files that anybody may have named ---
-
-# Read at a time to hash a file, and the most that is read beyond a bound: larger ones are no
-# faster.
-HASHED_AT_ONCE_BYTES: Final = 256 * KIB
 
 # Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each
 # commit whose files vanished and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds
@@ -1249,9 +1164,6 @@ CHECKOUTS_REMEMBERED_MAX: Final = 8
 FOUND_FILES_REMEMBERED_MAX: Final = 1_024
 
 # --- what test runs and commands are told by ---
-
-# What a sentence about a failing test says of its error: two lines on a screen. The report follows.
-TEST_ERROR_SHOWN_CHARS: Final = 200
 
 # How far after now a test's result may be dated and still count: where a clock stands still or is
 # set back a little, results are dated just after the one before. One that a clock of another year
@@ -1274,10 +1186,6 @@ RUNS_UNDER_WAY_MAX: Final = 64
 # Attempts of one author that count for, or against, what they recalled: more would let one agent
 # lift what it likes.
 VOTES_OF_AUTHOR_MAX: Final = 3
-
-# Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words
-# may be left.
-STRATEGIES_WORDED_MAX: Final = 20
 
 # Strategies, the best first, among which room is shared out between their authors. Who fills all of
 # them hides the others, and still gets no more than its share.
@@ -1311,7 +1219,8 @@ REQUESTS_DROPPED_AT_ONCE: Final = 100
 # A UUID has 36; nobody needs a longer one than a header of this size.
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
 
-# Records on a page where nobody says how many: some screens, some 100 KB.
+# Records, attempts or contradictions that are listed where nobody says how many: what a person goes
+# through, some screens, some 100 KB.
 PAGE_RECORDS: Final = 50
 
 # Records on a page at most. A record may have a megabyte; most have two kilobytes.
@@ -1423,8 +1332,8 @@ HEADERS_BYTES_MAX: Final = 32 * KIB
 # script, escaped.
 ADDRESS_BYTES_MAX: Final = 128 * KIB
 
-# A text in a query. Escaped, it may have twelve times as many bytes, and much of what is between
-# refuses those.
+# A text in a query or in a page's address. Escaped, it may have twelve times as many bytes, and much
+# of what is between refuses those.
 QUERY_TEXT_CHARS_MAX: Final = 4_000
 
 # Parameters in a query; no operation has half as many.
@@ -1433,19 +1342,12 @@ QUERY_FIELDS_MAX: Final = 64
 # How long whoever reads an answer may take nothing of it.
 SEND_WAIT_S: Final = 30.0
 
-# Of a file that is sent, so much is read at a time.
-SENT_AT_ONCE_BYTES: Final = 256 * KIB
-
 # How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
 # to 90 seconds.
 SHUTDOWN_S_MAX: Final = 30
 
 # When to try again what a busy server did not take on.
 RETRY_AFTER_S: Final = 1
-
-# Problems of one input, data set or adoption that an answer lists as text: a screen. It counts all of
-# them.
-PROBLEMS_SHOWN_MAX: Final = 20
 
 # How long the number of a project's records is believed. To count a million takes half a second,
 # and metrics are asked for often.
@@ -1490,13 +1392,6 @@ WEB_RESULTS_MAX: Final = 100
 # What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
 
-# So much of a record is looked through for the words that were asked for: a hundred of them take
-# some 50 ms.
-WEB_SNIPPET_READ_CHARS: Final = 20_000
-
-# Other records that a record's page names by their headlines; of more, the ids.
-WEB_LINKED_SHOWN: Final = 20
-
 # Records that are read to tell what goes wrong, the newest that failed: some 10 ms.
 FAILURES_READ_MAX: Final = 1_500
 
@@ -1504,27 +1399,15 @@ FAILURES_READ_MAX: Final = 1_500
 # all before it.
 FAILURES_WORDED_MAX: Final = 60
 
-# What helped against errors, the likeliest first, that failures without a hash are compared with.
-SOLUTIONS_COMPARED: Final = 20
-
 # What came up for the first time in so many days is a new failure: a week, as people count.
 NEW_FAILURE_DAYS: Final = 7
-
-# Pairs of a tool and an area that are read, those that were counted most.
-AREAS_READ_MAX: Final = 500
 
 # Records of which is counted exactly how often they helped, to list those that did most.
 HELPFUL_CONSIDERED_MAX: Final = 1_000
 
-# Tasks of which rules that are still candidates are listed together: some milliseconds each.
-CANDIDATE_TASKS_MAX: Final = 20
-
 # Records of one list that waits for a decision, like with like: what somebody goes through at a
 # sitting, and what a link can take back at once.
 WEB_REVIEW_SHOWN: Final = 50
-
-# Characters of one field of the context lab, which stand in the page's address.
-WEB_LAB_CHARS_MAX: Final = 4_000
 
 # The whole of a report: plotly's script takes five, a view below one, and a browser opens that at
 # once.
@@ -1580,9 +1463,6 @@ USUAL_TOOLS_MAX: Final = 8
 # The whole list of them, which every conversation begins with.
 USUAL_TOOLS_TOKENS_MAX: Final = 2_500
 
-# Ids that a usual tool tells, for credit: the best come first, and one has some 20 tokens.
-IDS_TOLD_MAX: Final = 5
-
 # How long a client may keep a list of tools, resources or prompts: they change with a new version
 # of the server. What records say is never kept.
 LISTS_FRESH_MS: Final = 3_600_000
@@ -1625,9 +1505,6 @@ COUNTS_SHOWN_MIN: Final = 20
 
 # Lines of recalled text in one prompt: two screens.
 PROMPT_LINES_MAX: Final = 60
-
-# Memories that `btb_recall` gives where nobody says how many.
-BTB_RECALL_SHOWN: Final = 20
 
 # Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some
 # tenths of a second.

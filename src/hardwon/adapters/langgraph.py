@@ -216,12 +216,12 @@ class HardwonStore(BaseStore):
         have.
         """
         check_that(
-            wanted <= limits.RECALL_K_MAX,
+            wanted <= limits.SHOWN_MAX,
             "limit",
             wanted,
-            f"with a query, at most {limits.RECALL_K_MAX} with the offset",
+            f"with a query, at most {limits.SHOWN_MAX} with the offset",
         )
-        k = min(wanted + _FILTERED_MORE, limits.RECALL_K_MAX)
+        k = min(wanted + _FILTERED_MORE, limits.SHOWN_MAX)
         while True:
             hits = self.memory.recall(query, k, kind="experience", tag=name, author=self._author)
             found = [
@@ -236,9 +236,9 @@ class HardwonStore(BaseStore):
                 and (standing := self._standing(item.namespace, item.key))
                 and standing[0] == hit.record.id
             ]
-            if len(found) >= wanted or len(hits) < k or k == limits.RECALL_K_MAX:
+            if len(found) >= wanted or len(hits) < k or k == limits.SHOWN_MAX:
                 return found
-            k = limits.RECALL_K_MAX
+            k = limits.SHOWN_MAX
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)

@@ -180,7 +180,7 @@ def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Lin
     trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
     words = [] if branch in trunks else re.findall(r"[^\W_]+", branch)
     query = " ".join([*words, *memory.tests.failing()[:5]])
-    fixes = memory.solutions(limit=limits.AGENT_FIXES_MAX) if not words else []
+    fixes = memory.solutions(limit=limits.INSTEAD_MAX) if not words else []
     lines = [*_left_undone(memory), *_context(memory, query, manner.budget_tokens)]
     lines += [
         (f"“{each.diagnosis}” went away here by: {each.action}", each.evidence)
@@ -209,7 +209,7 @@ def _at_prompt(
     if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
         return []
     if manner.prompts and not session.kept.get("task"):
-        session.kept["task"] = redact(prompt)[0][: limits.AGENT_PURPOSE_CHARS_MAX]
+        session.kept["task"] = redact(prompt)[0][: limits.LESSON_CHARS_MAX]
     start = [] if session.kept.get("started") else _at_start(memory, session, manner)
     return [*start, *_context(memory, prompt, manner.budget_tokens)]
 
@@ -256,7 +256,7 @@ def command_of(event: HookEvent) -> Command | None:
     parts = shell_lines.parts_of(line)
     return Command(
         attempts.typed_line(line, folder),
-        event.purpose.strip()[: limits.AGENT_PURPOSE_CHARS_MAX],
+        event.purpose.strip()[: limits.LESSON_CHARS_MAX],
         any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
         shell_lines.exit_code_tells(line),
     )
@@ -315,7 +315,7 @@ def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
     """What made the error go away before, other than the command itself."""
     return [
         (said.format(each.action, each.helped, each.tried), each.evidence)
-        for each in memory.solutions(shown, limit=limits.AGENT_FIXES_MAX)
+        for each in memory.solutions(shown, limit=limits.INSTEAD_MAX)
         if each.helped and same_action(each.action) != same_action(line)
     ]
 

@@ -153,7 +153,7 @@ def _answer(connection: socket.socket) -> NoReturn:
     with suppress(BaseException):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         connection.settimeout(limits.AGENT_HOOK_S_MAX)
-        asked = b"".join(iter(lambda: connection.recv(limits.RUN_READ_BYTES), b""))
+        asked = b"".join(iter(lambda: connection.recv(limits.READ_AT_ONCE_BYTES), b""))
         size, _, rest = asked.partition(b"\n")
         head, data = rest[: int(size)], rest[int(size) :]
         folder, count, *words = head.split(b"\0")

@@ -247,7 +247,7 @@ class _Streams:
         ours, childs = os.pipe()
         # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
         with suppress(OSError, AttributeError):
-            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.RUN_READ_BYTES)
+            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.READ_AT_ONCE_BYTES)
         self.passed_on[ours] = number
         self.pipes.append(childs)
         return childs
@@ -415,13 +415,15 @@ class _Relay:
             return self._ended_at is not None
         # What it wrote before it ended may still be on its way, however long our own reader takes.
         late = time.monotonic() > self._ended_at + limits.RUN_LINGER_S
-        return late and (self._since_end >= limits.RUN_READ_BYTES or not self._selector.select(0))
+        return late and (
+            self._since_end >= limits.READ_AT_ONCE_BYTES or not self._selector.select(0)
+        )
 
     def _pass_on(self, ours: int) -> None:
         if ours not in self._streams.passed_on:  # closed by another of the same round
             return
         try:
-            data = os.read(ours, limits.RUN_READ_BYTES)
+            data = os.read(ours, limits.READ_AT_ONCE_BYTES)
         except BlockingIOError:  # only the terminal's other direction is ready
             return
         except OSError:  # a terminal that nobody has open any more

@@ -140,7 +140,7 @@ def command_item(record_id: str, line: str, *, worked: bool, tests: bool) -> Ite
 
 
 def edit_item(file: str, change: str) -> Item:
-    shown = " ".join(redact(change)[0].split())[: limits.AGENT_CHANGE_CHARS_MAX]
+    shown = " ".join(redact(change)[0].split())[: limits.BEGINNING_CHARS]
     return {"line": f"edit {file}: {shown}" if shown else f"edit {file}", "worked": True}
 
 
@@ -238,7 +238,7 @@ def open_session(
 def close_abandoned(memory: Memory) -> None:
     """Sessions with this memory that nobody told the end of: the agent was killed, or does not tell."""
     waiting = sorted(_folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
-    for path in waiting[: limits.AGENT_SESSIONS_CLOSED_MAX]:
+    for path in waiting[: limits.LOOKED_INTO_MAX]:
         with suppress(FileNotFoundError):
             idle_s = time.time() - path.stat().st_mtime
             if idle_s < limits.AGENT_SESSION_IDLE_S:

@@ -487,7 +487,7 @@ class _TestRun:
         # what went wrong, in pytest's own words
         marked = [line[2:].strip() for line in lines if line.startswith("E ")]
         headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[
-            : limits.TEST_ERROR_SHOWN_CHARS
+            : limits.BEGINNING_CHARS
         ]
         content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
         half = limits.TEST_REPORT_CHARS_MAX // 2
@@ -527,7 +527,7 @@ class _TestRun:
             "timestamp": at,
             "tags": [PYTEST, *([f"task:{self._task}"] if self._task else [])],
             "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][
-                : limits.TEST_FILES_MAX
+                : limits.FILES_NAMED_MAX
             ],
         } | ({"failure_hash": failure} if failure else {})
         metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
@@ -650,7 +650,7 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
 def _newest(
     project: Project, asked: Filters, is_wanted: Callable[[Record], bool]
 ) -> list[RecordText]:
-    most = limits.ATTEMPTS_CONSIDERED_MAX
+    most = limits.CONSIDERED_MAX
     return [
         RecordText(
             record,
@@ -844,4 +844,4 @@ def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
             part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts
         )
     ]
-    return ours[: limits.TEST_FILES_MAX]
+    return ours[: limits.FILES_NAMED_MAX]

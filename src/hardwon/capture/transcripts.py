@@ -80,7 +80,7 @@ class _Work:
         if text and not text.startswith(("<", "Caveat:", "[Request interrupted", "/")):
             if self._items and not left_failing(self._items):
                 self.close()
-            self._task = self._task or text[: limits.AGENT_PURPOSE_CHARS_MAX]
+            self._task = self._task or text[: limits.LESSON_CHARS_MAX]
 
     def tool(self, event: HookEvent | None, call_id: str, at: str) -> None:
         """A command or an edit that ended."""

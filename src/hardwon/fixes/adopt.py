@@ -442,7 +442,7 @@ class HistoryReader:
 
     def _tell(self, list_: list[Remark], row: LegacyRow, what: str) -> None:
         """Of very many rows that are alike, the last are only numbered: the list stays small."""
-        long = len(list_) >= limits.FIX_HISTORY_TOLD_MAX
+        long = len(list_) >= limits.REPORTED_MAX
         list_.append(Remark(one_line(f"row {row.get('id')}"), _ALIKE if long else what))
 
     def _id_of(self, row: LegacyRow) -> str:

@@ -259,7 +259,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
-        most, odds = limits.ISSUES_OF_MODEL_MAX, insights.odds
+        most, odds = limits.FIXES_LISTED_MAX, insights.odds
         return {
             "model_name": insights.model_name,
             "total_tests": insights.total_tests,

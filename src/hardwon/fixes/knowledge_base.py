@@ -392,7 +392,7 @@ class KnowledgeFile:
         snapshot = statements_of(self.knowledge)
         here = beyond(snapshot, self._given)
         self._given = statements_of(learned_knowledge(self._learned()))
-        for record in others[: limits.ADOPTED_READ_MAX]:
+        for record in others[: limits.LOOKED_INTO_MAX]:
             self._given = {**statements_of(_knowledge_in(record)), **self._given}
         added = merged(self._saved, here, stored)
         self._show(snapshot, added)

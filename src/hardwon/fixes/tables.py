@@ -351,7 +351,7 @@ class FixTables(Listener):
     # --- what is said about them ---
 
     def _best_fix(self, pattern: str) -> str | None:
-        for strategy, _, verified in self._top("pattern", pattern, limits.STRATEGIES_WORDED_MAX):
+        for strategy, _, verified in self._top("pattern", pattern, limits.LOOKED_INTO_MAX):
             if words := self._words_of(strategy):
                 best = {"fix_commands": words[0], "analysis": words[1], "verified": verified}
                 return json.dumps(best, ensure_ascii=False)
@@ -371,7 +371,7 @@ class FixTables(Listener):
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
         issues = json.dumps([issue for issue, _, _ in self._issues_of(model)], ensure_ascii=False)
-        helped = self._in_words(self._top("model", model, limits.STRATEGIES_WORDED_MAX))
+        helped = self._in_words(self._top("model", model, limits.LOOKED_INTO_MAX))
         fixes = json.dumps([each.text for each in helped], ensure_ascii=False)
         last_updated = "max(last_updated, ?6)"
         if at is None:
@@ -465,9 +465,7 @@ class FixTables(Listener):
             (f"fix.{scope}", key),
         ).get
         if authors <= 1:
-            return self._in_words(
-                self._top(scope, key, limits.STRATEGIES_WORDED_MAX, failed=failed)
-            )
+            return self._in_words(self._top(scope, key, limits.LOOKED_INTO_MAX, failed=failed))
         found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
         return self._in_words(
             shared_out(

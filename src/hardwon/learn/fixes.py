@@ -318,10 +318,10 @@ class Solution(Tabular):
 
 
 def rank_solutions(
-    tallies: Iterable[Tally], today: int, most: int, *, alone: bool
+    tallies: Iterable[Tally], everything: Iterable[Tally], today: int, most: int, *, alone: bool
 ) -> list[RankedStrategy]:
     """What was done after an error: what somebody vouches for first, then the likeliest to help, then
-    what was tried most, then the newest. What can be expected of any of it is what all of it came
+    what was tried most, then the newest. What can be expected of any of it is what `everything` came
     to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
     tried anything.
     """
@@ -335,10 +335,9 @@ def rank_solutions(
         if came_to not in once:
             once[came_to] = Share.of(mine, today, good=HELPED, alone=alone)
         shares[item] = once[came_to]
-    whole = Share()
-    for share in shares.values():
-        whole.include(share)
-    usual = usual_share(whole)
+    if not tried:
+        return []
+    usual = usual_share(Share.of(everything, today, good=HELPED, alone=alone))
     p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
     if len(shares) == 1:  # it is all that there is, and counted already
         p_helped = dict.fromkeys(shares, usual)
@@ -412,7 +411,7 @@ def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choic
         good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
         widest: Scope = next(iter(found))
         if good:
-            hopeless = failed_here and here.attempts >= limits.FAILED_TRIES_MIN
+            hopeless = failed_here and here.attempts >= limits.PROOFS_MIN
             # unless a single source that nobody vouches for reports the failures here, and others
             # tried the same elsewhere
             if hopeless and (source := found["signature"].only_source) is not None:
@@ -422,7 +421,7 @@ def choices(tried: TriedIn, usual_p: float, today: int, *, alone: bool) -> Choic
             scope: Scope = "signature" if hopeless else good[-1]
             chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
             (failed if hopeless else worked).append(chosen)
-        elif failed_here or shares[widest].attempts >= limits.FAILED_TRIES_MIN:
+        elif failed_here or shares[widest].attempts >= limits.PROOFS_MIN:
             failed.append(
                 Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here)
             )

@@ -41,7 +41,7 @@ def _system(name: str) -> str:
     """What a model is told to do: `rules` or `sentence`."""
     return Template(tables.TEXTS[name]).substitute(
         rules_max=limits.LLM_RULES_MAX,
-        chars_max=limits.LLM_RULE_CHARS_MAX if name == "rules" else limits.RESTATED_CHARS_MAX,
+        chars_max=limits.LESSON_CHARS_MAX if name == "rules" else limits.RESTATED_CHARS_MAX,
     )
 
 
@@ -93,7 +93,7 @@ def _cut(text: str) -> str:
     """What is shown of a text: one line of visible characters, so that nothing in it looks like the
     end of its record.
     """
-    most = limits.LLM_TEXT_CHARS_MAX
+    most = limits.BEGINNING_CHARS
     visible = "".join(char if char.isprintable() else " " for char in text[: most * 4])
     line = " ".join(visible.split())
     return line if len(line) <= most else line[: most - 1] + "…"
@@ -118,7 +118,7 @@ def rules_from(reply: str) -> list[str]:
 
     The whole reply is JSON, in one code fence or none: an object whose only key is `rules`, or the
     array itself, of 1 to `LLM_RULES_MAX` texts. Each is one sentence on one line, of
-    `LLM_RULE_CHARS_MIN` to `LLM_RULE_CHARS_MAX` characters, all of them visible. A second sentence
+    `LLM_RULE_CHARS_MIN` to `LESSON_CHARS_MAX` characters, all of them visible. A second sentence
     begins where a full stop, question or exclamation mark is followed by a space and a capital
     letter, except after an abbreviation ("e.g.", "vs.", "etc."). `[WORKS]` and `[AVOID]` are kept
     and not required; a leading `[CONSOLIDATED]` is taken off, because that mark is not the model's
@@ -146,7 +146,7 @@ def rules_from(reply: str) -> list[str]:
         rule = item.strip()
         while rule[: len(_MARK)].upper() == _MARK:
             rule = rule[len(_MARK) :].strip()
-        rule = one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
+        rule = one_sentence(field, rule, limits.LESSON_CHARS_MAX, item)
         distinct.setdefault(rule.casefold(), rule)
     return list(distinct.values())
 
@@ -163,7 +163,7 @@ def good_rules_from(reply: str) -> list[str]:
             for item in json.JSONDecoder().raw_decode(reply, begin)[0]:
                 with suppress(InvalidInputError):
                     said = item.strip().removeprefix(_MARK) if isinstance(item, str) else item
-                    rule = one_sentence("reply", said, limits.LLM_RULE_CHARS_MAX, several=True)
+                    rule = one_sentence("reply", said, limits.LESSON_CHARS_MAX, several=True)
                     good.setdefault(rule.casefold(), rule)
         if good:  # what else stands in brackets is a part of it, or of the prose
             return list(good.values())[: limits.LLM_RULES_MAX]

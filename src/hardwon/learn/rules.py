@@ -41,7 +41,7 @@ LOW_LEVEL: Final = level_of_score(0.50)
 _QUARTER: Final = 0.25
 # a share of good episodes this unlikely by chance speaks for a rule, however small it is
 _CHANCE_MAX: Final = 0.05
-_SPOKE_ENOUGH: Final = 2 * limits.RULE_EPISODES_MIN  # episodes for and against a rule, to retire it
+_SPOKE_ENOUGH: Final = 2 * limits.PROOFS_MIN  # episodes for and against a rule, to retire it
 _MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
 
@@ -209,7 +209,7 @@ def weigh(
         if kind != "works":
             speaks, denies = denies, speaks
         vouched_for, vouched_against = _vouched(support, speaks), _vouched(support, denies)
-        if vouched_for >= limits.RULE_EPISODES_MIN:
+        if vouched_for >= limits.PROOFS_MIN:
             # what nobody vouches for does not outweigh what somebody does
             fair_against = min(fair_against, max(vouched_against, vouched_for - 1))
         usual = thresholds.good_share if kind == "works" else thresholds.bad_share
@@ -258,7 +258,7 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
     more do than chance allows where the usual share is `usual_share`. Retired when enough spoke and
     it turned out to make no difference.
     """
-    spoke, enough = helpful + harmful, helpful >= limits.RULE_EPISODES_MIN
+    spoke, enough = helpful + harmful, helpful >= limits.PROOFS_MIN
     if enough and helpful > harmful:
         return "active"
     if not enough and (spoke < _SPOKE_ENOUGH or helpful >= harmful):
@@ -278,8 +278,8 @@ def holds_for_project(supports: Sequence[Weighed]) -> bool:
     active = [each for each in supports if each.state == "active"]
     authors = {author for each in active for author in each.backers}
     return (
-        len({each.task_id for each in active}) >= limits.RULE_TASKS_MIN
-        and len(authors) >= limits.RULE_SOURCES_MIN
+        len({each.task_id for each in active}) >= limits.PROOFS_MIN
+        and len(authors) >= limits.PROOFS_MIN
         and sum(each.vouched for each in active) > 0
     )
 

@@ -733,7 +733,7 @@ def shortened(entry: FixEntry) -> FixEntry:
     if entry.shown is None:
         return entry
     row = FixRow(0, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
-    most = limits.COMPRESSED_TEXT_CHARS
+    most = limits.BEGINNING_CHARS
     short = row._replace(
         description=row.description[:most],
         claude_analysis=row.claude_analysis[:most],
@@ -754,7 +754,7 @@ def summary_of(fix: Fix) -> str:
             fix.issue.model,
             fix.issue.issue_type,
             fix.fixer_type,
-            *(text[: limits.COMPRESSED_TEXT_CHARS] for text in said),
+            *(text[: limits.BEGINNING_CHARS] for text in said),
         )
     )
 

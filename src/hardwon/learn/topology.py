@@ -92,7 +92,7 @@ def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
 def hotspots_of(
     branch: Branch,
     share: float = limits.HOTSPOT_SHARE,
-    limit: int = limits.HOTSPOTS_SHOWN_MAX,
+    limit: int = limits.SCREEN_ITEMS,
     tool: str | None = None,
 ) -> list[Hotspot]:
     """Folders that hold at least this share of what lies above them, the largest first; of one

@@ -219,7 +219,7 @@ class Finder:
         if vector is not None:
             for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
                 found.setdefault(each.id, each).vector = cosine
-        for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
+        for each in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
             found.setdefault(each.id, each).exact = True
         texts = {each.seq: each.text for each in best}
         for hit, each in self._store.beside(self._project, best, filters):
@@ -336,7 +336,7 @@ class Asking(Group):
         project = self._project
         _, _, asked, at = check_all(
             lambda: check_text("query", query),
-            lambda: check_whole_number("k", k, 1, limits.RECALL_K_MAX),
+            lambda: check_whole_number("k", k, 1, limits.SHOWN_MAX),
             lambda: Filters.of(project.name, {**filters}) if filters else no_filters(),
             lambda: as_of if as_of is None else check_time("as_of", as_of),
         )

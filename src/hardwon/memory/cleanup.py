@@ -173,7 +173,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     @cache
     def is_proven(issue_type: str, strategy: str) -> bool:
         found = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
-        return sum(tally.levels[SUCCEEDED] for tally in found) >= limits.PROVEN_FROM_SUCCESSES
+        return sum(tally.levels[SUCCEEDED] for tally in found) >= limits.PROOFS_MIN
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         status = record_of(stored).metadata.validation.status

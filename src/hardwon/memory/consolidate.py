@@ -62,7 +62,7 @@ def consolidate_when_due(project: Project) -> None:
         return since >= project.consolidate_every
 
     if project.carry_out(is_due):
-        newest = min(project.consolidate_every, limits.CONSOLIDATED_RECORDS_MAX)
+        newest = min(project.consolidate_every, limits.CONSIDERED_MAX)
         recent = list(readable(project.store.last_arrived(project.name, newest)))
         tasks = _tasks_of(recent)[: limits.TASKS_AT_ONCE_MAX]
         promoted = {each.target for each in project.knowledge.decisions(("promote",), None)}
@@ -88,7 +88,7 @@ def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) ->
     last ones.
     """
     store, most = project.store, limits.TASKS_CONSIDERED_MAX
-    recent = list(readable(store.last_arrived(project.name, limits.CONSOLIDATED_RECORDS_MAX)))
+    recent = list(readable(store.last_arrived(project.name, limits.CONSIDERED_MAX)))
     drafts = Drafts(project, notes=list(notes))
     tasks = dict.fromkeys([*_tasks_of(recent), *store.most_counted(project.name, "score", most)])
     _consolidate(project, list(tasks)[:most], recent, drafts, set())
@@ -135,7 +135,7 @@ def _consolidate(
                         tasks=sorted({other.task_id for other in active}),
                         evidence=sorted(evidence)[: limits.ITEMS_MAX],
                     )
-    for older, newer in opposite_outcomes(recent, limits.CONTRADICTIONS_MAX):
+    for older, newer in opposite_outcomes(recent, limits.PAGE_RECORDS):
         drafts.add(
             "contradiction",
             target=situation_of(older),

@@ -57,7 +57,7 @@ def _days(
 ) -> Iterator[tuple[int, str, int, int]]:
     first = 0 if since is None else to_us(since) // limits.DAY_US
     if per == "command":
-        most = limits.AREAS_READ_MAX
+        most = limits.CONSIDERED_MAX
         for key, day, levels in project.store.day_totals(project.name, "act.kind", most, first):
             yield day, key, sum(levels) - levels[FAILED], levels[FAILED]
         return
@@ -80,7 +80,7 @@ def areas(project: Project, since: datetime | None) -> list[Area]:
     subcommands.
     """
     first = 0 if since is None else to_us(since) // limits.DAY_US
-    most = limits.AREAS_READ_MAX
+    most = limits.CONSIDERED_MAX
     found = [Area(*each) for each in project.store.tool_tags(project.name, first, most)]
     counted = project.store.totals(project.name, "act.kind", most, first)
     kinds = {key: levels for key, _, levels in counted}
@@ -143,7 +143,7 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     fixed = [_with_fix(project, known, each) for each in told[:limit]]
     # what only words tell of is looked for among what helped against errors worded like it
     known_fixes = (
-        known.solutions(limits.SOLUTIONS_COMPARED) if any(not each.key for each in fixed) else []
+        known.solutions(limits.LOOKED_INTO_MAX) if any(not each.key for each in fixed) else []
     )
     return [each if each.key else _like_fix(known_fixes, each) for each in fixed]
 

@@ -199,7 +199,7 @@ class Knowledge:
         return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)
 
     def _all(self, scope: str, key: str) -> list[Tally]:
-        return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
+        return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
 
     def supports(
         self, scope: str, key: str, same: Mapping[str, str] | None = None
@@ -353,7 +353,7 @@ class Knowledge:
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _shares_of_strategies(self, scope: str, key: str) -> list[tuple[str, Share]]:
-        alone, most = self._has_one_source("fix"), limits.ITEMS_CONSIDERED_MAX
+        alone, most = self._has_one_source("fix"), limits.CONSIDERED_MAX
         place = f"strategy.{scope}", key
         found = self._store.shares(self.project, [place], self.today, most, alone=alone)
         return found.get(place, [])
@@ -409,7 +409,7 @@ class Knowledge:
         whole = self.shares("fix.model", name).whole
         sources = sorted({author for support in by_type for author in support.authors})
         heard = [each for each in by_type if len(sources) == 1 or each.only_source is None]
-        issues = heard[: limits.ISSUES_OF_MODEL_MAX]
+        issues = heard[: limits.FIXES_LISTED_MAX]
         return ModelHistory(
             model_name=name,
             attempts=whole.attempts,
@@ -516,7 +516,7 @@ class Knowledge:
         return self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
 
     def model_insights(self, name: str) -> ModelInsights:
-        by_type, most = self._issues_on(name), limits.ISSUES_OF_MODEL_MAX
+        by_type, most = self._issues_on(name), limits.FIXES_LISTED_MAX
         odds = self.fix_odds(None, name, None, None)
         sources = {author for support in by_type for author in support.authors}
         fixes = self.strategies(
@@ -617,7 +617,7 @@ class Knowledge:
         """What was adopted, by the id of its record: what somebody vouches for first, then the
         newest of each source, which take turns.
         """
-        keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+        keys, most = [exact_key("adopted", TRAINING_MEMORY)], limits.LOOKED_INTO_MAX
         asked = Filters(kind="adopted")
         found = self._store.by_key(self.project, keys, asked, most, in_turns=True)
         records = _only(Adopted, [each.stored for each in found])
@@ -785,9 +785,9 @@ class Knowledge:
                 promoted[decision.target].update(decision.tasks)
         found = []
         ordered = sorted(promoted, key=lambda target: (-len(promoted[target]), target))
-        for target in ordered[: limits.PROJECT_RULES_MAX]:
+        for target in ordered[: limits.LOOKED_INTO_MAX]:
             kind: RuleKind = "works" if target.startswith("works:") else "avoid"
-            tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
+            tasks = sorted(promoted[target])[: limits.LOOKED_INTO_MAX]
             supports = self.across_tasks(kind, target.partition(":")[2], tasks)
             if holds_for_project(supports):
                 text = next(filter(None, (self.worded(each, {}) for each in supports)), None)
@@ -830,7 +830,7 @@ class Knowledge:
         own = self.supports("card", task)
         for item, support in self.supports("card.foreign", task).items():
             # what an episode of another task reported is not shown on one unchecked source's word
-            if support.vouched or len(support.authors) >= limits.RULE_SOURCES_MIN:
+            if support.vouched or len(support.authors) >= limits.PROOFS_MIN:
                 own.setdefault(item, Evidence(item)).add(*support.tallies)
         for _, item, claim in cards_of(self._adopted.values(), task, self._now_us):
             support = own.setdefault(item, Evidence(item))
@@ -888,7 +888,8 @@ class Knowledge:
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
         alone = self._has_one_source("act.all")
-        return rank_solutions(self._all(scope, key), self.today, most, alone=alone)
+        tried = self._store.tried(self.project, scope, key, limits.SOLUTIONS_CONSIDERED_MAX)
+        return rank_solutions(*tried, self.today, most, alone=alone)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""
@@ -996,7 +997,7 @@ class Episodes(Group):
         """
         known, store = self._project.knowledge, self._project.store
         check_all(limit=limit)
-        tasks = store.most_counted(self._project.name, "score", limits.CANDIDATE_TASKS_MAX)
+        tasks = store.most_counted(self._project.name, "score", limits.LOOKED_INTO_MAX)
         found = {
             (rule.task_id, rule.id): rule
             for task in (None, *tasks)

@@ -11,6 +11,7 @@ from hardwon.first_use import Later
 __all__ = [
     "cleanup",
     "consolidate",
+    "databases",
     "embedders",
     "embedding",
     "figures",
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from hardwon.memory import (
         cleanup,
         consolidate,
+        databases,
         embedding,
         figures,
         knowledge,
@@ -44,5 +46,6 @@ else:
             "cleanup consolidate embedding figures knowledge results staleness tokens transfer"
         ).split()
     )
-    embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")
+    databases, embedders = Later("hardwon.memory.databases"), Later("hardwon.outside.embedders")
+    llm = Later("hardwon.outside.llm")
     times = Later("hardwon.search.times")

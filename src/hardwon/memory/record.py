@@ -648,7 +648,7 @@ def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
 def _said_before(writer: Writer, fact: Fact) -> Fact | None:
     """The first fact that says the same, if the one who says it again has a say."""
     name = fact.project_id
-    alike = writer.facts_with_key(name, fact_key(fact), limits.FACTS_COMPARED_MAX)
+    alike = writer.facts_with_key(name, fact_key(fact), limits.LOOKED_INTO_MAX)
     for first in readable(alike):
         if isinstance(first, Fact) and repeats(_named(first), fact):
             return None if fact.metadata.source.author in writer.rolled_back(name) else first

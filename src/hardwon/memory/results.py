@@ -203,7 +203,7 @@ class Adoption:
         more = f"{len(self.rejected)} rejected, {len(self.mended)} mended"
         lines = [f"{self.kind}: {counts}, {more}"]
         lines += [f"{self.forgotten} were forgotten here and stay so"] if self.forgotten else []
-        most = limits.PROBLEMS_SHOWN_MAX
+        most = limits.SCREEN_ITEMS
         lines += self.notes[:most]
         for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
             lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]

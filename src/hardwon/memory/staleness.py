@@ -83,7 +83,7 @@ def check_stale(
             report.checked += 1
             report.stale += is_stale(changes)
             report.files_changed += len(changes)
-            room = limits.STALE_LISTED_MAX - len(report.files)
+            room = limits.REPORTED_MAX - len(report.files)
             report.files += [(record.id, change) for change in changes[:room]]
             if is_stale(changes) != (record.metadata.validation.status == "archived"):
                 due.append((record.id, changes))
@@ -129,5 +129,5 @@ def _settled(
 def in_words(changes: Sequence[StaleFile]) -> str:
     """What changed, for people to read."""
     told = [str(change) for change in changes if change.stale]
-    more = len(told) - limits.STALE_REASON_FILES_MAX
-    return "; ".join(told[: limits.STALE_REASON_FILES_MAX]) + (f"; {more} more" if more > 0 else "")
+    more = len(told) - limits.FILES_NAMED_MAX
+    return "; ".join(told[: limits.FILES_NAMED_MAX]) + (f"; {more} more" if more > 0 else "")

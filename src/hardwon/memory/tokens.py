@@ -104,20 +104,25 @@ class Tokens:
         """All that are active, and those that ended not long ago; the oldest first."""
         return [_token(row) for row in self._keep.all()]
 
-    def revoke(self, id_or_name: str) -> list[Token]:
-        """Ends a token at once, or all of one name; returns them."""
+    def named(self, id_or_name: str) -> list[Token]:
+        """What `revoke` would end. UnknownTokenError where that is nothing."""
         wanted = check_text("id_or_name", id_or_name)
         names = {wanted, normalize("NFKC", wanted).strip()}
-        ended = [
-            token.id
+        found = [
+            token
             for token in self.all()
             if names & {token.id, token.name} and token.revoked is None
         ]
-        if not ended:
+        if not found:
             raise UnknownTokenError(
                 f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens "
                 f"list shows those there are"
             )
+        return found
+
+    def revoke(self, id_or_name: str) -> list[Token]:
+        """Ends a token at once, or all of one name; returns them."""
+        ended = [token.id for token in self.named(id_or_name)]
         self._keep.revoke(ended, to_us(self._clock()))
         return [token for token in self.all() if token.id in ended]
 

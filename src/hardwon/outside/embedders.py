@@ -489,6 +489,6 @@ def _describe(error: Exception) -> str:
     must not hide the problem.
     """
     words = " ".join(str(TracebackException(type(error), error, None)).split())
-    if len(words) > limits.LLM_SAID_CHARS_MAX:
-        words = words[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
+    if len(words) > limits.BEGINNING_CHARS:
+        words = words[: limits.BEGINNING_CHARS - 1] + "…"
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

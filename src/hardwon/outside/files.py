@@ -315,7 +315,7 @@ def sha1_of_open(handle: int, bytes_max: int) -> str | None:
         return None
     sha1 = hashlib.sha1(usedforsecurity=False)
     left = bytes_max
-    while block := os.read(handle, limits.HASHED_AT_ONCE_BYTES):
+    while block := os.read(handle, limits.READ_AT_ONCE_BYTES):
         left -= len(block)
         if left < 0:
             return None

@@ -245,7 +245,7 @@ def git(root: Path, *arguments: str) -> str | None:
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=limits.GIT_S_MAX,
+            timeout=limits.GIT_WAIT_MAX_S,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

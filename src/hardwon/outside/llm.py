@@ -248,7 +248,7 @@ class Endpoint:
         # Invisible characters go first: taken out later, they could join what was found to be
         # harmless apart.
         plain = "".join(
-            char if char.isprintable() else " " for char in text[: limits.LLM_SAID_CHARS_MAX * 50]
+            char if char.isprintable() else " " for char in text[: limits.BEGINNING_CHARS * 50]
         )
         plain = redact(plain)[0]
         if key:
@@ -259,8 +259,8 @@ class Endpoint:
         ):
             return "; what it says is not shown, because it repeats a part of the key"
         plain = " ".join(plain.split())
-        if len(plain) > limits.LLM_SAID_CHARS_MAX:
-            plain = plain[: limits.LLM_SAID_CHARS_MAX - 1] + "…"
+        if len(plain) > limits.BEGINNING_CHARS:
+            plain = plain[: limits.BEGINNING_CHARS - 1] + "…"
         return f'; it says: "{plain}"' if plain else ""
 
 

@@ -413,7 +413,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "fixer": (Name, Field(description="By this fixer.")),
     "issue": (Issue, Field(description="An issue that is to be fixed.")),
     "issue_type": (Name, Field(description="Of this issue type.", examples=["TIMEOUT"])),
-    "k": (int, Field(ge=1, le=limits.RECALL_K_MAX, description="How many.")),
+    "k": (int, Field(ge=1, le=limits.SHOWN_MAX, description="How many.")),
     "limit": (int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")),
     "llm": (
         bool,

@@ -89,7 +89,7 @@ def lint(sentence: str, at: datetime) -> Linted:
                 Flaw("reference", found[0], found.start(), "say here what is said there")
                 for found in RE.reference.finditer(_without_quotes(text))
             ]
-    flaws = sorted(flaws, key=lambda flaw: flaw.start)[: limits.FINDINGS_MAX]
+    flaws = sorted(flaws, key=lambda flaw: flaw.start)[: limits.SCREEN_ITEMS]
     parts, done = [], 0
     for flaw in flaws:
         if flaw.resolved:

@@ -573,7 +573,7 @@ class Mirror(ProjectListener):
             self.on_commit()
         self._listed |= changes.listed  # only now: what could not be taken in is looked at again
         self._told.left = {
-            path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)
+            path: self._left[path][1] for path in islice(self._left, limits.REPORTED_MAX)
         }
 
     def _read(self, folder: str, name: str) -> FileContent | None:
@@ -1033,7 +1033,7 @@ class MemoryTree(Group):
     def hotspots(
         self,
         share: float = limits.HOTSPOT_SHARE,
-        limit: int = limits.HOTSPOTS_SHOWN_MAX,
+        limit: int = limits.SCREEN_ITEMS,
         tool: str | None = None,
     ) -> list[Hotspot]:
         """Where experiences pile up: places that hold at least this share of what lies above them,

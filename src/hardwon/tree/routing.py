@@ -347,9 +347,9 @@ class _Node:
     @property
     def allowed(self) -> str:
         """What is told to whoever gave something else."""
-        first = [text for text in self.branches[: limits.BRANCHES_SHOWN_MAX] if text]
+        first = [text for text in self.branches[: limits.SCREEN_ITEMS] if text]
         shown = [text if text.isprintable() else ascii(text) for text in first]
-        if len(self.branches) > limits.BRANCHES_SHOWN_MAX:
+        if len(self.branches) > limits.SCREEN_ITEMS:
             shown.append("…")
         if self.absent is None:
             return f"one of {', '.join(shown)}"

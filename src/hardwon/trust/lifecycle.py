@@ -200,7 +200,7 @@ def proved_itself(status: Status, credited: Credits, needed: int) -> bool:
     """
     helped = [good for good, _ in credited.values() if good]
     hindered = sum(bad for _, bad in credited.values())
-    several = len(helped) >= min(needed, limits.RULE_SOURCES_MIN)
+    several = len(helped) >= min(needed, limits.PROOFS_MIN)
     return status == "verified" and several and 0 < needed <= sum(helped) > hindered
 
 

@@ -270,7 +270,7 @@ class PostgresSession(Session):
         self._streams += 1
         name = f"stream_{self._streams}"
         self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", values)
-        while rows := self.select(f"FETCH {limits.POSTGRES_STREAM_ROWS} FROM {name}"):
+        while rows := self.select(f"FETCH {limits.PAGE_ROWS} FROM {name}"):
             yield from rows
         self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
 

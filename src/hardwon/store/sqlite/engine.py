@@ -252,21 +252,74 @@ _FIRST_MIN: Final = 40
 
 
 class _Counted(NamedTuple):
-    """What is known of a project's words, as of the transaction of that number: how many texts there
-    are, and of how many sources; whether somebody vouches for any, ever voted for one, and any
-    source was rolled back; and what is read of those that are found. Of the records that were asked
-    for it, the source and the status. And how many records have a term, as of when there were so many.
+    """What is known of a project's words, as of the transaction of that number: the newest record of
+    the file, and what tells whether any text was taken out of the index; how many texts there are, and
+    the marks of their sources; whether somebody vouches for any, ever voted for one, and any source
+    was rolled back; and what is read of those that are found. Of the records that were asked for it,
+    the source and the status. And how many records have a term, as of when there were so many.
     """
 
     number: int
+    newest: tuple[int, str]
+    taken_out: int
     texts: int
-    sources: int
+    marks: frozenset[str]
     vouched: bool
     rolled_back: bool
     columns: str
     standing: dict[int, tuple[str, str]]
     frequency: dict[str, int]
     counted_texts: int
+
+    @property
+    def sources(self) -> int:
+        return len(self.marks)
+
+
+def _counted_on(index: WordIndex, before: _Counted | None) -> _Counted | None:
+    """What was known before, with what was added since; None where more than that has changed."""
+    added = index.added_since(before.newest, before.taken_out) if before else None
+    if before is None or added is None:
+        return None
+    # copies: another thread may look at an earlier state, and count for that
+    frequency, marks = before.frequency.copy(), set(before.marks)
+    newest, texts = added
+    for terms, marked in texts:
+        marks.add(marked.partition(" ")[0])
+        for term in {*terms.replace("\n", " ").split(" ")} & frequency.keys():
+            frequency[term] += 1
+    return before._replace(
+        newest=newest,
+        texts=before.texts + len(texts),
+        marks=frozenset(marks),
+        vouched=before.vouched or any(marked.endswith(VOUCHED) for _, marked in texts),
+        frequency=frequency,
+        counted_texts=before.counted_texts + len(texts),
+    )
+
+
+def _counted_anew(index: WordIndex, before: _Counted | None) -> _Counted:
+    """In a large memory, how many have a term only once there are a tenth more or less of them."""
+    sources = index.sources() if index.exists else {}
+    texts = sum(sources.values())
+    same = (
+        before
+        and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
+        and 0.9 * texts <= before.counted_texts <= 1.1 * texts
+    )
+    return _Counted(
+        0,
+        index.newest(),
+        index.taken_out(),
+        texts,
+        frozenset(sources),
+        bool(sources) and index.has(VOUCHED),
+        False,
+        "",
+        {},
+        before.frequency if before and same else {},
+        before.counted_texts if before and same else texts,
+    )
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
@@ -501,7 +554,9 @@ class SqliteStore(Store):
     def snapshot(self, project: str) -> Iterator[SqliteSession]:
         with self.read(project) as session:
             session.run("BEGIN")
-            yield session  # giving it back ends the transaction
+            yield session
+            # not taken back, which would take the connection's own tables with it
+            session.run("COMMIT")
 
     @contextmanager
     def write(self, project: str, *, alone: bool = True) -> Iterator[SqliteWriter]:  # noqa: ARG002  # SQLite has one writer at a time, of whatever project
@@ -579,7 +634,7 @@ class SqliteStore(Store):
         *,
         whole: bool = False,
     ) -> list[tuple[Found, float]]:
-        with self._connected() as session:
+        with self.snapshot(project) as session:
             counted, having = self._count_words(session, project, terms)
             if not having:
                 return []
@@ -597,7 +652,7 @@ class SqliteStore(Store):
         return []
 
     def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
-        with self._connected() as session:
+        with self.snapshot(project) as session:
             counted, having = self._count_words(session, project, terms)
             return Frequencies(counted.texts, 0, having)
 
@@ -605,35 +660,21 @@ class SqliteStore(Store):
         self, session: SqliteSession, project: str, terms: Sequence[str]
     ) -> tuple[_Counted, dict[str, int]]:
         """What is known, and how many records have each term; of none where there are no records.
-        Counted again after every transaction, so that the same records always give the same; in a
-        large memory, how many have a term only once there are a tenth more or less of them.
+        All of it as of one moment: what is added later is counted on from there.
         """
         counted = self._words.get(project)
         number = session.connection.execute(LAST_NUMBER).get or 0
+        index = WordIndex(session, project)
         if counted is None or counted.number != number:
-            index = WordIndex(session, project)
-            sources = index.sources() if index.exists else {}
-            texts = sum(sources.values())
-            columns = found_columns(
-                SQLITE,
-                votes=session.first(_VOTED, (project,)) is not None,
-                sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
-            )
-            same = (
-                counted
-                and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
-                and 0.9 * texts <= counted.counted_texts <= 1.1 * texts
-            )
-            counted = _Counted(
-                number,
-                texts,
-                len(sources),
-                bool(sources) and index.has(VOUCHED),
-                bool(rolled_back_authors(session, project)),
-                columns,
-                {},
-                counted.frequency if counted and same else {},
-                counted.counted_texts if counted and same else texts,
+            counted = _counted_on(index, counted) or _counted_anew(index, counted)
+            counted = counted._replace(
+                number=number,
+                rolled_back=bool(rolled_back_authors(session, project)),
+                columns=found_columns(
+                    SQLITE,
+                    votes=session.first(_VOTED, (project,)) is not None,
+                    sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
+                ),
             )
             # one assignment: other threads look things up too
             self._words[project] = counted
@@ -641,9 +682,9 @@ class SqliteStore(Store):
             if len(known) > limits.TERMS_REMEMBERED_MAX:
                 known.clear()
         having = {}
-        for term in terms if counted.sources else ():
+        for term in terms if counted.marks else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = WordIndex(session, project).having(term) if count is None else count
+            having[term] = index.having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
 

@@ -24,9 +24,9 @@ from hardwon.errors import (
     InvalidInputError,
     MissingExtraError,
     PlaceError,
-    UnknownTokenError,
 )
 from hardwon.memory import Memory
+from hardwon.memory.later import databases
 from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
@@ -324,7 +324,7 @@ add_group(
 )
 _ONE: Final = (
     "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` "
-    "(null: not) and `state` (active, expired, revoked, or elsewhere: made on another machine and not valid here), `elsewhere`"
+    "(null: not) and `state` (active, expired or revoked)"
 )
 
 
@@ -356,7 +356,6 @@ def create(
     valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
     with chosen(ctx).open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
-
     notes = [f"keep it safe: it is not shown again. {_described(made.token)}"]
     notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
     return Output({**_json_of(made.token), "token": made.secret}, made.secret, complaints=notes)
@@ -368,10 +367,9 @@ def create(
     words="tokens list",
     answers=f"a list of {_ONE}.",
 )
-def list_(ctx: typer.Context) -> Output:
+def list_(memory: Memory) -> Output:
     """List the tokens, and those that ended not long ago. Never the tokens themselves."""
-    with chosen(ctx).open(to_read=True) as memory:
-        found = memory.tokens.all()
+    found = memory.tokens.all()
     listed = "\n".join(map(_described, found)) or "no tokens: hardwon tokens create NAME makes one"
     return Output(list(map(_json_of, found)), listed)
 
@@ -382,7 +380,7 @@ def list_(ctx: typer.Context) -> Output:
     answers=f"a list of those that were revoked, each {_ONE}.",
 )
 def revoke(
-    ctx: typer.Context,
+    memory: Memory,
     id_or_name: Annotated[
         str, typer.Argument(help="The id of a token, or the name of one or more.")
     ],
@@ -390,20 +388,10 @@ def revoke(
     as_json: bool = False,
 ) -> Output:
     """End a token at once, or all of one name. Asks first."""
-    with chosen(ctx).open(to_read=True) as memory:
-        meant = [
-            each
-            for each in memory.tokens.all()
-            if id_or_name in (each.id, each.name) and each.revoked is None
-        ]
-        if not meant:
-            raise UnknownTokenError(
-                f"there is no token {id_or_name!r} to revoke: hardwon tokens list shows those "
-                f"there are"
-            )
-        listed = ", ".join(visible(_described(each)) for each in meant)
-        require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes, as_json=as_json)
-        ended = memory.tokens.revoke(id_or_name)
+    meant = memory.tokens.named(id_or_name)
+    listed = ", ".join(visible(_described(each)) for each in meant)
+    require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes, as_json=as_json)
+    ended = memory.tokens.revoke(id_or_name)
     names = "\n".join(f"revoked: {each.name} ({each.id})" for each in ended)
     return Output(list(map(_json_of, ended)), names)
 
@@ -419,14 +407,9 @@ def _described(token: Token) -> str:
     if token.projects is not None:
         reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
     if token.revoked or token.expires:
-        told = {
-            "active": "valid until",
-            "expired": "expired",
-            "revoked": "revoked",
-            "elsewhere": "made elsewhere, not valid here; else until",
-        }
-        day = "" if token.revoked else f" {token.expires:%Y-%m-%d}"
-        life = f"{told[token.state(now())]}{day}"
+        state = token.state(now())
+        life = "valid until" if state == "active" else state
+        life += "" if token.revoked else f" {token.expires:%Y-%m-%d}"
     return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
 
 
@@ -503,8 +486,6 @@ def init_postgres(
 
     The database user needs CREATEROLE, and CREATE on the database.
     """
-    from hardwon.memory import databases
-
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
     made = databases.initialise(_url(ctx, url), names)
     ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
@@ -532,8 +513,6 @@ def grant(
     server: ForServer = False,
 ) -> Output:
     """Let a database user reach a project: read it, write to it, or govern it."""
-    from hardwon.memory import databases
-
     place, who = _url_and_user(ctx, url, user)
     where = _project(ctx, project, server)
     databases.grant(place, who, where, access)
@@ -555,8 +534,6 @@ def revoke_access(
     server: ForServer = False,
 ) -> Output:
     """Take back whatever a database user may do with a project. Nothing that it wrote goes."""
-    from hardwon.memory import databases
-
     place, who = _url_and_user(ctx, url, user)
     where = _project(ctx, project, server)
     revoked = databases.revoke(place, who, where)
@@ -575,8 +552,6 @@ def revoke_access(
 )
 def status(ctx: typer.Context, url: Url = None) -> Output:
     """Tell what a database is set up for, and who reaches what, as far as its user sees it."""
-    from hardwon.memory import databases
-
     found = databases.describe(_url(ctx, url))
     return Output(found, _setup(found))
 
@@ -936,15 +911,14 @@ def remove(
     from the folder too.""",
 )
 def export_skills(
-    ctx: typer.Context,
+    memory: Memory,
     folder: Annotated[str, typer.Argument(help="The folder of skills, such as .claude/skills.")],
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Also what nobody vouched for.")
     ] = False,
 ) -> Output:
     """Write what has proved itself as Agent Skills (SKILL.md)."""
-    with chosen(ctx).open(to_read=True) as memory:
-        done = memory.skills.export(folder, unverified=unverified)
+    done = memory.skills.export(folder, unverified=unverified)
     counts = (
         f"{len(done.written)} written, {len(done.unchanged)} unchanged, {len(done.removed)} removed"
     )
@@ -990,7 +964,6 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "starlette", "jinja2", "plotly")
     path = check_path("file", file)
-    from hardwon.outside import files
     from hardwon.surfaces.gate import Ask, Gate
     from hardwon.surfaces.web import site as web
 

@@ -61,7 +61,7 @@ from hardwon.surfaces.operations import Filtered
 
 if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
-    from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
+    from hardwon.learn.fixes import Pattern, Strategy
 
 
 # --- records ---
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 )
 @gathered("filters", options_of(Filtered))
 def forget(
-    ctx: typer.Context,
+    memory: Memory,
     ids: Annotated[
         list[str] | None,
         typer.Argument(
@@ -95,20 +95,18 @@ def forget(
     """Erase records for good, by their ids or by filters. Shows what would go, then asks; nothing
     brings it back.
     """
-    wanted = given_fields(Filtered, filters)
-    with chosen(ctx).open(to_read=True) as memory:
-        ids = whole_ids(memory, ids or ())
+    wanted, ids = given_fields(Filtered, filters), whole_ids(memory, ids or ())
 
-        def erase(dry: bool, _: object) -> tuple[Output, int]:
-            nonlocal ids, wanted
-            done = memory.forget(ids or (), dry_run=dry, by=by, **wanted)
-            # after a preview: what was shown, and nothing that came since
-            ids, wanted = done.ids, {}
-            unknown = [f"there is no record {each}" for each in done.unknown]
-            lines = partial(_forgotten_lines, memory, done)
-            return Output(done, lines, complaints=unknown), len(done.ids)
+    def erase(dry: bool, _: object) -> tuple[Output, int]:
+        nonlocal ids, wanted
+        done = memory.forget(ids or (), dry_run=dry, by=by, **wanted)
+        # after a preview: what was shown, and nothing that came since
+        ids, wanted = done.ids, {}
+        unknown = [f"there is no record {each}" for each in done.unknown]
+        answer = Output(done, partial(_forgotten_lines, memory, done), complaints=unknown)
+        return answer, len(done.ids)
 
-        return _do(erase, "forgetting", "Forget them for good?", dry_run, yes, as_json)
+    return _do(erase, "forgetting", "Forget them for good?", dry_run, yes, as_json)
 
 
 def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
@@ -116,8 +114,8 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
     if not found.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
         return [(Span(f"{total} forgotten{later if found.pending else ''}"),)]
-    shown = found.ids[: limits.RECORDS_PREVIEWED]
-    records = [record for record in map(memory.get, shown) if record]
+    shown = map(memory.get, found.ids[: limits.SCREEN_ITEMS])
+    records = [record for record in shown if record]
     lines = views.record_lines(records, look())
     if len(found.ids) > len(records):
         lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
@@ -131,7 +129,7 @@ def _forgotten_lines(memory: Memory, found: Forgotten) -> list[Line]:
     answers="Ids that no record has are named on standard error.",
 )
 def credit(
-    ctx: typer.Context,
+    memory: Memory,
     ids: Annotated[
         list[str],
         typer.Argument(metavar="ID", help="Ids of records.", autocompletion=completer("record_id")),
@@ -142,9 +140,8 @@ def credit(
     by: By = "user",
 ) -> Output:
     """Say whether what was recalled helped. It stands higher, or lower, from now on."""
-    with chosen(ctx).open(to_read=True) as memory:
-        ids = whole_ids(memory, ids)
-        credited = memory.credit(ids, helped, by)
+    ids = whole_ids(memory, ids)
+    credited = memory.credit(ids, helped, by)
     for unknown in (each for each in ids if parse_id(each) not in credited):
         complain(f"there is no record {unknown}")
     total = counted(len(credited), "record")
@@ -162,7 +159,7 @@ def credit(
     what contradicts it. Of a forgotten record its tombstone is left.""",
 )
 def audit(
-    ctx: typer.Context,
+    memory: Memory,
     record_id: Annotated[
         str,
         typer.Argument(
@@ -173,12 +170,11 @@ def audit(
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
     """
-    with chosen(ctx).open(to_read=True) as memory:
-        record_id = whole_id(memory, record_id)
-        life = memory.audit(record_id)
-        if not life:
-            fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
-        links, found = memory.care.links(record_id), memory.get(record_id)
+    record_id = whole_id(memory, record_id)
+    life = memory.audit(record_id)
+    if not life:
+        fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
+    links, found = memory.care.links(record_id), memory.get(record_id)
     related = {
         "replaced by": [links.replaced_by] if links.replaced_by else [],
         "replaces": links.replaces,
@@ -213,13 +209,15 @@ def _life_line(happened: LifeEvent) -> Line:
     "hardwon care check-stale --dry-run",
     "hardwon care check-stale --repo . --json",
     words="care check-stale",
+    busy=("looking at files", ""),
     answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
     `change`, `now`).""",
     more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
     those that vanished ([trust.md](trust.md)).""",
 )
 def stale(
-    ctx: typer.Context,
+    memory: Memory,
+    bar: Progress,
     repo: Annotated[
         str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")
     ] = ".",
@@ -228,8 +226,7 @@ def stale(
     """Archive records whose files are no longer what they were, and bring back those whose files
     are again.
     """
-    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as bar:
-        found = memory.check_stale(repo, dry_run, progress=bar)
+    found = memory.check_stale(repo, dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines: list[Line] = [
         (Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),),
@@ -258,7 +255,7 @@ def stale(
     more="""Without a task: of every task, and what holds for the whole project, those that are active.""",
 )
 def rules(
-    ctx: typer.Context,
+    memory: Memory,
     task_id: Annotated[
         str | None,
         typer.Argument(
@@ -275,15 +272,14 @@ def rules(
     task_id_named: Annotated[str | None, typer.Option("--task-id", hidden=True)] = None,
 ) -> Output:
     """List what works and what to avoid, by task."""
-    wanted = task_id or task_id_named
-    with chosen(ctx).open(to_read=True) as memory:
-        every = (each.task_id for each in memory.episodes.tasks(limits.SHOWN_MAX))
-        tasks = [wanted] if wanted else [None, *sorted(every)]
-        state = state or (None if wanted else "active")
-        # what holds for the project is among those of each task
-        found = list(
-            {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
-        )
+    tasks: list[str | None] = [task_id or task_id_named]
+    if tasks == [None]:
+        tasks += sorted(each.task_id for each in memory.episodes.tasks(limits.SHOWN_MAX))
+        state = state or "active"
+    # what holds for the project is among those of each task
+    found = list(
+        {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
+    )
     columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
     nothing = "No rule was learned yet."
     if state == "active":
@@ -308,7 +304,7 @@ OlderThan = Annotated[
     counts, probabilities) stays in any case. It prints what to type to take it back.""",
 )
 def cleanup(
-    ctx: typer.Context,
+    memory: Memory,
     days: OlderThan = limits.CLEANUP_DAYS,
     keep_successes: Annotated[
         int | None,
@@ -327,14 +323,13 @@ def cleanup(
     """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings
     them back.
     """
-    with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool, bar: Progress) -> tuple[Output, int]:
-            done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
-            text = cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id)
-            return Output(done, text), done.failed + done.successful
+    def clean(dry: bool, bar: Progress) -> tuple[Output, int]:
+        done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
+        text = cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id)
+        return Output(done, text), done.failed + done.successful
 
-        return _do(clean, "cleaning up", "Take them out?", dry_run, yes, as_json)
+    return _do(clean, "cleaning up", "Take them out?", dry_run, yes, as_json)
 
 
 @command(
@@ -345,7 +340,7 @@ def cleanup(
     more="""Nothing that was learned changes.""",
 )
 def compress(
-    ctx: typer.Context,
+    memory: Memory,
     days: OlderThan = limits.COMPRESS_DAYS,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -354,18 +349,17 @@ def compress(
     """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays
     findable, and undo unpacks.
     """
-    with chosen(ctx).open(to_read=True) as memory:
 
-        def pack(dry: bool, bar: Progress) -> tuple[Output, int]:
-            done = memory.fixes.compress(days, dry, progress=bar)
-            text = (
-                f"{counted(done.records, 'fix', 'fixes')} older than {counted(days, 'day')} "
-                f"{'would be ' if dry else ''}compressed, which saves "
-                f"{size_text(done.saved_bytes)}{_rest(done.left)}"
-            )
-            return Output(done, text + undo_hint(memory, done.event_id)), done.records
+    def pack(dry: bool, bar: Progress) -> tuple[Output, int]:
+        done = memory.fixes.compress(days, dry, progress=bar)
+        text = (
+            f"{counted(done.records, 'fix', 'fixes')} older than {counted(days, 'day')} "
+            f"{'would be ' if dry else ''}compressed, which saves "
+            f"{size_text(done.saved_bytes)}{_rest(done.left)}"
+        )
+        return Output(done, text + undo_hint(memory, done.event_id)), done.records
 
-        return _do(pack, "compressing", "Compress them?", dry_run, yes, as_json)
+    return _do(pack, "compressing", "Compress them?", dry_run, yes, as_json)
 
 
 def _do(
@@ -419,16 +413,13 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
     operation="compact",
     more="""The room goes back to the disk.""",
 )
-def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Output:
+def compact(memory: Memory, yes: Yes = False, as_json: bool = False) -> Output:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
     afterwards.
     """
-    with chosen(ctx).open(to_read=True) as memory:
-        require_consent(
-            "After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json
-        )
-        with progress("compacting") as bar:
-            done = memory.compact(progress=bar)
+    require_consent("After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json)
+    with progress("compacting") as bar:
+        done = memory.compact(progress=bar)
     return Output(
         done,
         f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
@@ -444,19 +435,17 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: bool = False) -> Outp
     so it stays for what the source records from now on. It prints what to type to take it back.""",
 )
 def rollback(
-    ctx: typer.Context,
+    memory: Memory,
     source: Annotated[str, typer.Argument(help="The author whose teaching is to be undone.")],
     reason: Annotated[str, typer.Option(help="Why it is not to be believed.")],
     by: By = "user",
 ) -> Output:
     """Undo what a source taught: nothing that it recorded counts any more."""
-    with chosen(ctx).open(to_read=True) as memory:
-        counts = memory.stats().by_author
-        records = sum(counts.get(each, 0) for each in sources_named(source))
-        decision = memory.rollback(source, reason, by)
-        hint = undo_hint(memory, decision.id)
-    end = "s" if records == 1 else ""
-    return Output(decision, f"{counted(records, 'record')} by {source} no longer count{end}{hint}")
+    counts = memory.stats().by_author
+    records = sum(counts.get(each, 0) for each in sources_named(source))
+    decision = memory.rollback(source, reason, by)
+    count = f"no longer count{'s' if records == 1 else ''}{undo_hint(memory, decision.id)}"
+    return Output(decision, f"{counted(records, 'record')} by {source} {count}")
 
 
 @command(
@@ -535,7 +524,7 @@ Listed = Annotated[
         min=1,
         max=limits.SHOWN_MAX,
         help="List at most so many.",
-        show_default=f"{limits.FIXES_LISTED} on a terminal, else all",
+        show_default=f"{limits.PAGE_RECORDS} on a terminal, else all",
     ),
 ]
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
@@ -549,10 +538,19 @@ All = Annotated[bool, typer.Option("--all", help="Also issues that came up only 
     "has.",
     more="""The newest first, each with its outcome; then how many there were in all these days.""",
 )
-def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
+def recent(memory: Memory, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
     """List the fixes that were tried in the last days."""
-    with chosen(ctx).open(to_read=True) as memory:
-        return _recent(memory, days, limit)
+    # no record is older than 1970
+    since = max(memory.care.now() - timedelta(days=days), datetime(1970, 1, 1, tzinfo=UTC))
+    fixes = cast("list[Fix]", list(memory.browse(kind="fix", since=since)))
+    listed = fixes[: limit or (limits.PAGE_RECORDS if sys.stdout.isatty() else None)]
+    when = "last day" if days == 1 else f"last {days} days"
+    total = f"{len(fixes)} in the {when}: {views.outcome_counts(fixes)}"
+    if len(listed) < len(fixes):
+        total += f"; the newest {len(listed)} are listed"
+    elif not fixes:
+        total = f"No fix was attempted in the {when}."
+    return Output(fixes[:limit], [*views.fix_lines(listed, look()), (Span(total, QUIET),)])
 
 
 @command(
@@ -563,35 +561,15 @@ def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -
     more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
     best fix; then the hours and weekdays at which an issue type comes up more often than chance explains.""",
 )
-def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False) -> Output:
+def patterns(memory: Memory, limit: Limit = PATTERNS_LISTED, every: All = False) -> Output:
     """List the issues that keep coming up, and what fixes them."""
-    with chosen(ctx).open(to_read=True) as memory:
-        return _patterns(memory, limit, every=every)[0]
-
-
-def _recent(memory: Memory, days: int, limit: int | None) -> Output:
-    # no record is older than 1970
-    since = max(memory.care.now() - timedelta(days=days), datetime(1970, 1, 1, tzinfo=UTC))
-    fixes = cast("list[Fix]", list(memory.browse(kind="fix", since=since)))
-    listed = fixes[: limit or (limits.FIXES_LISTED if sys.stdout.isatty() else None)]
-    when = "last day" if days == 1 else f"last {days} days"
-    total = f"{len(fixes)} in the {when}: {views.outcome_counts(fixes)}"
-    if len(listed) < len(fixes):
-        total += f"; the newest {len(listed)} are listed"
-    elif not fixes:
-        total = f"No fix was attempted in the {when}."
-    return Output(fixes[:limit], [*views.fix_lines(listed, look()), (Span(total, QUIET),)])
-
-
-def _patterns(memory: Memory, limit: int, *, every: bool) -> "tuple[Output, list[TemporalPattern]]":
     found = [
         each
         for each in memory.patterns(limit)
         if every or each.success_count + each.failure_count > 1
     ]
-    times = memory.fixes.temporal_patterns()
-    lines = views.pattern_lines(found, look()) + views.temporal_lines(times, look())
-    return Output(found, lines), times
+    times = views.temporal_lines(memory.fixes.temporal_patterns(), look())
+    return Output(found, views.pattern_lines(found, look()) + times)
 
 
 # --- for scripts written for memory.sh ---
@@ -741,7 +719,7 @@ def export(
 def recent_fixes(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
-        found = _recent(history.memory, days, limit)
+        found: Output = recent(history.memory, days, limit)
     return found._replace(value=list(map(_fix_json, found.value)))
 
 
@@ -783,7 +761,8 @@ def patterns_of_issues(
 ) -> Output:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
-        found, times = _patterns(history.memory, limit, every=every)
+        found: Output = patterns(history.memory, limit, every)
+        times = history.memory.fixes.temporal_patterns()
     return found._replace(value=[*map(_pattern_json, found.value), *map(asdict, times)])
 
 

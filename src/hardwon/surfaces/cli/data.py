@@ -4,7 +4,7 @@ tree (`sync`).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +23,7 @@ from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.cli.main import (
     DryRun,
     Output,
+    Progress,
     Target,
     Yes,
     chosen,
@@ -330,7 +331,7 @@ def merge(
         text += f"\nnobody there is called {' or '.join(map(repr, done.unknown))}: see --trust"
     with Target(other, project).open(to_read=True, of_all=True) as there:
         others = [each for each in there.care.projects() if each != project]
-    names = ", ".join(others[: limits.PROBLEMS_SHOWN_MAX])
+    names = ", ".join(others[: limits.SCREEN_ITEMS])
     if not _brings(done):
         text = (
             f"there is nothing in project {project} of the other memory, which has "
@@ -427,6 +428,7 @@ def adopt(
     "hardwon export records.jsonl",
     "hardwon export fixes.csv --json",
     "hardwon export report.json --format insights",
+    busy=("exporting", "no file was written"),
     answers="`file`, `format`, `records` (how many records or fixes it was made from).",
     more="""The file is there whole or not at all. `--format` says what, else the file's name does:
 
@@ -444,7 +446,8 @@ def adopt(
     --project default export …`.""",
 )
 def export(
-    ctx: typer.Context,
+    memory: Memory,
+    bar: Progress,
     file: Annotated[str, typer.Argument(help="Where to; - is standard output.")],
     form: Annotated[
         ExportFormat | None,
@@ -465,26 +468,23 @@ def export(
         fail(f"{file} exists already: choose another name, or add --force")
     from hardwon.fixes.ai_memory import AIMemory
 
-    with (
-        TemporaryDirectory(prefix="hardwon-exporting-") as folder,
-        chosen(ctx).open(to_read=True) as memory,
-        progress("exporting", "no file was written") as bar,
-    ):
+    with TemporaryDirectory(prefix="hardwon-exporting-") as folder:
         path = Path(folder) / "export" if file == "-" else Path(file)
         if wanted in ("jsonl", "json"):
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
         else:
-            history = AIMemory.on(memory)
-            count = history.export_csv(path) if wanted == "csv" else memory.fixes.totals().attempts
-            if wanted == "insights":
-                history.export_insights(path)
-            elif wanted == "analytics":
-                history.export_analytics_data(path)
+            exports: dict[str, Callable[[AIMemory, Path], int | None]] = {
+                "csv": AIMemory.export_csv,
+                "insights": AIMemory.export_insights,
+                "analytics": AIMemory.export_analytics_data,
+            }
+            written = exports[wanted](AIMemory.on(memory), path)
+            count = memory.fixes.totals().attempts if written is None else written
             what = counted(count, "fix", "fixes")
         if file == "-":
-            with path.open(encoding="utf-8", newline="") as written:
-                for line in written:
+            with path.open(encoding="utf-8", newline="") as lines:
+                for line in lines:
                     write(line)
             raise typer.Exit
     return Output(
@@ -497,22 +497,21 @@ def export(
     "hardwon care backup copy.db",
     "hardwon care backup other.db --json",
     words="care backup",
+    of_all=True,
+    busy=("copying", "no file was written"),
     answers="`file`, `sha256`, `size_bytes`.",
     more="""With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`. An existing file
     is kept, and told. `examples/backup.sh` makes such copies from cron and keeps the newest.""",
 )
 def backup(
-    ctx: typer.Context,
+    memory: Memory,
+    bar: Progress,
     file: Annotated[str, typer.Argument(help="Where to: a file that does not exist yet.")],
 ) -> Output:
     """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
     beside it.
     """
-    with (
-        chosen(ctx).open(to_read=True, of_all=True) as memory,
-        progress("copying", "no file was written") as bar,
-    ):
-        made = memory.backup(file, progress=bar)
+    made = memory.backup(file, progress=bar)
     return Output(
         {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes},
         f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}",

@@ -68,7 +68,7 @@ def _text_for(module: str) -> bytes:
 def _whose(module: str, path: Path) -> Whose:
     if not files.exists(path):
         return "nobody"
-    text = files.read_regular(path, limits.SCRIPT_BYTES_READ).decode(errors="replace")
+    text = files.read_regular(path, limits.AGENT_SETTINGS_BYTES_MAX).decode(errors="replace")
     if _MARK in text or re.search(r"^from hardwon\b", text, re.MULTILINE):
         return "hardwon"
     return "older" if re.search(_KNOWN_BY[module], text) else "another"

@@ -20,7 +20,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import islice, pairwise
@@ -411,9 +411,14 @@ def build_command(
     examples: Iterable[str],
     settings: dict[str, Any] | None = None,
     hidden: bool = False,
+    of_all: bool = False,
+    busy: tuple[str, str] = ("", ""),
     **docs: str,
 ) -> Any:
-    """`settings` are those of its context, `docs` the attributes of a `_Documented`."""
+    """`settings` are those of its context, `docs` the attributes of a `_Documented`. A
+    function that takes a `memory` gets it opened to read, `of_all` as in `Target.open`; one that
+    takes a `bar` is about what `busy` says, and what is kept where it is interrupted.
+    """
     single = typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
     )
@@ -423,23 +428,37 @@ def build_command(
         epilog=epilog_of(examples),
         context_settings=settings,
         hidden=hidden,
-    )(_print_output_of(function))
+    )(_print_output_of(function, of_all, *busy))
     return typer.main.get_command(single)
 
 
-def _print_output_of(function: Function) -> Function:
-    """The function, with `--json`, where it gives an answer."""
+def _print_output_of(function: Function, of_all: bool, busy: str, kept: str) -> Function:
+    """The function, with `--json`, where it gives an answer; and with its memory."""
     signature = inspect.signature(function)
     if signature.return_annotation is not Output:
         return function
-    decides_itself = "as_json" in signature.parameters
 
-    def run(**given: Any) -> None:
-        as_json = given["as_json"] if decides_itself else given.pop("as_json")
-        function(**given).print(as_json)
+    def run(ctx: typer.Context, as_json: bool, **given: Any) -> None:
+        with ExitStack() as opened:
+            made: Mapping[str, Callable[[], Any]] = {
+                "ctx": lambda: ctx,
+                "as_json": lambda: as_json,
+                "memory": lambda: opened.enter_context(
+                    chosen(ctx).open(to_read=True, of_all=of_all)
+                ),
+                "bar": lambda: opened.enter_context(progress(busy, kept or NOTHING_CHANGED)),
+            }
+            own = {name: make() for name, make in made.items() if name in signature.parameters}
+            answer = function(**given, **own)
+        answer.print(as_json)
 
-    parameters = {**signature.parameters, "as_json": parameter("as_json", Json, False)}
-    return with_parameters(run, parameters.values(), function)
+    takes = {
+        **signature.parameters,
+        "ctx": parameter("ctx", typer.Context),
+        "as_json": parameter("as_json", Json, False),
+    }
+    asked = [each for name, each in takes.items() if name not in ("memory", "bar")]
+    return with_parameters(run, asked, function)
 
 
 def with_parameters(
@@ -543,7 +562,7 @@ class Target(NamedTuple):
             if there and memory.project not in there:
                 complain(
                     f"nothing is in the project {memory.project} of this memory, which has "
-                    f"{', '.join(there[: limits.PROBLEMS_SHOWN_MAX])}: --project names one"
+                    f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
                 )
         if self.memory is None and is_new_here(find_place(None)):
             complain(
@@ -820,11 +839,11 @@ def require_consent(question: str, yes: bool, *, as_json: bool = False) -> None:
         fail("nothing was changed")
 
 
-_NOTHING_CHANGED: Final = "nothing was changed"
+NOTHING_CHANGED: Final = "nothing was changed"
 
 
 @contextmanager
-def progress(title: str, kept: str = _NOTHING_CHANGED, expected: int = 0) -> Iterator[Progress]:
+def progress(title: str, kept: str = NOTHING_CHANGED, expected: int = 0) -> Iterator[Progress]:
     """A bar on standard error while something long goes on; nothing where that is not a terminal.
     `kept`: what is said where somebody interrupts it. Before the total is known, things are only
     looked at; `expected`: how many, most likely.
@@ -842,7 +861,7 @@ def progress(title: str, kept: str = _NOTHING_CHANGED, expected: int = 0) -> Ite
     except KeyboardInterrupt:
         reached = f" at {far['done']:,} of {far['total']:,}" if far["total"] else ""
         only_looked = far["done"] and not far["total"]
-        complain(f"interrupted while {title}{reached}: {_NOTHING_CHANGED if only_looked else kept}")
+        complain(f"interrupted while {title}{reached}: {NOTHING_CHANGED if only_looked else kept}")
         raise
 
 

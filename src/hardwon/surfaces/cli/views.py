@@ -409,7 +409,7 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
     ]
     for what in ("kind", "outcome", "tool", "status", "author"):
         rows = sorted(getattr(stats, f"by_{what}").items(), key=lambda row: (-row[1], row[0]))
-        shown = rows[: limits.HOTSPOTS_SHOWN_MAX]
+        shown = rows[: limits.SCREEN_ITEMS]
         lines += _section(f"By {what}", _counted(shown, stats.records, look))
     return lines
 

@@ -296,7 +296,7 @@ def _before(ask: Ask, said: Mapping[str, Any]) -> Said:
         if advice.verdict != "unknown":
             lines.insert(0, advice_text(advice))
             ids += advice.evidence
-    ids = list(dict.fromkeys(ids))[: limits.IDS_TOLD_MAX]
+    ids = list(dict.fromkeys(ids))[: limits.EVIDENCE_SHOWN_MAX]
     lines += [f"For `recalled`: {', '.join(ids)}"] if ids else []
     return Said("\n".join(lines) or NOTHING_KNOWN, tuple(ids))
 
@@ -543,7 +543,7 @@ class BtbRecall(Arguments):
         Field(max_length=limits.ITEMS_MAX, description="Other keys they must have."),
     ] = {}
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = (
-        limits.BTB_RECALL_SHOWN
+        limits.SCREEN_ITEMS
     )
 
 

@@ -407,7 +407,7 @@ class Endpoints:
                 return path.open("rb"), {**headers, "Content-Length": str(path.stat().st_size)}
 
         async def pieces() -> AsyncIterator[bytes]:
-            while piece := await self._service.run(file.read, limits.SENT_AT_ONCE_BYTES):
+            while piece := await self._service.run(file.read, limits.READ_AT_ONCE_BYTES):
                 yield piece
 
         with ExitStack() as while_sent:

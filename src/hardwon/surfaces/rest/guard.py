@@ -220,7 +220,7 @@ def answer_to(error: Exception) -> Response:
         name, detail = error.name, error.detail
         headers = {**_HEADERS_WITH.get(name, {}), **error.headers}
     elif isinstance(error, InvalidInputError):
-        errors = [_show(each) for each in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
+        errors = [_show(each) for each in error.problems[: limits.SCREEN_ITEMS]]
         detail = "; ".join(
             f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}"
             for each in errors

@@ -154,10 +154,10 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
     }
     for name, text in given.items():
         check_that(
-            len(text) <= limits.WEB_LAB_CHARS_MAX,
+            len(text) <= limits.QUERY_TEXT_CHARS_MAX,
             name,
             f"{len(text)} characters",
-            f"at most {limits.WEB_LAB_CHARS_MAX} characters",
+            f"at most {limits.QUERY_TEXT_CHARS_MAX} characters",
         )
     usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
     budget = request.whole_number("budget", "a whole number of tokens", usual, most)

@@ -236,11 +236,11 @@ def _texts_besides(record: AnyRecord, title: str) -> str:
 
     seen, kept = [bare(title)], []
     for text in own_texts(record):
-        said = bare(text[: limits.WEB_SNIPPET_READ_CHARS])
+        said = bare(text[: limits.INDEXED_CHARS_MAX])
         if not any(said in before for before in seen):
             kept.append(text)
             seen.append(said)
-            if sum(map(len, kept)) > limits.WEB_SNIPPET_READ_CHARS:
+            if sum(map(len, kept)) > limits.INDEXED_CHARS_MAX:
                 break
     return " · ".join(kept)
 
@@ -256,7 +256,7 @@ def mark_terms(text: str, terms: Collection[str]) -> list[Piece]:
 
 def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     """The part of a text that has most of these terms; its beginning where it has none."""
-    line = " ".join(text[: limits.WEB_SNIPPET_READ_CHARS].split())
+    line = " ".join(text[: limits.INDEXED_CHARS_MAX].split())
     start = _best_start(line, terms) if terms else 0
     if start:
         start = line.rfind(" ", 0, max(start - _BEFORE_CHARS, 0) + 1) + 1
@@ -264,7 +264,7 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     if end < len(line):
         blank = line.rfind(" ", start + limits.WEB_SNIPPET_CHARS // 2, end)
         end = blank if blank > start else end
-    is_cut = end < len(line) or len(text) > limits.WEB_SNIPPET_READ_CHARS
+    is_cut = end < len(line) or len(text) > limits.INDEXED_CHARS_MAX
     before, after = [Piece("… ")] if start else [], [Piece(" …")] if is_cut else []
     return [*before, *mark_terms(line[start:end], terms), *after]
 
@@ -398,7 +398,7 @@ def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | N
     if isinstance(record, Cleaned):
         named.append(("left the history by", record.decision))
     return [
-        (how, each, ask.record(each) if number < limits.WEB_LINKED_SHOWN else None)
+        (how, each, ask.record(each) if number < limits.SCREEN_ITEMS else None)
         for number, (how, each) in enumerate(named)
     ]
 

@@ -268,8 +268,8 @@ def _listed(problems: Iterable[Fault]) -> list[str]:
         str(first) + (f" (and {len(others)} more like it)" if others else "")
         for first, *others in _alike(problems)
     ]
-    left = len(lines) - limits.PROBLEMS_SHOWN_MAX
-    return [*lines[: limits.PROBLEMS_SHOWN_MAX], f"… and {left} more"] if left > 0 else lines
+    left = len(lines) - limits.SCREEN_ITEMS
+    return [*lines[: limits.SCREEN_ITEMS], f"… and {left} more"] if left > 0 else lines
 
 
 def _fault(
