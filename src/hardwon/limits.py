@@ -281,15 +281,6 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # counts all of them.
 REPORTED_MAX: Final = 1_000
 
-# Files of a tree that are all looked at when memories are asked for by keys: any of them may have
-# been edited and have these keys by now. Of a larger one, those that had them, where the system does
-# not tell of edits; `sync` looks at all.
-TREE_LOOKED_THROUGH_MAX: Final = 5_000
-
-# Where one question looks at so many files, a millisecond, the system is asked to tell of edits from
-# then on. It has few such connections, 128 for all programs of a user.
-TREE_WATCHED_FROM: Final = 400
-
 # --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it, or an agent's word on it: a long sentence.
@@ -401,6 +392,10 @@ LOOKED_INTO_MAX: Final = 20
 # Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
+
+# Actions that were taken after an error and are weighed, those that helped most often: a common error
+# has thousands, most of which helped nobody.
+SOLUTIONS_CONSIDERED_MAX: Final = 100
 
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.

@@ -318,10 +318,10 @@ class Solution(Tabular):
 
 
 def rank_solutions(
-    tallies: Iterable[Tally], today: int, most: int, *, alone: bool
+    tallies: Iterable[Tally], everything: Iterable[Tally], today: int, most: int, *, alone: bool
 ) -> list[RankedStrategy]:
     """What was done after an error: what somebody vouches for first, then the likeliest to help, then
-    what was tried most, then the newest. What can be expected of any of it is what all of it came
+    what was tried most, then the newest. What can be expected of any of it is what `everything` came
     to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
     tried anything.
     """
@@ -335,10 +335,9 @@ def rank_solutions(
         if came_to not in once:
             once[came_to] = Share.of(mine, today, good=HELPED, alone=alone)
         shares[item] = once[came_to]
-    whole = Share()
-    for share in shares.values():
-        whole.include(share)
-    usual = usual_share(whole)
+    if not tried:
+        return []
+    usual = usual_share(Share.of(everything, today, good=HELPED, alone=alone))
     p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
     if len(shares) == 1:  # it is all that there is, and counted already
         p_helped = dict.fromkeys(shares, usual)

@@ -219,7 +219,7 @@ class Finder:
         if vector is not None:
             for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
                 found.setdefault(each.id, each).vector = cosine
-        for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
+        for each in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
             found.setdefault(each.id, each).exact = True
         texts = {each.seq: each.text for each in best}
         for hit, each in self._store.beside(self._project, best, filters):
@@ -349,12 +349,7 @@ class Asking(Group):
             found = finder.find(query, k, asked, PastView(project, at))
             return finder.read_hits(found, marked=False)
         finder = self._finder
-        hits = finder.read_hits(finder.find(query, k, asked))
-        if project.listeners:
-            ids = [hit.record.id for hit in hits]
-            if any(listener.look_again(ids) for listener in project.listeners):
-                return finder.read_hits(finder.find(query, k, asked))
-        return hits
+        return finder.read_hits(finder.find(query, k, asked))
 
     def context(
         self,
