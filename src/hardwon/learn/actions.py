@@ -28,6 +28,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import changes_nothing, reported_failure
+from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered
 from hardwon.text.words import canonical, key_of, same_action
 
@@ -54,6 +55,7 @@ _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD: Final = re.compile(r"[a-z_]\w*", re.ASCII)  # the same in small letters, in less time
+_WORD_SIGN: Final = re.compile(r"\w")
 _PROGRAM: Final = re.compile(r"<?[\w./~-]+|\S")
 # What stands before a program and says only where or how it runs.
 _BEFORE: Final = re.compile(
@@ -66,7 +68,8 @@ _SUBCOMMAND: Final = re.compile(r"[a-z][\w-]*")
 def words_of(text: str) -> list[str]:
     """The distinct names and words of a text, in lower case."""
     cut = text[: limits.ACTION_CHARS_MAX].lower()
-    found = dict.fromkeys((_ASCII_WORD if cut.isascii() else _WORD).findall(cut))
+    words = _WORD if _WORD_SIGN.search(beyond_ascii(cut)) else _ASCII_WORD
+    found = dict.fromkeys(words.findall(cut))
     if max(map(len, found), default=0) > limits.TERM_CHARS_MAX:
         found = dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found)
     return list(found)[: limits.ACTION_WORDS_MAX]
@@ -136,7 +139,7 @@ class ActionContext:
         """
         self.last_worked = good
         words = set(said or action_words(step.action))
-        named = set[str]() if good else words & set(words_of(step.observation))
+        named = set[str]() if good else words.intersection(words_of(step.observation))
         self.blamed = self.blamed - words if good else self.blamed | named
         return named
 
@@ -233,6 +236,7 @@ class ActionKey(NamedTuple):
 EVERYTHING: Final = ActionKey("all", "")
 
 
+@lru_cache(maxsize=1024)  # what helped against each error of a trajectory is counted under its task
 def task_key(task: str, *more: str) -> str:
     """The same for a task that differs in case and spacing only, and whatever else is counted of
     it. All of the task counts: many begin with the same page, and end with what is to be done.
@@ -355,68 +359,79 @@ _EDGE: Final = 1e-6  # log odds of a certainty would be infinite
 
 
 class Forecast(NamedTuple):
-    """How likely an action is to work, or to solve the task; the word that speaks against it most,
+    """How likely an action is to work, and to solve the task; the word that speaks against it most,
     where one does; and how much of the evidence is of this action, or its like, rather than of
     anything.
     """
 
-    p: float
+    p_works: float
+    p_solves: float
     against: str | None
     evidence: float
 
 
 def forecast(
-    judged: Judged,
-    records: Mapping[ActionKey, Outcomes],
-    itself: Outcomes,
-    own: Outcomes,
-    *,
-    solving: bool = False,
+    judged: Judged, records: Mapping[ActionKey, Outcomes], itself: Outcomes, own: Outcomes
 ) -> Forecast:
     """From the records of everything the action is judged by. `itself` is what became of the very
     same action elsewhere than in trajectories, `own` what became of it in this very attempt.
     """
 
-    def shrunk(record: Outcomes, prior: float, strength: float) -> float:
-        good = record.solved if solving else record.worked
-        return (good + strength * prior) / (record.tried + strength)
-
     def of(key: ActionKey | None) -> Outcomes:
-        return records.get(key, Outcomes()) if key else Outcomes()
+        return records.get(key, _NOTHING) if key else _NOTHING
 
-    everything = of(judged.general)
-    guess = _FIRST_GUESS_SOLVED if solving else _FIRST_GUESS
-    usual = of_kind = shrunk(everything, guess, ALL_STRENGTH)
+    everything, task, shape = of(judged.general), of(judged.task), of(judged.shape)
+    same, kinds = of(judged.same).plus(itself), [of(kind) for kind in judged.kinds]
     # What holds all that there is tells nothing new; counting it twice would feign certainty.
-    held = everything.tried
-    for kind in judged.kinds:
-        if of(kind).tried < held:
-            of_kind, held = shrunk(of(kind), of_kind, KIND_STRENGTH), of(kind).tried
-    sum_ = log_odds(of_kind)
     said = _UNSAID_WEIGHT if judged.situation.which == FIRST else 1.0
-    for key, strength, weight in (
-        (judged.situation, SITUATION_STRENGTH, said),
-        (judged.task, TASK_STRENGTH, 1.0),
-    ):
-        if of(key).tried < everything.tried:
-            sum_ += weight * (log_odds(shrunk(of(key), usual, strength)) - log_odds(usual))
-    by_word = {
-        word: log_odds(shrunk(of(key), of_kind, WORD_STRENGTH)) - log_odds(of_kind)
+    around = [
+        (record, strength, weight)
+        for record, strength, weight in (
+            (of(judged.situation), SITUATION_STRENGTH, said),
+            (task, TASK_STRENGTH, 1.0),
+        )
+        if record.tried < everything.tried
+    ]
+    words = [
+        (word, record)
         for word, key in judged.words.items()
-        if of(key).tried < everything.tried
-    }
-    worst = min(by_word, key=lambda word: (by_word[word], word), default=None)
-    sum_ += by_word[worst] if worst else 0.0
-    p = 1 / (1 + math.exp(-sum_))
-    p = shrunk(of(judged.shape), p, SHAPE_STRENGTH)
-    p = shrunk(of(judged.same).plus(itself), p, SAME_STRENGTH)
-    p = shrunk(own, p, OWN_STRENGTH)
-    special = (*judged.kinds, judged.task, judged.shape, judged.same)
-    evidence = max([itself.tried, own.tried, *(of(key).tried for key in special)])
-    # of what nobody knows, what is usual, and no more
-    return Forecast(
-        p if evidence else usual, worst if worst and by_word[worst] < 0 else None, evidence
+        if (record := of(key)).tried < everything.tried
+    ]
+    evidence = max(
+        [own.tried, task.tried, shape.tried, same.tried, *(each.tried for each in kinds)]
     )
+
+    def estimate(good: int, guess: float) -> tuple[float, str | None]:
+        def shrunk(record: Outcomes, prior: float, strength: float) -> float:
+            return (record[good] + strength * prior) / (record.tried + strength)
+
+        usual = of_kind = shrunk(everything, guess, ALL_STRENGTH)
+        if not evidence:  # of what nobody knows, what is usual, and no more
+            return usual, None
+        held = everything.tried
+        for kind in kinds:
+            if kind.tried < held:
+                of_kind, held = shrunk(kind, of_kind, KIND_STRENGTH), kind.tried
+        usual_odds, kind_odds = log_odds(usual), log_odds(of_kind)
+        moved = [
+            weight * (log_odds(shrunk(record, usual, strength)) - usual_odds)
+            for record, strength, weight in around
+        ]
+        by_word = (
+            (log_odds(shrunk(record, of_kind, WORD_STRENGTH)) - kind_odds, word)
+            for word, record in words
+        )
+        worst, word = min(by_word, default=(0.0, None))
+        p = 1 / (1 + math.exp(-sum([kind_odds, *moved, worst])))
+        p = shrunk(shape, p, SHAPE_STRENGTH)
+        p = shrunk(same, p, SAME_STRENGTH)
+        return shrunk(own, p, OWN_STRENGTH), word if worst < 0 else None
+
+    p_works, against = estimate(WORKED, _FIRST_GUESS)
+    return Forecast(p_works, estimate(SOLVED, _FIRST_GUESS_SOLVED)[0], against, evidence)
+
+
+_NOTHING: Final = Outcomes()
 
 
 # --- trajectories ---

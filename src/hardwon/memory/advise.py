@@ -123,27 +123,26 @@ class Adviser(Finder):
         fixer: str | None,
         attempts: Iterable[PastAttempt],
     ) -> Chances:
-        judged = Judged.by(action, ActionContext.after(steps, task or ""))
-        counted = self._known.outcomes(judged.keys)
         # of trajectories everything is counted already
         itself = Outcomes.of(
             (each.worked, each.solved) for each in attempts if each.id and not each.counted
         )
         own = Outcomes.of((each.worked, each.solved) for each in attempts if not each.id)
-        works = forecast(judged, counted, itself, own)
-        solves = forecast(judged, counted, itself, own, solving=True)
-        tried = counted.get(judged.general, Outcomes())
+        same = itself.plus(own)
         if issue is None:
+            judged = Judged.by(action, ActionContext.after(steps, task or ""))
+            counted = self._known.outcomes(judged.keys)
+            p_works, p_solves, against, evidence = forecast(judged, counted, itself, own)
             basis = {
                 name: counted[key].tried
                 for name, key in judged.named.items()
                 if key in counted and counted[key].tried
             }
-            if itself.tried or own.tried:
-                basis["this very action"] = itself.tried + own.tried
-            return Chances(works.p, solves.p, works.against, works.evidence > 0, tried.tried, basis)
+            if same.tried:
+                basis["this very action"] = same.tried
+            tried = counted.get(judged.general, Outcomes()).tried
+            return Chances(p_works, p_solves, against, evidence > 0, tried, basis)
         odds = self._known.fix_odds(issue, None, None, fixer, action)
-        same = itself.plus(own)
         p = (same.worked + STRATEGY_STRENGTH * odds.p_success) / (same.tried + STRATEGY_STRENGTH)
         basis = {each.scope: float(each.attempts) for each in odds.basis if each.attempts}
         known = bool(odds.basis and odds.basis[0].attempts) or bool(same.tried)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import Final
@@ -36,7 +36,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text import failures_tables as tables
-from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
+from hardwon.text.tables import Form, Forms, Patterns, WordLists, in_small_letters
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
@@ -509,19 +509,22 @@ REPORTS: Final = Forms(tables.REPORTS, RE)  # from the most to the least telling
 def _find(report: Form, text: str) -> re.Match[str] | None:
     accept, pattern = _ACCEPT[report.row.get("accept", "always")], report.pattern
     if words := report.row.get("line"):
-        found = (match for at in _lines_with(words, text) if (match := pattern.match(text, at)))
+        lines = sorted({at for word in words.split() for at in _lines_with(word, text)})
+        found = (match for at in lines if (match := pattern.match(text, at)))
         return next(filter(accept, found), None)
     return next(filter(accept, pattern.finditer(text)), None)
 
 
-@lru_cache(maxsize=8)  # several reports are looked for where an error is named
-def _lines_with(words: str, text: str) -> list[int]:
-    """Where the lines begin that hold one of the words, each at the line end before it."""
-    found = _finding(words).finditer(in_small_letters(text))
-    return sorted({text.rfind("\n", 0, each.start()) for each in found})
-
-
-_finding = cache(lambda words: find_any(words.split()))
+@lru_cache(maxsize=16)  # several reports are looked for where an error is named
+def _lines_with(word: str, text: str) -> list[int]:
+    """Where the lines begin that hold a word, each at the line end before it."""
+    lower, lines = in_small_letters(text), list[int]()
+    at = lower.find(word)
+    while at >= 0:
+        lines.append(text.rfind("\n", 0, at))
+        end = text.find("\n", at)
+        at = lower.find(word, end) if end >= 0 else -1
+    return lines
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which

@@ -30,7 +30,9 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # Lines in which something that runs programs says that one failed, and nothing of why.
     "runner": [
-        r"\n[ \t\u2009]*(?:(?:npm (?:ERR!|error)(?: (?:code (?:ELIFECYCLE|\d)|errno |path |command |Exit status",
+        # most lines begin otherwise, and are looked at no further
+        r"\n[ \t\u2009]*+(?:(?:(?=[nleEcgmFBTUC>\[ao#tr-])",
+        r"(?:npm (?:ERR!|error)(?: (?:code (?:ELIFECYCLE|\d)|errno |path |command |Exit status",
         "|workspace |location |Failed at |This is probably not|Lifecycle script |Error: command failed",
         r"|  (?:in workspace|at location)|A complete log|   +/|[^\n`]{1,200}: `[^\n`]{1,400}`(?=\n|\Z))",
         r"|[ \t]*(?=\n|\Z))|lerna ERR! |error Command failed with|ELIFECYCLE\s",
@@ -39,8 +41,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering|Leaving) directory )|ninja: build stopped",
         r"|FAILED: [\w./+-]+ *(?=\n[\s\S]{1,4000}\nninja: build stopped)",
         r"|ERROR: InvocationError for command|ERROR: {1,9}[\w.-]+: commands failed",
-        r"|[\w.-]++: (?:exit [1-9]\d* \(|FAIL code )|evaluation failed :\(|nox > ",
-        r"|> Task \S+ FAILED|FAILURE: Build failed with|BUILD FAILED|\S+build\.xml:\d+: ",
+        r"|evaluation failed :\(|nox > |> Task \S+ FAILED|FAILURE: Build failed with|BUILD FAILED",
         r"|\[INFO\] BUILD FAILURE|\[ERROR\] (?:Command execution failed|COMPILATION ERROR|-> \[Help",
         r"|Failed to execute goal [^\n]{1,300}(?:Compilation failure|Command execution failed",
         r"|There are test failures|Process exited with))|(?:at )?org\.apache\.commons\.exec\.",
@@ -52,7 +53,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|Command failed with status \(|exit status [1-9]\d*(?=\n|\Z)|- (?:hook id|exit code): ",
         "|error: subprocess-exited-with-error|ERROR: (?:Failed building wheel|Could not build wheels)",
         r"|note: This error originates|\[end of output\]",
-        r"|\[error\] (?:\([^\n]{1,100}\) |(?:one|two|\d+) errors? found|Total time))[^\n]*(?=\n|\Z)",
+        r"|\[error\] (?:\([^\n]{1,100}\) |(?:one|two|\d+) errors? found|Total time))",
+        r"|[\w.-]++: (?:exit [1-9]\d* \(|FAIL code )|\S+build\.xml:\d+: )[^\n]*(?=\n|\Z)",
         # the last of gradle's reasons, and a traceback, that tell nothing
         r"|\* What went wrong:\nExecution failed for task [^\n]{1,200}(?:\n[ \t]*> [^\n]{1,400}){0,4}",
         r"\n[ \t]*> (?:Process '|There were failing tests|Compilation (?:error|failed))[^\n]*",
@@ -392,18 +394,18 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     # Compilers and linters: the first error, for the others often follow from it.
     {
-        "triggers": ["error"],
+        "triggers": ["error["],
         "pattern": r"\n[ \t]*error\[[A-Z]+\d+\]: ",
         "line": "error",
     },
     {
-        "triggers": ["error"],
+        "triggers": ["error "],
         "pattern": r"error (?:TS|CS?|LNK|MSB|NU)\d{3,5}: ",
         "pick": "rest",
         "accept": "reported",
     },
     {
-        "triggers": ["error"],
+        "triggers": ["error:", "error :"],
         "pattern": r"\n[ \t]*(?:\[ERROR\] )?{{place}} ?(?:fatal |internal )?(?:compiler )?error ?: ",
         "line": "error",
         "pick": "compiler",
@@ -424,7 +426,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "pick": "groups",
     },
     {
-        "triggers": ["error"],
+        "triggers": ["error ", "error\t", "Error)"],
         "pattern": r"\n[ \t]*\d+:\d+[ \t]+error[ \t]+|\n\S+:\d+:in [`'][^\n]*Error\)",
         "line": "error",
     },
@@ -511,7 +513,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "accept": "reported",
     },
     {
-        "triggers": ["error", "fatal"],
+        "triggers": ["error:", "fatal:", "error (", "fatal ("],
         "pattern": "{{error_line}}",
         "line": "error fatal",
         "accept": "happened",
@@ -521,7 +523,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "pattern": r"\n<\w*error>",
     },
     {
-        "triggers": ["error"],
+        "triggers": ["error "],
         "pattern": [
             r"\n[ \t]*(?:[\w./+-]+: )?(?:[A-Z]\w* ){0,3}[Ee]rror (?:{{about}})\b(?! (?:code|number):? 0\b)",
         ],
@@ -546,7 +548,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     {
         "triggers": [""],
-        "pattern": r"[\n:)][ \t]*+(?:[Gg]ot |\(\d{3,5}, [\"'])?(?:{{system}}|{{sql}})",
+        "pattern": r"[\n:)][ \t]*+(?=[A-Za-z(])(?:[Gg]ot |\(\d{3,5}, [\"'])?(?:{{system}}|{{sql}})",
         "accept": "reported",
     },
     {
@@ -571,7 +573,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "accept": "happened",
     },
     {
-        "triggers": ["error", "exception"],
+        "triggers": ["nhandled ", "ncaught "],
         "pattern": r"[Uu]n(?:handled|caught) (?:exception|error)\b",
         "accept": "reported",
     },
@@ -582,25 +584,25 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     # Answers in JSON and lines of key=value.
     {
-        "triggers": ['":', "':"],
+        "triggers": ["\n{", "\n["],
         "pattern": r"{{field}}(?:error|error_?[Mm]essage)[\"']: *(?:[\"'](?![\"'])|\{)",
         "pick": "answered",
         "accept": "in_json",
     },
     {
-        "triggers": ['":', "':"],
+        "triggers": ["\n{", "\n["],
         "pattern": r"{{field}}(?:(?:success|ok)[\"']: *[Ff]alse|is_?[Ee]rror[\"']: *[Tt]rue)",
         "pick": "answered",
         "accept": "in_json",
     },
     {
-        "triggers": ['":', "':"],
+        "triggers": ["\n{", "\n["],
         "pattern": r"{{field}}(?:status|level)[\"']: *[\"'](?:error|fatal|fail\w*|ERROR|FATAL|FAIL\w*)[\"']",
         "pick": "answered",
         "accept": "in_json",
     },
     {
-        "triggers": ['":', "':"],
+        "triggers": ["\n{", "\n["],
         "pattern": r"{{field}}(?:exit_?[Cc]ode|return_?code|exit_status)[\"']: *-?[1-9]",
         "pick": "answered",
         "accept": "in_json",
@@ -656,7 +658,19 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     {
         "vague": True,
-        "triggers": ["fail", "error"],
+        "triggers": [
+            *(
+                "errors:",
+                "errors=",
+                "fail:",
+                "fail=",
+                "failed:",
+                "failed=",
+                "failures:",
+                "failures=",
+            ),
+            "\n# fail ",
+        ],
         "pattern": "{{sum}}",
     },
     {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -70,7 +70,7 @@ class WordLists:
 
 
 # the rarest first, in what programs print; whatever else is rarer
-_COMMON: Final = "kv)(xw:\"1_.y\n/b,'gfh-pmudcliasonrte "
+_COMMON: Final = "v\"_()wk0xgb'y.,m:fh/1pu\n-dclsianrote "
 
 
 def rarest_place(trigger: str) -> int:
@@ -80,11 +80,17 @@ def rarest_place(trigger: str) -> int:
     return min(range(len(trigger)), key=lambda at: _COMMON.find(trigger[at].lower()), default=0)
 
 
-def find_any(triggers: Iterable[str]) -> re.Pattern[str]:
-    """What finds any of the triggers, each at its rarest letter. It matches that letter alone."""
+def find_any(triggers: Collection[str]) -> re.Pattern[str]:
+    """What finds any of the triggers, each at a letter that it matches alone. Few letters, and rare
+    ones, do for all of the triggers: whatever else a text has is passed over.
+    """
+    signs = set("".join(triggers))
+    for common in sorted(signs, key=_COMMON.find, reverse=True):
+        if all((signs - {common}) & set(trigger) for trigger in triggers):
+            signs.remove(common)
     found = defaultdict[str, list[str]](list)
     for trigger in triggers:
-        at = rarest_place(trigger)
+        at = next(place for place, sign in enumerate(trigger) if sign in signs)
         before, after = re.escape(trigger[: at + 1]), re.escape(trigger[at + 1 :])
         found[trigger[at]].append(
             (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
@@ -98,6 +104,16 @@ def in_small_letters(text: str) -> str:
     """In which everything stands at its place: one letter becomes two when it becomes small."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()
+
+
+_ASCII: Final = bytes(range(128))
+
+
+def beyond_ascii(text: str) -> str:
+    """The signs of a text that are not ASCII: as a rule few, or none."""
+    return (
+        text.encode(errors="surrogatepass").translate(None, _ASCII).decode(errors="surrogatepass")
+    )
 
 
 class Form:

@@ -14,7 +14,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
@@ -156,15 +156,11 @@ def index_text(text: str, language: str | None = None) -> str:
     second line, where there are any, the forms of its words as they were written. By the rules of a
     language; of its own where none is given.
     """
-    text, longest = text[: limits.INDEXED_CHARS_MAX], limits.WORD_CHARS_MAX
+    text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii() or "'" in text:
         text = _plain(text)
-    language = language or language_of(text.lower().split())
-    # one word may be as long as the text
-    found = [
-        _remembered(word, language) if len(word) <= longest else _terms(word, language)
-        for word in text.split()
-    ]
+    known = _remembered(language or language_of(text.lower().split()))
+    found = [known[word] for word in text.split()]
     if not found:
         return ""
     terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
@@ -202,7 +198,14 @@ def _terms(word: str, language: str) -> tuple[str, str]:
     return " ".join(terms), " ".join(forms)
 
 
-_remembered = lru_cache(maxsize=16_384)(_terms)  # the same words come again and again
+@cache
+def _remembered(language: str) -> Remembered[str, tuple[str, str]]:
+    """The same words come again and again; but one may be as long as a text."""
+    return Remembered(
+        lambda word: _terms(word, language), lambda word, _: len(word) <= limits.WORD_CHARS_MAX
+    )
+
+
 _UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
 _stemmers = threading.local()  # one must not be used by two threads
 

@@ -27,7 +27,15 @@ from pydantic import BaseModel
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Event, Experience, R, safe_summary
-from hardwon.text.tables import Form, Forms, Patterns, WordLists, find_any, in_small_letters
+from hardwon.text.tables import (
+    Form,
+    Forms,
+    Patterns,
+    WordLists,
+    beyond_ascii,
+    find_any,
+    in_small_letters,
+)
 from hardwon.text.terms import Remembered
 from hardwon.trust import redact_tables as tables
 
@@ -310,6 +318,12 @@ def _marks() -> re.Pattern[str]:
 
 
 @cache
+def _suspects() -> re.Pattern[str]:
+    """These, and the names of secrets: both at the price of one."""
+    return re.compile(f"{_marks().pattern}|{RE.names_secret.pattern}")
+
+
+@cache
 def _key_starts() -> frozenset[str]:
     """The first letters of every key that is known by its beginning."""
     triggers = (trigger for form in KEYS.all for trigger in form.row["triggers"])
@@ -336,6 +350,17 @@ def _possible_keys(text: str) -> Iterable[Form]:
 _COLOURS: Final = ("\x1b[", "u001b[", "x1b[", "033[", "\\e[")
 
 
+def is_read_as_written(sign: str) -> bool:
+    """Whether a sign, wherever it stands, is no other way to write something, and can be seen. Marks
+    that join the letter before them, and letters without capitals, are not looked into.
+    """
+    seen = unicodedata.category(sign)[0] in "NPS" or unicodedata.category(sign) in ("Lu", "Ll")
+    return seen and unicodedata.is_normalized("NFKC", sign)
+
+
+_reads_as_written = Remembered(is_read_as_written).__getitem__
+
+
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
     """The text without its secrets, and the sorted labels of what was replaced.
 
@@ -344,7 +369,8 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     redacted, labels = _redact(text)
     # a cut that is marked by one sign or by three is the same to every rule
     shown = text.replace("\u2026", "...")
-    if not shown.isascii() or ("[" in text and any(mark in text for mark in _COLOURS)):
+    coloured = "[" in text and any(mark in text for mark in _COLOURS)
+    if coloured or not all(map(_reads_as_written, set(beyond_ascii(shown)))):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
         plain = RE.unseen.sub("", unicodedata.normalize("NFKC", shown))
@@ -363,12 +389,14 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         # A text without any trigger is the usual case, and leaves after these.
         for form in _possible_keys(text):
             text = _hide(text, _find_marked(form, text), labels)
-        if _marks().search(lower):
+        suspect = _suspects().search(lower) is not None
+        if suspect and _marks().search(lower):
             for form in SECRET_FORMS.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
         if text is not before:
-            lower = text.lower()
-        if RE.names_secret.search(lower) or (not text.isascii() and RE.foreign.search(lower)):
+            lower, suspect = text.lower(), True
+        named = suspect and RE.names_secret.search(lower)
+        if named or (not text.isascii() and RE.foreign.search(lower)):
             for form in NAMED.possible(text):
                 text = _hide(text, _find_marked(form, text), labels)
             text = _hide(text, _find_named(text, in_small_letters(text)), labels)
