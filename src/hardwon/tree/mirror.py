@@ -266,7 +266,7 @@ class Mirror(ProjectListener):
         self._unsynced = 0
         while True:
             with self._reading() as index:
-                done = index.done(limits.TREE_SETTLED_AT_ONCE)
+                done = index.done(limits.TRANSACTION_RECORDS_MAX)
             if not done or not self._sync():
                 return
             with self._store.write(self._project) as writer:
