@@ -23,7 +23,8 @@ from hardwon.capture.protocols import AGENTS
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
-from hardwon.outside.git import Repository, last_commit, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository, last_commit
 from hardwon.surfaces.cli.main import (
     FAILED,
     DryRun,
