@@ -152,7 +152,7 @@ def _consolidate_task(
     found = sorted(
         knowledge.weighed_rules(task), key=lambda each: (each.kind != "works", each.order)
     )
-    weighed = found[: limits.RULES_COMPARED_MAX]
+    weighed = found[: limits.COMPARED_MAX]
     texts: Texts = {"works": {}, "avoid": {}}
     for each in weighed:
         if text := knowledge.worded(each, same):
