@@ -167,7 +167,8 @@ def advice_on(
     else:
         p_solved = min(p_solved, p_success)
         evenly = round(p_success, 2) >= _EVEN  # as it is said
-        likely = "Nothing speaks against it" if evenly else "It may well fail"
+        before = "It worked here before" if any(each.worked for each in here) else "It may work"
+        likely = "Nothing speaks against it" if evenly else f"{before}, but more often it fails"
         speaks = f"{likely} (p = {p_success:.2f})."
         if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
             speaks += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
