@@ -32,8 +32,8 @@ from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
-from hardwon.outside.files import home_of
-from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
+from hardwon.outside.files import home_of, repository_root
+from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, check_that, from_us, new_id, to_us
 from hardwon.records.kinds import (
@@ -128,10 +128,6 @@ class ProjectListener:
 
     def before_read(self) -> None:
         """Before a question is answered."""
-
-    def look_again(self, record_ids: Sequence[str]) -> bool:  # noqa: ARG002  # for those who override it
-        """Whether the answer, which has these records, is to be found once more."""
-        return False
 
     def folder_counts(self) -> list[FolderCount] | None:
         """Where experiences lie, if it keeps them in folders of its own."""
