@@ -591,7 +591,7 @@ class FixHistory:
         """
         limit = check_limit(limit)
         found = self._store.by_key(
-            DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
+            DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.COMPARED_MAX
         )
         ids = json.dumps([each.id for each in found])
         exact = f"id IN (SELECT seq {_FIX} AND id IN (SELECT value FROM json_each(?)))"

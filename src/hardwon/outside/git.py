@@ -540,7 +540,7 @@ _listings: dict[str, tuple[Signature | None, float, Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 
 
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+@lru_cache(maxsize=limits.MADE_ONCE_MAX)
 def _related_file(path: str, sha1: str) -> RelatedFile:
     """Made once: the same few files are met again and again, and to check their names costs more
     than to look at them.
@@ -548,7 +548,7 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
     return RelatedFile(path=path, hash=sha1)
 
 
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+@lru_cache(maxsize=limits.MADE_ONCE_MAX)
 def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature) -> bool:
     """By its own name, or by that of the file which a link leads to. Found out once for each file,
     for links are slow to follow. One that leads elsewhere by now leads to another inode, and a file
