@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice, starmap
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -392,7 +393,8 @@ class FixTables(Listener):
         Of many that were as often, no more are looked at than are wanted: an index has their order,
         but none has the whole.
         """
-        most, then, place = ("attempts", "item", 1) if failed else ("verified", "attempts, item", 2)
+        most, then = ("attempts", "item") if failed else ("verified", "attempts, item")
+        figure = itemgetter(1 if failed else 2)
         among = (
             f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? "
             f"AND key = ? {'AND verified = 0' if failed else ''} AND {most}"
@@ -401,11 +403,11 @@ class FixTables(Listener):
             f"{among} > 0 ORDER BY {most} DESC LIMIT ?", (scope, key, limit)
         )
         if len(found) == limit:
-            last = found[-1][place]
-            found = [each for each in found if each[place] > last] + self.session.select(
+            last = figure(found[-1])
+            found = [each for each in found if figure(each) > last] + self.session.select(
                 f"{among} = ? ORDER BY {then} LIMIT ?", (scope, key, last, limit)
             )
-        return sorted(found, key=lambda each: (-each[place], each[1], each[0]))[:limit]
+        return sorted(found, key=lambda each: (-figure(each), each[1], each[0]))[:limit]
 
     def _issues_of(self, model: str) -> list[CountedItem]:
         return self.session.select(
