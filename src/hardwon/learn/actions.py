@@ -234,6 +234,7 @@ class ActionKey(NamedTuple):
 
 
 EVERYTHING: Final = ActionKey("all", "")
+ALL_ACTIONS: Final = "all actions"  # as it is called where a probability comes from
 
 
 @lru_cache(maxsize=1024)  # what helped against each error of a trajectory is counted under its task
@@ -296,7 +297,7 @@ class Judged(NamedTuple):
             "this action with other values": self.shape,
             "this task": self.task,
             "actions of this kind": self.kinds[-1] if self.kinds else None,
-            "all actions": self.general,
+            ALL_ACTIONS: self.general,
         }
         return {name: key for name, key in found.items() if key}
 
@@ -400,6 +401,9 @@ def forecast(
     evidence = max(
         [own.tried, task.tried, shape.tried, same.tried, *(each.tried for each in kinds)]
     )
+    if not evidence:
+        worded = max((record.tried for _, record in words), default=0.0)
+        evidence = worded if worded >= WORD_STRENGTH else 0.0
 
     def estimate(good: int, guess: float) -> tuple[float, str | None]:
         def shrunk(record: Outcomes, prior: float, strength: float) -> float:
