@@ -96,6 +96,16 @@ def test_what_worked_after_the_same_failure_stands_under_it(memory: Memory) -> N
     )
 
 
+def test_a_failure_of_several_commands_is_told_beside_one_that_worked(memory: Memory) -> None:
+    for version in (12, 13, 14):
+        run(memory, f'sh -c "./tools/migrate --to {version}"', "migrate: lock held by pid 4411", 1)
+    run(memory, 'sh -c "./tools/migrate --to 11"', "migrated", 0)
+    run(memory, 'sh -c "./tools/migrate --list"', "migrate: no such option", 1)
+    worked, failed = said(memory, "migrate to version 15")
+    assert worked == 'sh -c "./tools/migrate --to 11" [worked today, agent?]'
+    assert re.match(r'FAILED: sh -c "./tools/migrate --to 1\d" -> migrate: lock held', failed)
+
+
 def test_the_deadlock_that_was_fixed_before(memory: Memory) -> None:
     fix = "lock accounts in id order in billing/transfer.py"
     for author in ("ann", "bob", "ann"):
@@ -412,6 +422,16 @@ def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert not any("git clone" in line for line in said(memory, asked))
     assert "git clone" in said(memory, f"{address}\nNo such file or directory")[0]
 
+    merge, refused = "git merge --no-ff origin/release-2.4", "fatal: refusing unrelated histories"
+    allowed = {"action": f"{merge} --allow-unrelated-histories", "reward": 1.0}
+    memory.record_trajectory(
+        merge, [{"action": merge, "observation": refused, "reward": 0.0}, allowed], 1.0
+    )
+    (line,) = said(memory, f"{merge}\n{refused}")
+    assert line.startswith("this task -> git merge --no-ff origin/release-2.4 --allow-unrelated")
+    asked = f"{merge}\nerror: your local changes would be overwritten"
+    assert said(memory, asked) == [], "the same command failed in another way"
+
 
 def test_what_came_near_is_told_whole_where_there_is_room(memory: Memory) -> None:
     near = "find /srv/logs -name '*.log' -mtime +30 -print0 | xargs -0 gzip --best --verbose"
@@ -426,6 +446,9 @@ def test_alike_is_what_has_the_words_and_little_else() -> None:
     assert question.alike_to("fix the billing deadlock") > 0.8
     assert question.alike_to("billing emails are late") < question.alike_to("a deadlock at night")
     assert question.alike_to("make tea") == 0.0
+    question = Question(query_terms("delete a folder and find the directory"), {}, 50)
+    assert question.alike_to("remove a directory and search a folder") > 0.9, "the same is meant"
+    assert question.alike_to("dir") < question.alike_to("erase dir") < 0.9
     terms = query_terms("cities with between 160000 and 900000 people")
     question = Question(terms, {"citi": 20, "900000": 1}, 50)
     asked = {term for term in question.worth if term.isdigit()}

@@ -402,6 +402,10 @@ LOOKED_INTO_MAX: Final = 20
 # whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
 
+# Actions that were taken after an error and are weighed, those that helped most often: a common error
+# has thousands, most of which helped nobody.
+SOLUTIONS_CONSIDERED_MAX: Final = 100
+
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12

@@ -107,6 +107,11 @@ class Attempt:
         return "\n".join(map(folded, self.actions))
 
     @property
+    def is_command(self) -> bool:
+        """What was to be done is what was done."""
+        return folded(self.task) in ("", self.key)
+
+    @property
     def holds(self) -> bool:
         """It worked at least as often as not, and so did the runs that the question found."""
         return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
@@ -257,7 +262,8 @@ class Wording(NamedTuple):
 
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
-    came nearest, or where nothing is known that worked, what failed again and again. What failed at
+    came nearest, or where nothing is known that worked, what failed again and again; of commands
+    that were run by themselves each failure that came again, whatever else worked. What failed at
     the very task, or at one that is about as much like it, is offered from nowhere; nor is what
     deletes where neither the question nor a failure that it reports speaks of that.
     """
@@ -277,7 +283,9 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     solved = any(each.attempts[0].holds for each in near)
     # what mends a failure may well begin with taking something away
     of_failure = "\n" in wording.asked.strip() or shows_error(wording.asked)
-    silent = 0
+    errors = Counter(one.attempts[0].error for one in near if one.attempts[0].is_command)
+    said = {attempt.error for each in near if each.same for attempt in each.attempts}
+    most = len(said) + limits.LIKE_FAILURES_MAX
     for each in near:
         if each.same:
             # what was only said tells nothing beside what was done, nor beside what worked elsewhere
@@ -297,8 +305,11 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             continue
         if best.holds or best.earned >= NEARLY_FROM:
             yield _line_of(best, each, wording)
-        elif not solved and best.tried > 1 and silent < limits.LIKE_FAILURES_MAX:
-            silent += 1
+            continue
+        error = best.error if best.is_command else ""
+        often = best.tried > 1 or errors[error] > 1 if error else best.tried > 1 and not solved
+        if often and (error or best.key) not in said and len(said) < most:
+            said.add(error or best.key)
             yield _line_of(best, each, wording)
 
 
@@ -322,8 +333,8 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     vouched = sum(case.vouched for case in cases)
     who = sources_mark(sources, vouched) + (", stale" if all(case.stale for case in cases) else "")
     task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
-    if folded(attempt.task) in ("", attempt.key):
-        task = ""  # what was to be done is what was done
+    if attempt.is_command:
+        task = ""
     once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned

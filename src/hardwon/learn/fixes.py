@@ -318,47 +318,39 @@ class Solution(Tabular):
 
 
 def rank_solutions(
-    tallies: Iterable[Tally], today: int, most: int, *, alone: bool
+    tallies: Iterable[Tally], everything: Iterable[Tally], today: int, most: int, *, alone: bool
 ) -> list[RankedStrategy]:
     """What was done after an error: what somebody vouches for first, then the likeliest to help, then
-    what was tried most, then the newest. What can be expected of any of it is what all of it came
+    what was tried most, then the newest. What can be expected of any of it is what `everything` came
     to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
     tried anything.
     """
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
         tried.setdefault(tally.item, []).append(tally)
-    alike: dict[tuple[Any, ...], list[str]] = {}  # most were tried once, and came to the same
+    shares: dict[str, Share] = {}
+    once: dict[tuple[Any, ...], Share] = {}  # most were tried once, and came to the same
     for item, mine in tried.items():
         came_to = tuple([(tally[3:6], tally.levels) for tally in mine])  # day, author, vouched
-        alike.setdefault(came_to, []).append(item)
-    shares, whole = dict[str, Share](), Share()
-    for items in alike.values():
-        share = Share.of(tried[items[0]], today, good=HELPED, alone=alone)
-        for item in items:
-            shares[item] = share
-            whole.include(share)
-    usual = usual_share(whole)
-    ranked: dict[tuple[bool, float, int], list[str]] = {}
-    for items in alike.values():
-        share = shares[items[0]]
-        # one alone is all that there is, and counted already
-        p_helped = shrink(share, usual, STRATEGY_STRENGTH) if len(tried) > 1 else usual
-        ranked.setdefault((not share.believed, -p_helped, -share.attempts), []).extend(items)
+        if came_to not in once:
+            once[came_to] = Share.of(mine, today, good=HELPED, alone=alone)
+        shares[item] = once[came_to]
+    if not tried:
+        return []
+    usual = usual_share(Share.of(everything, today, good=HELPED, alone=alone))
+    p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
+    if len(shares) == 1:  # it is all that there is, and counted already
+        p_helped = dict.fromkeys(shares, usual)
 
-    def newest_first(item: str) -> tuple[int, str]:
-        return -max([tally.last_us for tally in tried[item]]), item
+    def likeliest_first(item: str) -> tuple[bool, float, int, int, str]:
+        share, last_us = shares[item], max([tally.last_us for tally in tried[item]])
+        return not share.believed, -p_helped[item], -share.attempts, -last_us, item
 
-    found: list[RankedStrategy] = []
-    for rank in sorted(ranked):
-        found += [
-            RankedStrategy(support, shares[item], -rank[1])
-            for item in sorted(ranked[rank], key=newest_first)[: most - len(found)]
-            for support in gather(tried[item]).values()
-        ]
-        if len(found) == most:
-            break
-    return found
+    return [
+        RankedStrategy(support, shares[item], p_helped[item])
+        for item in sorted(tried, key=likeliest_first)[:most]
+        for support in gather(tried[item]).values()
+    ]
 
 
 # --- choosing ---

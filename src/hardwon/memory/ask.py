@@ -219,7 +219,7 @@ class Finder:
         if vector is not None:
             for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
                 found.setdefault(each.id, each).vector = cosine
-        for each in self._store.by_key(self._project, keys, filters, CANDIDATES):
+        for each in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
             found.setdefault(each.id, each).exact = True
         texts = {each.seq: each.text for each in best}
         for hit, each in self._store.beside(self._project, best, filters):

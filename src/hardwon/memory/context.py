@@ -389,13 +389,16 @@ class Recaller(Finder):
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
         for hit in self.read_hits(near):
-            same = _is_task(hit.record, key)
-            alike = 1.0 if same else min(_relevance(hit, question, report), NOT_THE_SAME)
+            alike = min(_relevance(hit, question, report), NOT_THE_SAME)
+            same = _is_task(hit.record, key, at_all_alike=alike > 0)
+            alike = 1.0 if same else alike
             relevance = alike if report else max(covered[hit.record.id], alike)
             weighed.append(_Weighed(hit, relevance, alike, same))
         floor = ALIKE_REPORT_FROM if report else question.alike_from
         if max((each.relevance for each in weighed), default=0.0) < floor:
             return question, [], False
+        if report:  # of other failures, nothing follows for this one
+            weighed = [each for each in weighed if each.relevance >= floor]
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed, len(found) >= wanted
 
@@ -697,8 +700,11 @@ _SAME_FAILURE: Final = 0.8
 _FAILURES_COMPARED: Final = 2
 
 
-def _is_task(record: AnyRecord, asked: str) -> bool:
+def _is_task(record: AnyRecord, asked: str, *, at_all_alike: bool) -> bool:
+    """A command is not the task where it failed in a way that is not at all alike."""
     task = folded(_task_of(record))
+    if not at_all_alike and task in _actions_of(record):
+        return False
     return bool(task) and (task == asked or (len(task) >= _TELLING_TASK_CHARS and task in asked))
 
 
@@ -714,12 +720,13 @@ def _relevance(hit: Hit, question: Question, report: bool) -> float:
     """
     why = hit.why
     other = max(why.get("vector", 0.0), why.get("neighbour", 0.0), _SAME_FAILURE * ("exact" in why))
-    return max([other, *map(question.alike_to, _about(hit.record, report))])
+    return max([other, *map(question.alike_to, _about(hit.record, question, report))])
 
 
-def _about(record: AnyRecord, report: bool) -> Iterator[str]:
+def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]:
     """What a question may be about, of a record. The same command may fail in another way: so a
-    report is compared with what came of it.
+    report is compared with what came of it, unless that has nothing to do with it but the words of
+    the command.
     """
     chars = limits.COMPARED_CHARS_MAX
     match record:
@@ -728,8 +735,11 @@ def _about(record: AnyRecord, report: bool) -> Iterator[str]:
             if not failed or "\n" in record.task.strip():
                 yield record.task[:chars]
             for step in failed[:_FAILURES_COMPARED]:
-                shown = step.observation[:chars]
-                yield f"{record.task[:chars]} {step.action[:chars]} {shown}"
+                shown, did = step.observation[:chars], step.action[:chars]
+                told = set(index_text(shown).split()).difference(index_text(did).split())
+                if told and not question.share(told):
+                    continue
+                yield f"{record.task[:chars]} {did} {shown}"
                 if is_telling(shown):
                     yield shown
         case Fix():

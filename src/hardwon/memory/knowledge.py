@@ -888,7 +888,8 @@ class Knowledge:
     def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
         """What was done after an error, the likeliest to help first."""
         alone = self._has_one_source("act.all")
-        return rank_solutions(self._all(scope, key), self.today, most, alone=alone)
+        tried = self._store.tried(self.project, scope, key, limits.SOLUTIONS_CONSIDERED_MAX)
+        return rank_solutions(*tried, self.today, most, alone=alone)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

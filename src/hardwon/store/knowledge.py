@@ -45,11 +45,11 @@ def _times_of(scope: str) -> str:
 _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
 
 
-def _most_counted_items(scope: str) -> str:
-    """Of a key, as many as parameter 4 says, the newest of those that were counted as often."""
+def _first_items(most: str) -> str:
+    """Of a key, as many as parameter 4 says, those of which there is most, the newest of equal ones."""
     return (
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
-        f"ORDER BY sum{_times_of(scope)} DESC, max(last_us) DESC, item LIMIT ?4)"
+        f"ORDER BY sum({most}) DESC, max(last_us) DESC, item LIMIT ?4)"
     )
 
 
@@ -62,7 +62,7 @@ class TallyReader(Query):
         """The counts under a key per item and day; an empty list where nothing was counted.
         `items_max`: of the items that were counted most, all days of an item or none.
         """
-        chosen = "" if items_max is None else f" AND {_most_counted_items(scope)}"
+        chosen = "" if items_max is None else f" AND {_first_items(_times_of(scope))}"
         sql = (
             f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY}{chosen} "
             "GROUP BY item, day ORDER BY item, day"
@@ -191,7 +191,26 @@ class TallyReader(Query):
         found = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
         if len(found) < items_max:
             return found
-        return self._tallies(project, scope, key, _most_counted_items(scope), items_max)
+        return self._tallies(project, scope, key, _first_items(_times_of(scope)), items_max)
+
+    def tried(
+        self, project: str, scope: str, key: str, items_max: int
+    ) -> tuple[list[Tally], list[Tally]]:
+        """What was done after an error: the tallies of what helped most often, all of an item or
+        none; and of everything, whatever it was, if only added up.
+        """
+        found = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
+        if len(found) < items_max:
+            return found, found
+        sql = (
+            f"SELECT day, author, sum(vouched), {_sums_of(scope)} FROM tally WHERE "
+            f"{_TRUSTED_UNDER_KEY} GROUP BY day, author ORDER BY day, author"
+        )
+        everything = [
+            Tally(scope, key, "", day, author, vouched, 0, 0, 0, "", tuple(levels))
+            for day, author, vouched, *levels in self._select(sql, (project, scope, key))
+        ]
+        return self._tallies(project, scope, key, _first_items("level1"), items_max), everything
 
     def tallies_of_items(
         self, project: str, scope: str, key: str, items: Sequence[str]

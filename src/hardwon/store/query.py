@@ -707,19 +707,19 @@ class Query(Reader):
         limit: int,
         *,
         in_turns: bool = False,
+        ranked: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
         second, so that nobody fills the places; before all what somebody vouches for, in half of the
-        places.
+        places. `ranked`: with what ranking takes into account, their votes and sessions.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
-        # who reads the records does not rank them by votes and sessions
-        columns = found_columns(self.dialect, votes=not in_turns, sessions=not in_turns)
+        columns = found_columns(self.dialect, votes=ranked, sessions=ranked)
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
         newest = order = "ORDER BY r.at_us DESC, r.id DESC"
         half, most = max(1, limit // 2), bound.add(limit + 1)

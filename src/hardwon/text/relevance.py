@@ -4,16 +4,19 @@ BM25 orders texts and says nothing of whether the best is any good. So what is f
 more: the share of what both say that they have in common. What both have counts against what either
 has alone, and where a text has most of what is asked, what else it says counts less. Rare words
 count more; but where all texts are of one field, the words of that field are common, and still tell
-that a question is of it: so the words are also counted evenly, for less.
+that a question is of it: so the words are also counted evenly, for less. Words that mean the same
+in what agents are asked for count as one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Set
+from functools import cache
 from typing import Final
 
-from hardwon.text.terms import FORM, index_text
+from hardwon.text.terms import ENGLISH, FORM, index_text
+from hardwon.text.terms_tables import SAME_MEANING
 
 # Below this a text is about something else. Of questions of another field one in twenty passes it, of
 # new questions of the same field nine in ten.
@@ -50,12 +53,13 @@ class Question:
         }
         self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))
         self._terms = frozenset(self.worth)
+        self._others = {term: _others()[term] for term in self._terms & _others().keys()}
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
 
     def share(self, terms: Iterable[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
-        common = self._terms.intersection(terms)
+        common = self._common(frozenset(terms))
         return self._worth_of(common) / self._whole if common else 0.0
 
     def covered(self, text: str) -> float:
@@ -64,26 +68,44 @@ class Question:
         """
         words = f" {text} ".replace("\n", " ")
         common = {term for term in self._terms if f" {term} " in words}  # faster than a split
+        common |= {
+            term
+            for term, others in self._others.items()
+            if any(f" {other} " in words for other in others)
+        }
         return self._cover(len(common), self._worth_of(common)) if common else 0.0
 
     def alike_to(self, text: str) -> float:
         """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
         if text not in self._alike:
             words = set(index_text(text).partition("\n")[0].split())
-            common = self._terms & words
+            common = self._common(words)
             self._alike[text] = self._compare(common, len(words)) if common else 0.0
         return self._alike[text]
 
     def _compare(self, common: Set[str], words: int) -> float:
         """With a text of so many words."""
         shared, terms, worth = len(common), len(self._terms), self._worth_of(common)
-        others = self._whole / terms * (words - shared)
+        others = self._whole / terms * max(words - shared, 0)
         weighed = worth / math.sqrt(self._whole * (worth + others))
-        evenly = shared / math.sqrt(terms * words)
+        evenly = shared / math.sqrt(terms * max(words, shared))
         return max(weighed, EVENLY * evenly, self._cover(shared, worth))
+
+    def _common(self, words: Set[str]) -> Set[str]:
+        """The terms of the question that are among these, or have one of the same meaning there."""
+        meant = {term for term, others in self._others.items() if not others.isdisjoint(words)}
+        return self._terms & words | meant
 
     def _worth_of(self, common: Set[str]) -> float:
         return math.fsum(map(self.worth.__getitem__, common))
 
     def _cover(self, shared: int, worth: float) -> float:
         return COVERED * max(worth / self._whole, EVENLY * shared / len(self._terms))
+
+
+@cache
+def _others() -> Mapping[str, frozenset[str]]:
+    """Of each term that there are others of the same meaning for, these."""
+    groups = (index_text(words, ENGLISH).partition("\n")[0] for words in SAME_MEANING.splitlines())
+    alike = [frozenset(group.split()) for group in groups]
+    return {term: group - {term} for group in alike for term in group}

@@ -1,5 +1,6 @@
 """The words of each language that tell nothing: left out of questions, and what tells the language
 of a text by. Those that English has too (`die`, `was`, `in`) are not counted for another language.
+And words that mean the same to whoever asks for something to be done.
 """
 
 WORDS = {
@@ -61,3 +62,22 @@ WORDS = {
         waren was wat werd wezen wie wij wil worden wordt zal ze zelf zich zij zijn zo zonder zou
     """,
 }
+
+# A line for each meaning. In one that a word has only now and then, it is not here.
+SAME_MEANING = """\
+remove delete erase
+directory folder dir
+show display print output
+find search locate
+change modify edit alter
+calculate compute
+run execute
+repair fix mend
+error failure
+repository repo
+configuration config settings
+database db
+environment env
+documentation docs
+average mean
+"""
