@@ -25,13 +25,11 @@ from hypothesis import strategies as st
 import warm
 from cases import TORTURE
 from clocks import Clock
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.errors import BusyError, HardwonError, InvalidInputError
+from hardwon.tree.edits import Edits
 from hardwon.tree.engine import IntakeWarning, MemoryEngine
-from hardwon.tree.files import TreeFiles
-from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import Coherence
-from hardwon.tree.watch import Watch
 
 ROOT = Path(__file__).parent.parent
 NAME = re.compile(r"\d{8}_\d{6}_[a-z0-9_-]{1,50}_[0-9a-f]{12}\.json")
@@ -482,11 +480,10 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
     def edit(path: Path, old: str, new: str) -> None:
         path.write_text(path.read_text().replace(old, new))
 
-    monkeypatch.setattr(limits, "TREE_WATCHED_FROM", 1)
     path, other = (Path(engine.remember(**FAILURE, ticket=ticket)) for ticket in (1, 2))
     assert tickets(ticket=1) == [1]
     with monkeypatch.context() as nobody_looks:
-        nobody_looks.setattr(TreeFiles, "touched", None)
+        nobody_looks.setattr(Edits, "sweep", None)
         edit(path, '"ticket": 1', '"ticket": 100')
         assert (tickets(ticket=100), tickets(ticket=1)) == ([100], [])
         edit(other, '"runtime"', '"logic"')  # which moves it to a folder that is new
@@ -510,7 +507,7 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
         assert tickets(outcome="learning") == [400]
     edit(third, "300", "3000")  # where it could not be taken in, it is not forgotten
     with monkeypatch.context() as locked, pytest.raises(BusyError):
-        locked.setattr(Mirror, "_take_in", Mock(side_effect=BusyError("somebody writes")))
+        locked.setattr(Edits, "_take_in", Mock(side_effect=BusyError("somebody writes")))
         engine.recall(ticket=3000)
     assert tickets(ticket=3000) == [3000]
     # where the system cannot tell any more, everything is looked at
@@ -524,7 +521,7 @@ def test_what_the_system_tells_of_is_found_without_a_look_at_every_file(
     edit(third, '"ticket": 5', '"ticket": 55')
     monkeypatch.setattr(os, "getpid", lambda: 0)  # as in a process that was forked
     assert tickets(ticket=55) == [55]
-    monkeypatch.setattr(Watch, "add", Mock(side_effect=OSError("shared with others")))
+    monkeypatch.setattr("hardwon.tree.watch._OWN_FILE_SYSTEMS", ())  # it is shared with others
     edit(third, '"ticket": 55', '"ticket": 555')
     assert tickets(ticket=555) == [555]
     assert engine.memory.doctor().ok

@@ -28,6 +28,7 @@ from hardwon import Experience, HardwonError, Memory, Metadata
 from hardwon.errors import BusyError
 from hardwon.records.kinds import Moment
 from hardwon.store.sqlite.file import connect
+from hardwon.tree.edits import Edits
 from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles
 from hardwon.tree.mirror import Mirror
@@ -870,7 +871,7 @@ def test_a_look_that_fails_is_taken_again(
         def busy(*_: Any, **__: Any) -> None:
             raise BusyError("another process was writing")
 
-        patch.setattr(Mirror, "_take_in_one", busy)
+        patch.setattr(Edits, "_take_in_one", busy)
         with pytest.raises(BusyError):
             engine.recall()
     assert contents(engine) == ["first", "second"]

@@ -719,7 +719,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "tree",
-        ("hardwon.tree.mirror", "hardwon.tree.tables", "hardwon.tree.files"),
+        ("hardwon.tree.mirror", "hardwon.tree.edits", "hardwon.tree.files"),
         "json",
         records,
         _tree,

@@ -49,7 +49,7 @@ WAYS: Final = (
     (
         "files of the tree",
         "who the file says, `via import`; `agent` where it names nobody",
-        "hardwon.tree.mirror:Mirror._experience_in",
+        "hardwon.tree.edits:Edits.experience_in",
     ),
     (
         "`adopt`",

@@ -281,15 +281,6 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # counts all of them.
 REPORTED_MAX: Final = 1_000
 
-# Files of a tree that are all looked at when memories are asked for by keys: any of them may have
-# been edited and have these keys by now. Of a larger one, those that had them, where the system does
-# not tell of edits; `sync` looks at all.
-TREE_LOOKED_THROUGH_MAX: Final = 5_000
-
-# Where one question looks at so many files, a millisecond, the system is asked to tell of edits from
-# then on. It has few such connections, 128 for all programs of a user.
-TREE_WATCHED_FROM: Final = 400
-
 # --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it, or an agent's word on it: a long sentence.

@@ -89,6 +89,7 @@ _LATE: Final = (
     "hardwon.memory.staleness",
     "hardwon.capture.tests",
     "hardwon.tree.mirror",
+    "hardwon.tree.watch",
     "tomllib",
 )
 

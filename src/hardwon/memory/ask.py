@@ -349,12 +349,7 @@ class Asking(Group):
             found = finder.find(query, k, asked, PastView(project, at))
             return finder.read_hits(found, marked=False)
         finder = self._finder
-        hits = finder.read_hits(finder.find(query, k, asked))
-        if project.listeners:
-            ids = [hit.record.id for hit in hits]
-            if any(listener.look_again(ids) for listener in project.listeners):
-                return finder.read_hits(finder.find(query, k, asked))
-        return hits
+        return finder.read_hits(finder.find(query, k, asked))
 
     def context(
         self,

@@ -129,10 +129,6 @@ class ProjectListener:
     def before_read(self) -> None:
         """Before a question is answered."""
 
-    def look_again(self, record_ids: Sequence[str]) -> bool:  # noqa: ARG002  # for those who override it
-        """Whether the answer, which has these records, is to be found once more."""
-        return False
-
     def folder_counts(self) -> list[FolderCount] | None:
         """Where experiences lie, if it keeps them in folders of its own."""
         return None

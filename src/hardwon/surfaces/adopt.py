@@ -82,7 +82,7 @@ def kind_of(given: str | Path) -> StoreKind:
         return "fix-history"
     if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
         return "knowledge-base"
-    if TreeFiles(path).listed("", look=False).folders:
+    if TreeFiles(path).listed("").folders:
         return "tree"
     raise PlaceError(
         f"cannot adopt {path}: it is none of a BTB tree (folders such as outcome=failure), a "
@@ -240,7 +240,7 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     left: list[Remark] = []
     folders = [""]
     for folder in folders:  # which grows
-        listing = tree.listed(folder, look=False)
+        listing = tree.listed(folder)
         folders += listing.paths(folder)
         left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
         for name in listing.files:

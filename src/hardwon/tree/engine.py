@@ -146,7 +146,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 for record in found.recent
                 if isinstance(record, Experience)
             ]
-        return reflected(found, recent, self._tree.folder_paths(), standard=not self._tree.routes)
+        paths = [each.path for each in self._tree.folder_counts()]
+        return reflected(found, recent, paths, standard=not self._tree.routes)
 
     def forget(
         self,
@@ -182,9 +183,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         return len(ids)
 
     def sync(self) -> Synced:
-        """Takes in what was done to the files, all of them: `recall` looks at what it returns, this
-        at everything.
-        """
+        """Looks at every file and takes in what was done to it."""
         return self.memory.tree.sync()
 
     @property

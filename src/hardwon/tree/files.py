@@ -22,7 +22,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
-from hardwon.tree.tables import File, FileContent, Seen, digest_of_file
+from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 
 if TYPE_CHECKING:
     from hardwon.tree.watch import Watch
@@ -69,12 +69,11 @@ def _look_of(status: os.stat_result) -> Seen:
 
 @dataclass
 class Listing:
-    """What a folder holds: its own time before it was listed, memory files, folders, and what is
-    neither though it is named like a memory (a link, say), with the reason.
+    """What a folder holds: memory files with their looks, folders, and what is neither though it is
+    named like a memory (a link, say), with the reason.
     """
 
-    mtime_ns: int
-    files: dict[str, Seen | None] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
 
@@ -82,11 +81,11 @@ class Listing:
         """The paths of the folders in it, where its own is this one."""
         return [f"{folder}/{name}" if folder else name for name in self.folders]
 
-    def add(self, entry: os.DirEntry[str], folder: str, look: bool) -> None:
+    def add(self, entry: os.DirEntry[str], folder: str) -> None:
         name = entry.name
         if names_memory(folder, name) and entry.is_file(follow_symlinks=False):
             with suppress(FileNotFoundError):
-                self.files[name] = _look_of(entry.stat(follow_symlinks=False)) if look else None
+                self.files[name] = _look_of(entry.stat(follow_symlinks=False))
         elif entry.is_dir(follow_symlinks=False):
             if names_folder(folder, name):
                 self.folders.append(name)
@@ -198,73 +197,38 @@ class TreeFiles:
         with suppress(OSError), self._opened(folder) as handle:
             _unlink(handle, name)
 
-    def folder_mtime_ns(self, folder: str) -> int:
-        """0 where there is no such folder."""
-        with suppress(OSError):
-            return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
-        return 0
-
-    def touched(self, folder: str, known: Sequence[File]) -> list[tuple[File, Seen | None]]:
-        """Those of the known files that do not look as they did, with how they look now; None where
-        one is gone, or no file any more. Many files are looked at for one question, so nothing is
-        made for those that are as they were.
+    def look(self, folder: str, name: str) -> Seen | None:
+        """What a file looks like now; None where there is none, or a link or folder in its place.
+        One that cannot be looked at is there.
         """
-        found: list[tuple[File, Seen | None]] = []
         try:
             with self._opened(folder) as handle:
-                look = os.stat
-                for file in known:
-                    try:
-                        status = look(file.name, dir_fd=handle, follow_symlinks=False)
-                    except FileNotFoundError:
-                        found.append((file, None))
-                        continue
-                    if status.st_mtime_ns != file.mtime_ns or status.st_size != file.size:
-                        seen = _look_of(status)
-                        if seen != (file.mtime_ns, file.size) or not stat.S_ISREG(status.st_mode):
-                            found.append((file, seen if stat.S_ISREG(status.st_mode) else None))
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except OSError as error:
-            if error.errno not in _NO_FOLDER:
-                return []  # that it cannot be looked at does not mean that anything changed
-            return [(file, None) for file in known]
-        return found
+            return None if error.errno in _NO_FOLDER else Seen(NOTHING_THERE, 0)
+        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
 
-    def look(self, folder: str, name: str) -> Seen | None:
-        """What a file looks like now; None where there is none, or a link or folder in its
-        place.
+    def listed(self, folder: str, watch: Watch | None = None) -> Listing:
+        """What a folder holds, watched from before it was looked at. Nothing where there is no such
+        folder.
         """
-        with suppress(OSError), self._opened(folder) as handle:
-            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                return _look_of(status)
-        return None
-
-    def listed(self, folder: str, *, look: bool, watch: Watch | None = None) -> Listing:
-        """What a folder holds, with the looks of its files where they are wanted; watched from
-        before it was listed. Nothing where there is no such folder.
-        """
+        listing = Listing()
         try:
             with self._opened(folder) as handle:
                 if watch:
                     watch.add(folder, handle)
-                listing = Listing(os.fstat(handle).st_mtime_ns)
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        listing.add(entry, folder, look)
+                        listing.add(entry, folder)
         except OSError as error:
             if error.errno not in _NO_FOLDER:
                 raise
-            return Listing(0)
         return listing
 
     def sync(self) -> None:
         """Everything that was written to this file system so far is on disk when this returns."""
-        call = _syncfs()
-        if call is None:
-            os.sync()
-            return
         with self._opened("") as handle:
-            if call(handle) != 0:
+            if _syncfs()(handle):
                 raise OSError(errno.EIO, "the file system could not be synced")
 
     def is_marked(self, tree_id: str) -> bool:
@@ -326,7 +290,7 @@ def _syncfs() -> Any:
     """
     import ctypes  # only whoever has a tree needs it
 
-    return getattr(ctypes.CDLL(None), "syncfs", None)
+    return getattr(ctypes.CDLL(None), "syncfs", lambda _: os.sync())
 
 
 # --- what a file says ---

@@ -6,10 +6,8 @@ transaction, with the file, and the row is settled when the file is known to be 
 never written is written by whoever opens the memory next; what was not synced is looked at again
 when the machine was started anew in between.
 
-People change files. A file that is new becomes a record; an edit becomes a record that supersedes
-the one before; a file that vanished makes its record `absent`, which is undone when the file is
-back: a checkout of another branch looks like a mass deletion and must not be one. What cannot be
-read is told and left alone, and no file that somebody else wrote is ever overwritten.
+What people do to the files is taken in by `edits`, before each question; no file that somebody else
+wrote is ever overwritten.
 """
 
 from __future__ import annotations
@@ -17,39 +15,33 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem, on_failure
+from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
 from hardwon.learn.tallies import caller_keys, given_key
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
 from hardwon.memory.ask import branch_of
-from hardwon.memory.project import Change, Group, ProjectListener, batches, happen, in_order
+from hardwon.memory.project import Change, Group, ProjectListener
 from hardwon.memory.results import Synced
 from hardwon.outside import files
-from hardwon.records.fields import check_all, check_share, check_that, derived_id, to_us
+from hardwon.records.fields import check_all, check_share, check_that
 from hardwon.records.kinds import (
-    Event,
-    EventKind,
     Experience,
     Metadata,
-    Moment,
     Record,
-    Source,
 )
 from hardwon.store.base import Store, Writer, row_of
-from hardwon.store.query import counted_from, dated, original_of, sound_body
+from hardwon.store.query import original_of, sound_body
 from hardwon.store.types import Finding, Row, Session, Stored
 from hardwon.text.globs import Glob
+from hardwon.tree.edits import Edits, file_id, is_name
 from hardwon.tree.files import (
     TreeFiles,
     UnreadableError,
@@ -66,47 +58,18 @@ from hardwon.tree.tables import (
     DUE,
     GOING,
     IN_STEP,
-    NOTHING_THERE,
-    PAST,
     File,
     FileContent,
-    Seen,
     Tree,
     TreeIndex,
     digest_of_file,
 )
-from hardwon.trust.lifecycle import BY_TREE, effective_validation
-
-if TYPE_CHECKING:
-    from hardwon.tree.watch import Watch
 
 _log = logging.getLogger("hardwon")
 
 _FIELDS: Final = ("content", "outcome", "tool", "summary")
 # keys that no folder and no index tells
 _LOOKED_AT: Final = ("content", "summary", "timestamp", "author", "tags")
-_LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
-
-
-@dataclass
-class _Changes:
-    """What differs between folders and index: paths that are new or look different, and files that
-    are gone.
-    """
-
-    arrived: list[tuple[str, str]] = field(default_factory=list)
-    vanished: list[tuple[str, str]] = field(default_factory=list)
-    listed: dict[str, int] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.arrived or self.vanished)
-
-    def compare(self, folder: str, name: str, known: File | None, seen: Seen | None) -> None:
-        """Notes where a file does not look as it is known; `seen` is None where it is not there."""
-        if seen is None and known:
-            self.vanished.append((folder, name))
-        elif seen and (known is None or seen != (known.mtime_ns, known.size)):
-            self.arrived.append((folder, name))
 
 
 class Mirror(ProjectListener):
@@ -126,17 +89,11 @@ class Mirror(ProjectListener):
         self.root = root
         self.routes = self._tree.routes
         self.router = Coherence(json.loads(self.routes) if self.routes else None, str(root))
-        self._store, self._project, self._prepare, self._clock = store, project, prepare, clock
-        self._files = TreeFiles(root)
+        self.store, self.project, self.prepare, self.clock = store, project, prepare, clock
+        self.files = TreeFiles(root)
         self._unsynced = 0
-        self._listed: dict[str, int] = {}
-        self._left: dict[str, tuple[Seen | None, str]] = {}
-        self._warned: dict[str, str] = {}
         self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
-        self._told = Synced()
-        self._watch: Watch | None = None  # where it is, every folder is looked at and watched
-        self._may_watch = True
-        self._keeping_up = Lock()
+        self.edits = Edits(self)
 
     # --- as a listener ---
 
@@ -149,9 +106,9 @@ class Mirror(ProjectListener):
         """Files of records that are about to be erased are not taken in again, should a checkout
         bring them back.
         """
-        index = self._index(change.writer)
+        index = self.index(change.writer)
         index.keep_forgotten(
-            self._id_of(f"{folder}/{file.name}", file.digest)
+            file_id(f"{folder}/{file.name}", file.digest)
             for folder, file in index.files_of(record_ids)
         )
 
@@ -172,7 +129,7 @@ class Mirror(ProjectListener):
             given["content"] = named["content"]  # is what comes back, its text what is searched
             named["content"] = json.dumps(given["content"], ensure_ascii=False, default=str)
         for name in ("outcome", "tool"):
-            if name in named and not _is_name(named[name]):
+            if name in named and not is_name(named[name]):
                 given[name] = named.pop(name)
                 problem = problem or Problem(name, given[name], "a short name")
         made = {"outcome": "", **named, **given_keys(given), "id": record_id, "metadata": metadata}
@@ -196,21 +153,21 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                folder, at = self._folder_of(record), record.metadata.context.timestamp
+                folder, at = self.folder_of(record), record.metadata.context.timestamp
                 name = file_name(at, record.summary, record.id[-12:], record.content)
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
         if len(plantings) == 1:
-            plantings = [self._write_within(writer, plantings[0])]
+            plantings = [self.write_within(writer, plantings[0])]
         if plantings:
-            self._index(writer).plant(plantings, DUE)
+            self.index(writer).plant(plantings, DUE)
         return plantings
 
-    def _folder_of(self, record: Experience) -> str:
+    def folder_of(self, record: Experience) -> str:
         own = {"outcome": record.outcome or None, "tool": record.tool, **caller_keys(record)}
         return self.router.route(own).folder
 
-    def _write_within(self, writer: Writer, file: FileContent) -> FileContent:
+    def write_within(self, writer: Writer, file: FileContent) -> FileContent:
         """Writes a file before its record is kept; it goes where the record is not. A name that is
         taken gets the whole id.
         """
@@ -219,13 +176,13 @@ class Mirror(ProjectListener):
             if is_taken:
                 file = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
             try:
-                written = self._files.write_new(file)
+                written = self.files.write_new(file)
             except FileExistsError:
                 continue
             except OSError as error:
                 self._tell_unwritten(file.folder, error)
                 return file
-            writer.on_failure(partial(self._files.unlink, file.folder, file.name))
+            writer.on_failure(partial(self.files.unlink, file.folder, file.name))
             return written
         return file
 
@@ -248,14 +205,14 @@ class Mirror(ProjectListener):
             refused: dict[str, OSError] = {}
             for planting in plantings:
                 try:
-                    written.append(self._files.write_new(planting))
+                    written.append(self.files.write_new(planting))
                 except OSError as error:
                     refused[planting.folder] = error
             for folder, why in refused.items():
                 self._tell_unwritten(folder, why)
             synced = self._sync()
-            with self._store.write(self._project) as writer:
-                self._index(writer).note_planted(written, synced=synced)
+            with self.store.write(self.project) as writer:
+                self.index(writer).note_planted(written, synced=synced)
         if self._unsynced >= limits.TREE_UNSYNCED_MAX:
             self.settle()
 
@@ -265,20 +222,20 @@ class Mirror(ProjectListener):
         """
         self._unsynced = 0
         while True:
-            with self._reading() as index:
+            with self.reading() as index:
                 done = index.done(limits.TREE_SETTLED_AT_ONCE)
             if not done or not self._sync():
                 return
-            with self._store.write(self._project) as writer:
-                self._index(writer).settle(done)
+            with self.store.write(self.project) as writer:
+                self.index(writer).settle(done)
 
     def close(self) -> None:
         self.settle()
-        self._watch = None
+        self.edits.close()
 
     def _sync(self) -> bool:
         try:
-            self._files.sync()
+            self.files.sync()
         except OSError as error:  # what is due stays due
             _log.warning(
                 "the tree at %s could not be synced: %s", self.root, error.strerror or error
@@ -291,7 +248,7 @@ class Mirror(ProjectListener):
         `erased`: for good, when this returns; `restored`: some may be back from the archive, and
         get files again.
         """
-        with self._reading() as index:
+        with self.reading() as index:
             due = index.due(limits.TREE_UNSYNCED_MAX)
         self._work_off(due)
         if erased or restored:
@@ -317,9 +274,9 @@ class Mirror(ProjectListener):
                         # what a power cut brought back of one that was removed before it had ever
                         # reached the disk whole
                         with suppress(OSError, ValueError):
-                            data, _ = self._files.read(folder, file.name)
+                            data, _ = self.files.read(folder, file.name)
                             digest = digest_of_file(data) if len(data) <= file.size else digest
-                    if not self._files.remove(folder, file.name, digest):
+                    if not self.files.remove(folder, file.name, digest):
                         path = f"{self.root}/{folder}/{file.name}"
                         _log.warning("%s says something else by now and is left alone", path)
                     gone.append(file)
@@ -330,8 +287,8 @@ class Mirror(ProjectListener):
         for folder, why in refused.items():
             _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
         if gone or written:
-            with self._store.write(self._project) as writer:
-                index = self._index(writer)
+            with self.store.write(self.project) as writer:
+                index = self.index(writer)
                 for each in written:
                     index.move(*each)
                 index.note_removed(gone)
@@ -347,15 +304,15 @@ class Mirror(ProjectListener):
             folder, file.name, file_text(record.to_json(), f"{folder}/{file.name}")
         )
         try:
-            read, seen = self._files.read(folder, file.name)
+            read, seen = self.files.read(folder, file.name)
             found = wanted._replace(data=read, seen=seen)
             with suppress(UnreadableError, InvalidInputError):
-                if read == wanted.data or same_memory(record, *self._experience_in(found)):
+                if read == wanted.data or same_memory(record, *self.edits.experience_in(found)):
                     return found
             if _is_part_of(read, wanted.data):
-                return self._files.replace(wanted)
+                return self.files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
-            return self._files.write_new(wanted)
+            return self.files.write_new(wanted)
         except ValueError:
             pass  # a link, or no file at all
         number = 1
@@ -363,7 +320,7 @@ class Mirror(ProjectListener):
             number += 1
             name = file.name.replace(".json", f"_{number}.json")
             with suppress(FileExistsError):
-                return self._files.write_new(wanted._replace(name=name))
+                return self.files.write_new(wanted._replace(name=name))
 
     # --- keeping up with what people do ---
 
@@ -374,9 +331,9 @@ class Mirror(ProjectListener):
         boot = files.boot_id()
         # what was not synced when the machine stopped may not be whole
         again = self._tree.boot != boot or not boot
-        marked = self._files.is_marked(self._tree.id)
+        marked = self.files.is_marked(self._tree.id)
         while True:
-            with self._reading() as index:
+            with self.reading() as index:
                 due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again)
             # Of files that may not have reached the disk, those that did not: missing, or not
             # readable. The others are settled, or edits, which the sweep finds.
@@ -392,40 +349,43 @@ class Mirror(ProjectListener):
                 break
         # A restored or copied database: that its files are not here does not mean that anybody
         # removed them.
-        self._sweep(restoring=not marked)
+        self.edits.sweep(restoring=not marked)
         self._plant_the_unplanted()
         if not marked:
-            self._files.mark(self._tree.id)
+            self.files.mark(self._tree.id)
         if again and boot:
-            with self._store.write(self._project) as writer:
-                self._index(writer).set_boot(boot)
+            with self.store.write(self.project) as writer:
+                self.index(writer).set_boot(boot)
 
     def _is_readable(self, folder: str, name: str) -> bool:
         try:
-            data, seen = self._files.read(folder, name)
+            data, seen = self.files.read(folder, name)
             read_back(data, name, seen.mtime_ns)
         except (OSError, ValueError, UnreadableError):
             return False
         return True
+
+    def before_read(self) -> None:
+        self.edits.catch_up()
 
     def sync(self) -> Synced:
         """Looks at every file and takes in whatever changed. Tells what was taken in since this was
         last asked, or since the memory was opened.
         """
         self.on_commit(erased=True)
-        self._sweep()
+        self.edits.sweep()
         self._plant_the_unplanted()
-        told, self._told = self._told, Synced()
+        told, self.edits.told = self.edits.told, Synced()
         return told
 
     def _plant_the_unplanted(self) -> None:
         while True:
-            with self._reading() as index:
+            with self.reading() as index:
                 if not index.unplanted(1):
                     return
-            with self._store.write(self._project) as writer:
+            with self.store.write(self.project) as writer:
                 bare = []
-                for stored in self._index(writer).unplanted(limits.BATCH_ROWS):
+                for stored in self.index(writer).unplanted(limits.BATCH_ROWS):
                     try:
                         record = original_of(stored)
                         bare.append((record, row_of(record)._replace(status="")))
@@ -436,358 +396,11 @@ class Mirror(ProjectListener):
             if not plantings:
                 return
 
-    def _sweep(self, watch: Watch | None = None, *, restoring: bool = False) -> None:
-        """Looks at every file."""
-        self._listed.clear()
-        self._left = {}
-        with self._reading() as index:
-            folders = index.folders()
-            changes = self._walk(index, folders, ["", *folders.values()], True, watch)
-        self._take_in(changes, restoring=restoring)
-
-    def _begin_watching(self) -> None:
-        """Looks at every file, and has the system tell of whatever happens to one from now on."""
-        from hardwon.tree.watch import Watch  # loads ctypes, which small trees do without
-
-        try:
-            watch = Watch()
-        except OSError:
-            self._may_watch = False
-            return
-        self._sweep(watch)
-        if self._may_watch:
-            self._watch = watch
-
-    def before_read(self) -> None:
-        """Takes in what the system told of, where it does; otherwise looks at the folders whose
-        content changed since they were last listed.
-        """
-        if self._watch and self._keep_up():
-            return
-        now_ns = time.time_ns()
-        waiting = []
-        with self._reading() as index:
-            folders = index.folders()
-            for path in {"", *folders.values(), *self._listed}:
-                mtime_ns = self._files.folder_mtime_ns(path)
-                racy = 0 <= now_ns - mtime_ns < limits.FILE_UNSURE_NS
-                if racy or mtime_ns != self._listed.get(path):
-                    waiting.append(path)
-            changes = self._walk(index, folders, waiting, False)
-        for path, (seen, _) in self._left.items():  # they were left alone: do they look otherwise?
-            folder, _, name = path.rpartition("/")
-            if seen and self._files.look(folder, name) not in (seen, None):
-                changes.arrived.append((folder, name))
-        self._take_in(changes)
-
-    def _keep_up(self) -> bool:
-        """Takes in what the system told of. False where it does not any more."""
-        # whoever asks meanwhile needs what is being taken in; what could not be is looked at again
-        with self._keeping_up, on_failure(self._stop_watching):
-            told = self._watch.read(self.root) if self._watch else None
-            if told is None:
-                self._stop_watching()
-                return False
-            touched, waiting = told
-            if touched or waiting:
-                with self._reading() as index:
-                    changes = self._walk(index, index.folders(), list(waiting), True)
-                    for folder, name in touched:
-                        known = next(filter(_was_there, index.at(folder, name)), None)
-                        changes.compare(folder, name, known, self._files.look(folder, name))
-                self._take_in(changes)
-        return True
-
-    def _stop_watching(self) -> None:
-        self._watch = None
-
-    def _walk(
-        self,
-        index: TreeIndex,
-        folders: Mapping[int, str],
-        waiting: list[str],
-        look: bool,
-        watch: Watch | None = None,
-    ) -> _Changes:
-        """What differs from the index in these folders, and in those of theirs that were not listed
-        yet. `look`: also at the files that are known.
-        """
-        changes, met = _Changes(), set[str]()
-        numbers = {path: number for number, path in folders.items()}
-        watch = watch or self._watch
-        while waiting:
-            path = waiting.pop()
-            if path in met:
-                continue
-            try:
-                listing = self._files.listed(path, look=look, watch=watch)
-            except OSError as error:  # which does not mean that anything is gone
-                if watch:  # of all folders, or of none
-                    watch, self._watch, self._may_watch = None, None, False
-                    waiting.append(path)
-                    continue
-                reason = f"cannot be looked into ({error.strerror or error})"
-                self._leave_alone(path or ".", None, reason)
-                continue
-            met.add(path)
-            changes.listed[path] = listing.mtime_ns
-            for name, reason in listing.odd.items():
-                self._leave_alone(f"{path}/{name}", None, reason)
-            there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
-            news = listing.files.keys() - there.keys() - moving
-            if look:
-                looks = listing.files.items()
-                news |= {name for name, seen in looks if seen != there.get(name, seen)}
-            # those that were left alone are looked at by themselves
-            changes.arrived += [
-                (path, name)
-                for name in (listing.files if news else ())
-                if name in news and f"{path}/{name}" not in self._left
-            ]
-            changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
-            waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
-        return changes
-
-    # --- taking in ---
-
-    def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
-        gone: dict[bytes, list[tuple[str, File]]] = {}
-        if changes.vanished:
-            with self._reading() as index:
-                for folder, name in changes.vanished:
-                    for lost in filter(_was_there, index.at(folder, name)):
-                        gone.setdefault(lost.digest, []).append((folder, lost))
-        for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
-            arrived = [file for folder, name in batch if (file := self._read(folder, name))]
-            if arrived:
-                with self._store.write(self._project) as writer:
-                    moved = [self._take_in_one(writer, file, gone) for file in arrived]
-                for file in filter(None, moved):  # only now: it is kept elsewhere for sure
-                    self._files.remove(file.folder, file.name, file.digest)
-        rest = [each for group in gone.values() for each in group]
-        for absent in batches(rest, limits.TREE_BATCH_FILES):
-            with self._store.write(self._project) as writer:
-                for folder, lost in absent:
-                    self._note_absence(writer, folder, lost, restoring)
-        if restoring and rest:
-            self.on_commit()
-        self._listed |= changes.listed  # only now: what could not be taken in is looked at again
-        self._told.left = {
-            path: self._left[path][1] for path in islice(self._left, limits.REPORTED_MAX)
-        }
-
-    def _read(self, folder: str, name: str) -> FileContent | None:
-        try:
-            data, seen = self._files.read(folder, name)
-            return FileContent(folder, name, data, seen=seen)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (ValueError, OSError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            self._leave_alone(f"{folder}/{name}", None, reason)
-        return None
-
-    def _leave_alone(self, path: str, seen: Seen | None, reason: str) -> None:
-        if self._warned.get(path) != reason:
-            self._warned[path] = reason
-            _log.warning("%s/%s is left alone: it %s", self.root, path, reason)
-        self._left[path] = seen, reason
-
-    def _take_in_one(
-        self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
-    ) -> FileContent | None:
-        """The file, where another has taken its place: somebody edited what it is routed by."""
-        index = self._index(writer)
-        known = index.at(file.folder, file.name)
-        current = next(filter(_was_there, known), None)
-        if current and current.digest == file.digest:
-            index.move(current, file)
-            return None
-        # somebody is about to write it, or to remove it
-        on_its_way = ((DUE, True), (GOING, False))
-        if any((each.state, each.mtime_ns == NOTHING_THERE) in on_its_way for each in known):
-            return None
-        stored = writer.get(self._project, current.record_id) if current else None
-        before = original_of(stored) if stored else None
-        in_place = (
-            isinstance(before, Experience)
-            and self._folder_of(before) == file.folder
-            and not index.has_digest(file.digest)  # else it was put there, from elsewhere
-        )
-        try:
-            read, timed = self._experience_in(file, by_folder=not in_place)
-            if in_place and read.unrouted:
-                raise UnreadableError(f"would not be found where it lies ({read.unrouted})")
-        except (UnreadableError, InvalidInputError) as error:
-            self._leave_alone(file.path, file.seen, str(error))
-            return None
-        self._left.pop(file.path, None)
-        if read.redacted:
-            self._told.secrets.append(file.path)
-            _log.warning(
-                "%s/%s holds a secret: the memory does not, but the file still does",
-                self.root,
-                file.path,
-            )
-        if current and before and same_memory(before, read, timed):
-            index.move(current, file)  # only written differently
-        elif in_place and self._folder_of(read) != file.folder:
-            return self._replace(writer, file, read, current)
-        elif current:
-            self._told.edited += self._keep(writer, file, read, current)
-        elif not self._moved(writer, file, read, gone):
-            self._told.added += self._keep(writer, file, read)
-        return None
-
-    def _replace(
-        self, writer: Writer, file: FileContent, read: Experience, current: File | None
-    ) -> FileContent | None:
-        """Puts what somebody wrote, as it is, where it belongs now."""
-        nowhere, folder = Seen(NOTHING_THERE, 0), self._folder_of(read)
-        new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
-        written = self._write_within(writer, new)
-        if written.seen == nowhere:
-            self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
-            return None
-        self._told.edited += self._keep(writer, written, read, current)
-        return file
-
-    def _moved(
-        self,
-        writer: Writer,
-        file: FileContent,
-        read: Experience,
-        gone: dict[bytes, list[tuple[str, File]]],
-    ) -> bool:
-        """Whether a file that vanished elsewhere is here now under another name."""
-        group = gone.get(file.digest)
-        if not group:
-            return False
-        folder, lost = group[-1]
-        stored = writer.get(self._project, lost.record_id)
-        if not stored or self._files.look(folder, lost.name):
-            return False
-        group.pop()
-        if same_memory(original_of(stored), read, False):
-            self._index(writer).move(lost, file)
-        else:  # in its new folder it says something else
-            self._keep(writer, file, read, lost)
-        self._told.moved += 1
-        return True
-
-    def _keep(
-        self, writer: Writer, file: FileContent, read: Experience, instead_of: File | None = None
-    ) -> bool:
-        """Has the memory of a file kept, or back, where it does not stay away; it supersedes that
-        of another.
-        """
-        index = self._index(writer)
-        before = [
-            each.record_id
-            for each in index.at(file.folder, file.name)
-            if each.state == PAST and each.digest == file.digest and each.record_id
-        ]
-        if before and not index.has_file(before[0]):
-            record_id = before[0]
-        else:
-            # what a copy elsewhere goes by already, this one cannot go by
-            ids = (self._id_of(file.path, file.digest, number) for number in count())
-            record_id = next(each for each in ids if not index.has_file(each))
-            at_us = counted_from(read.at_us, to_us(self._clock()))
-            done = writer.append([row_of(dated(read.altered(id=record_id), at_us))])
-            if done.forgotten:
-                reason = "was forgotten: remember it anew to have it back"
-                self._leave_alone(file.path, file.seen, reason)
-                return False
-            if done.added and read.metadata.source.author != Source().author:
-                # anybody may write a name into a file
-                came = Event(record_id=record_id, kind="imported", at=self._clock(), by=BY_TREE)
-                happen(writer, self._project, came)
-        if not self._bring_back(writer, record_id):
-            self._leave_alone(file.path, file.seen, "was archived: its memory stays so")
-            return False
-        index.plant([file._replace(record_id=record_id)], IN_STEP)
-        if instead_of:
-            self._happen(
-                writer,
-                instead_of,
-                "superseded",
-                replaced_by=record_id,
-                reason="its file was edited",
-            )
-        return True
-
-    def _bring_back(self, writer: Writer, record_id: str) -> bool:
-        """Undoes an absence, where there is one; False where something else keeps the record
-        away.
-        """
-        stored = writer.get(self._project, record_id)
-        if not stored:
-            return False
-        envelope = original_of(stored).metadata.validation
-        events = writer.events_of(self._project, record_id)
-        if effective_validation(envelope, events).status != "archived":
-            return True
-        back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
-        if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
-            return False
-        happen(writer, self._project, back)
-        return True
-
-    def _happen(self, writer: Writer, file: File, kind: EventKind, **more: str) -> None:
-        """Something happens to the record of a file, which no longer is its file."""
-        event = Event(record_id=file.record_id, kind=kind, at=self._clock(), by=BY_TREE, **more)
-        happen(writer, self._project, event)
-        self._index(writer).make_past(file)
-
-    def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
-        index = self._index(writer)
-        same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
-        now = next(filter(_was_there, same), None)
-        if not now or self._files.look(folder, file.name):
-            return
-        if restoring:
-            index.make_due(now)
-        else:
-            self._happen(writer, now, "absent", reason="its file is gone")
-            self._told.absent += 1
-
-    def _experience_in(
-        self, file: FileContent, *, by_folder: bool = True
-    ) -> tuple[Experience, bool]:
-        """The experience that a file is, under an id that whoever finds the same file in the same
-        place comes to as well; and whether the file tells its time. `by_folder`: where the two
-        disagree, the folder is right.
-        """
-        keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
-        source = {"type": "file_analysis"}
-        if _is_name(keys.get("author")) and keys["author"].strip():
-            source["author"] = keys.pop("author")
-        tags = keys.pop("tags", [])
-        if not isinstance(tags, list) or not all(_is_name(tag) and tag.strip() for tag in tags):
-            keys["tags"], tags = tags, []
-        metadata = Metadata(
-            source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags
-        )
-        # Where a file lies says more than what it says of that itself: it was put there. A folder
-        # that no memory is routed to still tells what the file does not.
-        if self.router.route(keys).folder != file.folder:
-            told = values_in(file.folder)
-            placed = {**keys, **told}
-            fits = by_folder and self.router.route(placed).folder == file.folder
-            keys = placed if fits else {**told, **keys}
-        read = self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)
-        return self._prepare(read), timed
-
-    @staticmethod
-    def _id_of(path: str, digest: bytes, number: int = 0) -> str:
-        return derived_id("tree", path, digest, str(number))
-
     # --- finding ---
 
     def versions_of(self, found: Sequence[File]) -> tuple[list[str], list[str]]:
         """The ids of the memories, and of what the same files said before they were edited."""
-        with self._reading() as index:
+        with self.reading() as index:
             ids = [stored.id for _, stored in index.records([match.seq for match in found])]
             return ids, index.earlier_versions(ids)
 
@@ -802,33 +415,11 @@ class Mirror(ProjectListener):
         saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
         matches = glob.split()[1] if glob else None
         names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
-        self.before_read()
-        for _ in range(_LOOKS_AGAIN):
-            with self._reading() as index:
-                folders = index.folders()
-                wanted, unsure = self._wanted(folders, asked, glob)
-                found = index.find(wanted, names, saying)
-                if self._watch:
-                    break
-                # where keys are asked for that no folder tells, any file may have been edited
-                asked_in = {
-                    number
-                    for keys, numbers in wanted.items()
-                    for number in numbers
-                    if keys or looked_at or number in unsure
-                }
-                # and where its folder tells them, so that it belongs into another
-                total = sum(count for _, count, _ in index.counts()) if asked else 0
-                if 0 < total <= limits.TREE_LOOKED_THROUGH_MAX:
-                    asked_in.update(folders)
-                looked_through = index.find({(): list(asked_in)}) if asked_in else found
-            if self._may_watch and len(looked_through) >= limits.TREE_WATCHED_FROM:
-                self._begin_watching()
-                continue
-            changes = self._changed_among(looked_through, folders)
-            if not changes:
-                break
-            self._take_in(changes)
+        self.edits.catch_up()
+        with self.reading() as index:
+            folders = index.folders()
+            wanted, unsure = self._wanted(folders, asked, glob)
+            found = index.find(wanted, names, saying)
         if matches:
             found = [match for match in found if matches(match.name)]
         if not looked_at and not unsure:
@@ -841,11 +432,6 @@ class Mirror(ProjectListener):
         }
         return [match for match in found if match.key not in wrong], folders
 
-    def folder_paths(self) -> list[str]:
-        """Those of the tree, from its root."""
-        with self._reading() as index:
-            return list(index.folders().values())
-
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
         forgotten this very moment. What was told before is remembered: a record never changes.
@@ -857,7 +443,7 @@ class Mirror(ProjectListener):
         digests = dict(key for key in keys if key not in known)
         fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
         if digests:
-            with self._reading() as index:
+            with self.reading() as index:
                 kept = index.records(list(digests))
             fresh = {(seq, digests[seq]): payload_of(sound_body(each), "") for seq, each in kept}
             # What is remembered already still answers this question, also where there is no room
@@ -899,65 +485,43 @@ class Mirror(ProjectListener):
             wanted.setdefault(keys, []).append(number)
         return wanted, unsure
 
-    def _changed_among(self, found: Iterable[File], folders: Mapping[int, str]) -> _Changes:
-        by_folder: dict[str, list[File]] = {}
-        for file in found:
-            by_folder.setdefault(folders[file.folder], []).append(file)
-        changes = _Changes()
-        for path, wanted in by_folder.items():
-            for file, seen in self._files.touched(path, wanted):
-                # the left are looked at by themselves
-                if _was_there(file) and not (seen and f"{path}/{file.name}" in self._left):
-                    changes.compare(path, file.name, file, seen)
-        return changes
-
-    def look_again(self, record_ids: Iterable[str]) -> bool:
-        """Takes in what was done to the files of these records; whether anything was."""
-        with self._reading() as index:
-            places = index.files_of(record_ids)
-        live = [file for _, file in places if file.state in (DUE, IN_STEP)]
-        changes = self._changed_among(live, {file.folder: path for path, file in places})
-        if changes:
-            self._take_in(changes)
-        return bool(changes)
-
     def path_of(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
-        with self._reading() as index:
+        with self.reading() as index:
             places = index.files_of([record_id])
         live = (f"{path}/{file.name}" for path, file in places if file.state in (DUE, IN_STEP))
         return next(live, None)
 
     def folder_counts(self) -> list[FolderCount]:
         """How many files each folder holds, and how large they are."""
-        self.before_read()
-        with self._reading() as index:
+        self.edits.catch_up()
+        with self.reading() as index:
             return [FolderCount(*counted) for counted in index.counts()]
 
     def check(self) -> list[Finding]:
         """Whether every file is as the index knows it. What differs is for `sync` to take in."""
-        with self._reading() as index:
+        with self.reading() as index:
+            total = sum(count for _, count, _ in index.counts())
             folders = index.folders()
-            live = index.find({(): list(folders)})
-        changes = self._changed_among(live, folders)
+            changes = self.edits.walk(index, folders, ["", *folders.values()])
         differing = len(changes.arrived) + len(changes.vanished)
-        text = f"{len(live)} files say what the memory says"
+        text = f"{total} files say what the memory says"
         if differing:
-            text = f"{differing} of {len(live)} files were changed: sync takes that in"
-        left = [f"{path} {reason}" for path, (_, reason) in self._left.items()]
+            text = f"{differing} of {total} files were changed: sync takes that in"
+        left = [f"{path} {reason}" for path, (_, reason) in self.edits.left.items()]
         if left:
             text += f"; {len(left)} are left alone: {left[0]}"
         return [Finding("tree", not differing, text)]
 
     # --- the index ---
 
-    def _index(self, writer: Writer) -> TreeIndex:
-        return TreeIndex(writer.session, self._project)
+    def index(self, writer: Writer) -> TreeIndex:
+        return TreeIndex(writer.session, self.project)
 
     @contextmanager
-    def _reading(self) -> Iterator[TreeIndex]:
-        with self._store.read(self._project) as session:
-            yield TreeIndex(session, self._project)
+    def reading(self) -> Iterator[TreeIndex]:
+        with self.store.read(self.project) as session:
+            yield TreeIndex(session, self.project)
 
 
 def _is_part_of(found: bytes, data: bytes) -> bool:
@@ -967,15 +531,6 @@ def _is_part_of(found: bytes, data: bytes) -> bool:
     return len(found) <= len(data) and all(
         is_ in (0, was) for is_, was in zip(found, data, strict=False)
     )
-
-
-def _was_there(file: File) -> bool:
-    """Not so one that is still to be written: another process is at it, or died over it."""
-    return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX and value.isprintable()
 
 
 class MemoryTree(Group):

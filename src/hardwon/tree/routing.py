@@ -36,6 +36,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from hashlib import blake2b
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -81,9 +82,8 @@ def safe_segment(text: str, harmless: re.Pattern[str] = _PLAIN) -> str:
     return f"{slug or 'x'}~{digest.hexdigest()}"
 
 
-def safe_key(text: str) -> str:
-    """The same for a key, which has less room and no dots."""
-    return safe_segment(text, _PLAIN_KEY)
+# The same for a key, which has less room and no dots.
+safe_key: Final = partial(safe_segment, harmless=_PLAIN_KEY)
 
 
 def _key_name(text: str) -> str:
@@ -140,9 +140,7 @@ _COMPARISONS: Final = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def _plainly(number: Decimal) -> str:
-    text = f"{number:f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    return f"{(number + 0).normalize():f}"  # -0 and 0 are one
 
 
 def _number_test(text: str, where: str) -> tuple[_Test, str] | None:

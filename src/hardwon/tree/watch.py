@@ -8,21 +8,22 @@ is this machine's own: of one that is shared with others, it knows only what was
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import Struct
 from typing import Any, Final
 
 from hardwon.tree.files import names_folder, names_memory
 
-_EVENT: Final = Struct(
-    "iIII"
-)  # the watch, what happened, a cookie, the length of the name after it
+# an event: the watch, what happened, a cookie, and the length of the name after it
+_EVENT: Final = Struct("iIII")
 _READ_BYTES: Final = 1 << 18
-_INSTANCE_FLAGS: Final = os.O_NONBLOCK | os.O_CLOEXEC
-# written, closed after writing, moved from or to, made, removed; and the same for the folder itself
-_WATCHED: Final = 0x2 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
+_ABOUT_BYTES: Final = 1 << 10  # more than any system tells of a file system
+# written, made readable or not, closed after writing, moved from or to, made, removed; and the
+# folder itself removed or moved
+_WATCHED: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
 # the folder itself went, was moved or unmounted, too much happened at once, the watch is over
 _LOST: Final = 0x400 | 0x800 | 0x2000 | 0x4000 | 0x8000
 _GONE: Final = 0x40 | 0x200
@@ -34,20 +35,18 @@ _OWN_FILE_SYSTEMS: Final = frozenset(
 
 
 class Watch:
-    """Watches the folders that are added to it. All of a tree have to be, from the root on:
-    otherwise one of them could be moved away unseen. Raises OSError where there is no watching.
+    """Watches the folders that are added to it: all of a tree, from the root on, otherwise one could
+    be moved away unseen. Where one of them cannot be watched, it is over.
     """
 
     def __init__(self) -> None:
-        self._handle = -1
+        self.folders: dict[str, os.stat_result] = {}
+        self._by_number: dict[int, str] = {}
         self._process = os.getpid()
-        self._library: Any = ctypes.CDLL(None, use_errno=True)
-        try:
-            self._handle = self._checked(self._library.inotify_init1(_INSTANCE_FLAGS))
-        except AttributeError:
-            raise OSError(errno.ENOSYS, "no inotify here") from None
-        self._folders: dict[int, str] = {}
-        self._added: dict[str, tuple[int, int]] = {}
+        self._library: Any = ctypes.CDLL(None)
+        begin = getattr(self._library, "inotify_init1", lambda _: -1)
+        self._handle: int = begin(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._is_over = self._handle < 0
 
     def __del__(self) -> None:
         if self._handle >= 0:
@@ -55,16 +54,16 @@ class Watch:
 
     def add(self, folder: str, handle: int) -> None:
         """Watches a folder, which is open, from now on."""
-        if folder in self._added:
+        if self._is_over or folder in self.folders:
             return
-        of_its_system = ctypes.create_string_buffer(1 << 10)
-        self._checked(self._library.fstatfs(handle, of_its_system))
-        if ctypes.c_long.from_buffer(of_its_system).value not in _OWN_FILE_SYSTEMS:
-            raise OSError(errno.EIO, "the file system may be changed from elsewhere")
+        about = ctypes.create_string_buffer(_ABOUT_BYTES)
+        found = self._library.fstatfs(handle, about)
+        is_own = found == 0 and ctypes.c_long.from_buffer(about).value in _OWN_FILE_SYSTEMS
         path = f"/proc/self/fd/{handle}".encode()
-        number = self._checked(self._library.inotify_add_watch(self._handle, path, _WATCHED))
-        self._folders[number] = folder
-        self._added[folder] = _identity(os.fstat(handle))
+        number = self._library.inotify_add_watch(self._handle, path, _WATCHED) if is_own else -1
+        self._is_over = number < 0
+        self._by_number[number] = folder
+        self.folders[folder] = os.fstat(handle)
 
     def read(self, root: Path) -> tuple[set[tuple[str, str]], set[str]] | None:
         """Folders and names of files to which something happened since this was last asked, and the
@@ -72,36 +71,32 @@ class Watch:
         is over.
         """
         files, folders = set[tuple[str, str]](), set[str]()
-        if self._process != os.getpid() or self._added[""] != _identity(root.stat()):
+        if not self._is_of(root):
             return None
-        while True:
-            try:
-                data = os.read(self._handle, _READ_BYTES)
-            except BlockingIOError:
-                return files, folders
-            at = 0
-            while at < len(data):
-                number, happened, _, length = _EVENT.unpack_from(data, at)
-                at += _EVENT.size + length
-                if happened & _LOST:
-                    return None
-                folder = self._folders[number]
-                name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
-                if not happened & _OF_A_FOLDER:
-                    if names_memory(folder, name):
-                        files.add((folder, name))
-                elif names_folder(folder, name):
-                    if happened & _GONE:
-                        return None
-                    folders.add(folder)
+        for happened, folder, name in self._events():
+            is_folder = happened & _OF_A_FOLDER
+            if happened & _LOST or (is_folder and happened & _GONE and names_folder(folder, name)):
+                return None
+            if is_folder:
+                folders.add(folder)
+            elif names_memory(folder, name):
+                files.add((folder, name))
+        return files, folders
 
-    @staticmethod
-    def _checked(result: int) -> int:
-        """Never raises what would say that a folder is missing."""
-        if result < 0:
-            raise OSError(errno.EIO, os.strerror(ctypes.get_errno()))
-        return result
+    def _is_of(self, root: Path) -> bool:
+        """Whether it is this process that watches, all of that root."""
+        if self._is_over or self._process != os.getpid():
+            return False
+        with suppress(OSError, KeyError):
+            return os.path.samestat(self.folders[""], root.stat())
+        return False
 
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+    def _events(self) -> Iterator[tuple[int, str, str]]:
+        with suppress(BlockingIOError):  # there are no more
+            while data := os.read(self._handle, _READ_BYTES):
+                at = 0
+                while at < len(data):
+                    number, happened, _, length = _EVENT.unpack_from(data, at)
+                    at += _EVENT.size + length
+                    name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
+                    yield happened, self._by_number.get(number, ""), name

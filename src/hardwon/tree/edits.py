@@ -1,0 +1,398 @@
+"""What people do to the files of a tree, taken in: files become records.
+
+A file that is new becomes a record; an edit becomes a record that supersedes the one before; a file
+that vanished makes its record `absent`, which is undone when the file is back: a checkout of another
+branch looks like a mass deletion and must not be one. What cannot be read is told and left alone.
+
+`sweep` looks at every file; from then on the system tells what happens to them (see `watch`), and
+`catch_up` looks at those alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count, islice
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.memory.project import batches, happen, in_order
+from hardwon.memory.results import Synced
+from hardwon.records.fields import derived_id, to_us
+from hardwon.records.kinds import Event, EventKind, Experience, Metadata, Moment, Source
+from hardwon.store.base import Writer, row_of
+from hardwon.store.query import counted_from, dated, original_of
+from hardwon.tree.files import UnreadableError, read_back, same_memory
+from hardwon.tree.routing import values_in
+from hardwon.tree.tables import (
+    DUE,
+    GOING,
+    IN_STEP,
+    NOTHING_THERE,
+    PAST,
+    File,
+    FileContent,
+    Seen,
+    TreeIndex,
+)
+from hardwon.trust.lifecycle import BY_TREE, effective_validation
+
+if TYPE_CHECKING:
+    from hardwon.tree.mirror import Mirror
+    from hardwon.tree.watch import Watch
+
+_log = logging.getLogger("hardwon")
+
+
+@dataclass
+class Changes:
+    """What differs between folders and index: paths that are new or look different, and files that
+    are gone.
+    """
+
+    arrived: list[tuple[str, str]] = field(default_factory=list)
+    vanished: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Edits:
+    """Takes in what people did to the files of a `tree`. `left` are paths that were left alone, with
+    their looks and the reason; `told` is what was taken in since somebody last asked.
+    """
+
+    def __init__(self, tree: Mirror) -> None:
+        self.left: dict[str, tuple[Seen | None, str]] = {}
+        self.told = Synced()
+        self._tree = tree
+        self._warned: dict[str, str] = {}
+        self._watch: Watch | None = None
+        self._keeping_up = Lock()
+
+    def close(self) -> None:
+        self._watch = None
+
+    def sweep(self, *, restoring: bool = False) -> None:
+        """Looks at every file, and has the system tell of whatever happens to one from then on."""
+        from hardwon.tree.watch import Watch  # loads ctypes: only whoever has a tree needs it
+
+        self.left = {}
+        watch = Watch()
+        with self._tree.reading() as index:
+            folders = index.folders()
+            changes = self.walk(index, folders, ["", *folders.values()], watch)
+        self._take_in(changes, restoring=restoring)
+        self._watch = watch
+
+    def catch_up(self) -> None:
+        """Takes in whatever was done to the files."""
+        if not self._keep_up():
+            self.sweep()
+
+    def _keep_up(self) -> bool:
+        """Takes in what the system told of since the last time. False where it cannot tell."""
+        with self._keeping_up:  # whoever asks meanwhile needs what is being taken in
+            watch, self._watch = self._watch, None
+            told = watch.read(self._tree.root) if watch else None
+            if told and any(told):
+                touched, waiting = told
+                with self._tree.reading() as index:
+                    changes = self.walk(index, index.folders(), list(waiting), watch)
+                    for folder, name in touched:
+                        known = next(filter(_was_there, index.at(folder, name)), None)
+                        seen = self._tree.files.look(folder, name)
+                        if seen and (known is None or seen != (known.mtime_ns, known.size)):
+                            changes.arrived.append((folder, name))
+                        elif known and not seen:
+                            changes.vanished.append((folder, name))
+                self._take_in(changes)
+            self._watch = watch  # only now: what could not be taken in is looked for again
+            return told is not None
+
+    def walk(
+        self,
+        index: TreeIndex,
+        folders: Mapping[int, str],
+        waiting: list[str],
+        watch: Watch | None = None,
+    ) -> Changes:
+        """What differs from the index in these folders, and in those of theirs that are not watched
+        yet.
+        """
+        changes, met = Changes(), set[str]()
+        numbers = {path: number for number, path in folders.items()}
+        while waiting:
+            path = waiting.pop()
+            if path in met:
+                continue
+            met.add(path)
+            try:
+                listing = self._tree.files.listed(path, watch)
+            except OSError as error:  # which does not mean that anything is gone
+                reason = f"cannot be looked into ({error.strerror or error})"
+                self._leave_alone(path or ".", None, reason)
+                continue
+            for name, reason in listing.odd.items():
+                self._leave_alone(f"{path}/{name}", None, reason)
+            there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
+            # those that were left alone are told of where they change
+            changes.arrived += [
+                (path, name)
+                for name, seen in listing.files.items()
+                if seen != there.get(name)
+                and name not in moving
+                and f"{path}/{name}" not in self.left
+            ]
+            changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
+            known = watch.folders if watch else ()
+            waiting += [inner for inner in listing.paths(path) if inner not in known]
+        return changes
+
+    def _take_in(self, changes: Changes, *, restoring: bool = False) -> None:
+        gone: dict[bytes, list[tuple[str, File]]] = {}
+        if changes.vanished:
+            with self._tree.reading() as index:
+                for folder, name in changes.vanished:
+                    for lost in filter(_was_there, index.at(folder, name)):
+                        gone.setdefault(lost.digest, []).append((folder, lost))
+        for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
+            arrived = [file for folder, name in batch if (file := self._read(folder, name))]
+            if arrived:
+                with self._tree.store.write(self._tree.project) as writer:
+                    moved = [self._take_in_one(writer, file, gone) for file in arrived]
+                for file in filter(None, moved):  # only now: it is kept elsewhere for sure
+                    self._tree.files.remove(file.folder, file.name, file.digest)
+        rest = [each for group in gone.values() for each in group]
+        for absent in batches(rest, limits.TREE_BATCH_FILES):
+            with self._tree.store.write(self._tree.project) as writer:
+                for folder, lost in absent:
+                    self._note_absence(writer, folder, lost, restoring)
+        if restoring and rest:
+            self._tree.on_commit()
+        self.told.left = {
+            path: self.left[path][1] for path in islice(self.left, limits.REPORTED_MAX)
+        }
+
+    def _read(self, folder: str, name: str) -> FileContent | None:
+        try:
+            data, seen = self._tree.files.read(folder, name)
+            return FileContent(folder, name, data, seen=seen)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self._leave_alone(f"{folder}/{name}", None, reason)
+        return None
+
+    def _leave_alone(self, path: str, seen: Seen | None, reason: str) -> None:
+        if self._warned.get(path) != reason:
+            self._warned[path] = reason
+            _log.warning("%s/%s is left alone: it %s", self._tree.root, path, reason)
+        self.left[path] = seen, reason
+
+    def _take_in_one(
+        self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
+    ) -> FileContent | None:
+        """The file, where another has taken its place: somebody edited what it is routed by."""
+        index = self._tree.index(writer)
+        known = index.at(file.folder, file.name)
+        current = next(filter(_was_there, known), None)
+        if current and current.digest == file.digest:
+            index.move(current, file)
+            return None
+        # somebody is about to write it, or to remove it
+        on_its_way = ((DUE, True), (GOING, False))
+        if any((each.state, each.mtime_ns == NOTHING_THERE) in on_its_way for each in known):
+            return None
+        stored = writer.get(self._tree.project, current.record_id) if current else None
+        before = original_of(stored) if stored else None
+        in_place = (
+            isinstance(before, Experience)
+            and self._tree.folder_of(before) == file.folder
+            and not index.has_digest(file.digest)  # else it was put there, from elsewhere
+        )
+        try:
+            read, timed = self.experience_in(file, by_folder=not in_place)
+            if in_place and read.unrouted:
+                raise UnreadableError(f"would not be found where it lies ({read.unrouted})")
+        except (UnreadableError, InvalidInputError) as error:
+            self._leave_alone(file.path, file.seen, str(error))
+            return None
+        self.left.pop(file.path, None)
+        if read.redacted:
+            self.told.secrets.append(file.path)
+            _log.warning(
+                "%s/%s holds a secret: the memory does not, but the file still does",
+                self._tree.root,
+                file.path,
+            )
+        if current and before and same_memory(before, read, timed):
+            index.move(current, file)  # only written differently
+        elif in_place and self._tree.folder_of(read) != file.folder:
+            return self._replace(writer, file, read, current)
+        elif current:
+            self.told.edited += self._keep(writer, file, read, current)
+        elif not self._moved(writer, file, read, gone):
+            self.told.added += self._keep(writer, file, read)
+        return None
+
+    def _replace(
+        self, writer: Writer, file: FileContent, read: Experience, current: File | None
+    ) -> FileContent | None:
+        """Puts what somebody wrote, as it is, where it belongs now."""
+        nowhere, folder = Seen(NOTHING_THERE, 0), self._tree.folder_of(read)
+        new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
+        written = self._tree.write_within(writer, new)
+        if written.seen == nowhere:
+            self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
+            return None
+        self.told.edited += self._keep(writer, written, read, current)
+        return file
+
+    def _moved(
+        self,
+        writer: Writer,
+        file: FileContent,
+        read: Experience,
+        gone: dict[bytes, list[tuple[str, File]]],
+    ) -> bool:
+        """Whether a file that vanished elsewhere is here now under another name."""
+        group = gone.get(file.digest)
+        if not group:
+            return False
+        folder, lost = group[-1]
+        stored = writer.get(self._tree.project, lost.record_id)
+        if not stored or self._tree.files.look(folder, lost.name):
+            return False
+        group.pop()
+        if same_memory(original_of(stored), read, False):
+            self._tree.index(writer).move(lost, file)
+        else:  # in its new folder it says something else
+            self._keep(writer, file, read, lost)
+        self.told.moved += 1
+        return True
+
+    def _keep(
+        self, writer: Writer, file: FileContent, read: Experience, instead_of: File | None = None
+    ) -> bool:
+        """Has the memory of a file kept, or back, where it does not stay away; it supersedes that
+        of another.
+        """
+        index = self._tree.index(writer)
+        before = [
+            each.record_id
+            for each in index.at(file.folder, file.name)
+            if each.state == PAST and each.digest == file.digest and each.record_id
+        ]
+        if before and not index.has_file(before[0]):
+            record_id = before[0]
+        else:
+            # what a copy elsewhere goes by already, this one cannot go by
+            ids = (file_id(file.path, file.digest, number) for number in count())
+            record_id = next(each for each in ids if not index.has_file(each))
+            at_us = counted_from(read.at_us, to_us(self._tree.clock()))
+            done = writer.append([row_of(dated(read.altered(id=record_id), at_us))])
+            if done.forgotten:
+                reason = "was forgotten: remember it anew to have it back"
+                self._leave_alone(file.path, file.seen, reason)
+                return False
+            if done.added and read.metadata.source.author != Source().author:
+                # anybody may write a name into a file
+                came = Event(
+                    record_id=record_id, kind="imported", at=self._tree.clock(), by=BY_TREE
+                )
+                happen(writer, self._tree.project, came)
+        if not self._bring_back(writer, record_id):
+            self._leave_alone(file.path, file.seen, "was archived: its memory stays so")
+            return False
+        index.plant([file._replace(record_id=record_id)], IN_STEP)
+        if instead_of:
+            self._happen(
+                writer,
+                instead_of,
+                "superseded",
+                replaced_by=record_id,
+                reason="its file was edited",
+            )
+        return True
+
+    def _bring_back(self, writer: Writer, record_id: str) -> bool:
+        """Undoes an absence, where there is one; False where something else keeps the record
+        away.
+        """
+        stored = writer.get(self._tree.project, record_id)
+        if not stored:
+            return False
+        envelope = original_of(stored).metadata.validation
+        events = writer.events_of(self._tree.project, record_id)
+        if effective_validation(envelope, events).status != "archived":
+            return True
+        back = Event(record_id=record_id, kind="present", at=self._tree.clock(), by=BY_TREE)
+        if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
+            return False
+        happen(writer, self._tree.project, back)
+        return True
+
+    def _happen(self, writer: Writer, file: File, kind: EventKind, **more: str) -> None:
+        """Something happens to the record of a file, which no longer is its file."""
+        event = Event(
+            record_id=file.record_id, kind=kind, at=self._tree.clock(), by=BY_TREE, **more
+        )
+        happen(writer, self._tree.project, event)
+        self._tree.index(writer).make_past(file)
+
+    def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
+        index = self._tree.index(writer)
+        same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
+        now = next(filter(_was_there, same), None)
+        if not now or self._tree.files.look(folder, file.name):
+            return
+        if restoring:
+            index.make_due(now)
+        else:
+            self._happen(writer, now, "absent", reason="its file is gone")
+            self.told.absent += 1
+
+    def experience_in(
+        self, file: FileContent, *, by_folder: bool = True
+    ) -> tuple[Experience, bool]:
+        """The experience that a file is, under an id that whoever finds the same file in the same
+        place comes to as well; and whether the file tells its time. `by_folder`: where the two
+        disagree, the folder is right.
+        """
+        keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
+        source = {"type": "file_analysis"}
+        if is_name(keys.get("author")) and keys["author"].strip():
+            source["author"] = keys.pop("author")
+        tags = keys.pop("tags", [])
+        if not isinstance(tags, list) or not all(is_name(tag) and tag.strip() for tag in tags):
+            keys["tags"], tags = tags, []
+        metadata = Metadata(
+            source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags
+        )
+        # Where a file lies says more than what it says of that itself: it was put there. A folder
+        # that no memory is routed to still tells what the file does not.
+        if self._tree.router.route(keys).folder != file.folder:
+            told = values_in(file.folder)
+            placed = {**keys, **told}
+            fits = by_folder and self._tree.router.route(placed).folder == file.folder
+            keys = placed if fits else {**told, **keys}
+        read = self._tree.experience(keys, metadata, file_id(file.path, file.digest), strict=False)
+        return self._tree.prepare(read), timed
+
+
+def file_id(path: str, digest: bytes, number: int = 0) -> str:
+    """Of the record that a file becomes: whoever finds the same file in the same place comes to it
+    as well.
+    """
+    return derived_id("tree", path, digest, str(number))
+
+
+def _was_there(file: File) -> bool:
+    """Not so one that is still to be written: another process is at it, or died over it."""
+    return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
+
+
+def is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX and value.isprintable()
