@@ -77,9 +77,6 @@ def test_after_the_fix_was_found_it_comes_first(memory: Memory) -> None:
         "FAILED 3 of 4 times: make deploy -> STAGING_HOST is not set; make: *** [deploy] Error 1 "
         "[last today, agent?]",
     ]
-    advice = memory.advise("make deploy")
-    assert advice.verdict == "ok"
-    assert advice.message.startswith("It worked here before, but more often it fails (p = 0.")
 
 
 def test_what_worked_after_the_same_failure_stands_under_it(memory: Memory) -> None:
