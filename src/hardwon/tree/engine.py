@@ -58,12 +58,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         strict: bool = False,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        if (
-            not isinstance(root, str | os.PathLike)
-            or not str(root).strip()
-            or str(root).endswith(".db")
-        ):
-            raise InvalidInputError.one("root", root, "a folder")
+        is_path = isinstance(root, str | os.PathLike) and str(root).strip()
+        check_that(is_path and not str(root).endswith(".db"), "root", root, "a folder")
         check_local("root", root)
         self.root = str(root)
         self.strict = strict
@@ -113,10 +109,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         given = check_items("memories", memories)
         records = []
         for number, keys in enumerate(given):
-            if not isinstance(keys, Mapping):
-                raise InvalidInputError.one(
-                    f"memories.{number}", keys, "an object with content, outcome and its other keys"
-                )
+            allowed = "an object with content, outcome and its other keys"
+            check_that(isinstance(keys, Mapping), f"memories.{number}", keys, allowed)
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
