@@ -32,7 +32,7 @@ import psycopg
 from hardwon import Memory
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
-from hardwon.store.sqlite.statements import NAME
+from hardwon.store.sqlite.connection import NAME
 from recall import percentile, timed
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

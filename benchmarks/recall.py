@@ -27,7 +27,7 @@ import numpy as np
 
 from hardwon import Memory, Step, Trajectory
 from hardwon.search.rank import rare_enough
-from hardwon.store.sqlite.statements import index_name
+from hardwon.store.sqlite.connection import index_name
 from hardwon.text.terms import query_terms
 from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
 

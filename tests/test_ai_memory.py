@@ -610,7 +610,7 @@ def test_cleanup_keeps_successes_longer_and_can_be_undone(history: AIMemory, clo
 def test_cleanup_goes_on_until_all_is_done(
     history: AIMemory, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "TIDIED_RECORDS_MAX", 2)
+    monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 2)
     for _ in range(4):
         some(history)
     clock.now += timedelta(days=400)

@@ -381,7 +381,7 @@ def test_what_cannot_be_read_is_told_and_makes_no_memory() -> None:
 
 
 def test_more_than_one_transaction_should_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "RECORDED_AT_ONCE_MAX", 2)
+    monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 2)
     done = at_once("record", "episode", "-", stdin='{"task_id": "a", "score": 1}\n' * 3)
     assert (done.exit_code, kept()) == (1, [])
     assert "hardwon load takes in more" in done.stderr

@@ -26,6 +26,7 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
+from hardwon.store.sqlite.connection import SqliteSession
 from hardwon.store.sqlite.file import (
     expected_schema,
     file_system_of,
@@ -33,7 +34,6 @@ from hardwon.store.sqlite.file import (
     refuse_strange_triggers,
 )
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.statements import SqliteSession
 from processes import Child, Tell
 
 

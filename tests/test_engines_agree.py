@@ -28,7 +28,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Store
 from hardwon.store.postgres.engine import as_text
 from hardwon.store.postgres.search import POSTGRES
-from hardwon.store.sqlite.statements import SQLITE
+from hardwon.store.sqlite.connection import SQLITE
 from hardwon.text.terms import query_terms
 from logs import records as recurring
 from strategies import at, json_values, kept_records

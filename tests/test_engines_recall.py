@@ -20,7 +20,7 @@ from engines import ENGINES, a_location
 from hardwon import Memory
 from hardwon.learn.tallies import generate_issue_signature
 from hardwon.search import rank as bm25
-from hardwon.store.sqlite.statements import SqliteSession, WordIndex, add_texts, marks_of
+from hardwon.store.sqlite.connection import SqliteSession, WordIndex, add_texts, marks_of
 from hardwon.text.terms import FORM
 
 RECORDS, QUESTIONS = (10_000, 200) if TORTURE else (2_500, 60)

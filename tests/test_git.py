@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hardwon.outside.git import NO_HEAD, Repository, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import NO_HEAD, Repository
 
 
 def git(folder: Path, *arguments: str) -> str:

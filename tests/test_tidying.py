@@ -237,7 +237,7 @@ def test_forgetting_what_left_the_history_takes_back_what_it_taught(memory: Memo
 def test_one_run_takes_only_so_many(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(memory)
     total = memory.cleanup(30).failed
-    monkeypatch.setattr(limits, "TIDIED_RECORDS_MAX", 10)
+    monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 10)
     first = memory.cleanup(30, dry_run=False)
     assert (first.failed + first.successful, first.left) == (
         10,

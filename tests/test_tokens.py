@@ -169,7 +169,7 @@ def test_those_that_ended_long_ago_are_dropped(memory: Memory, clock: Clock) -> 
     memory.tokens.create("old", days=1)
     memory.tokens.create("revoked", days=None)
     memory.tokens.revoke("revoked")
-    clock.at += timedelta(days=limits.TOKEN_REMEMBERED_DAYS + 2)
+    clock.at += timedelta(days=limits.TOKEN_DAYS + 2)
     memory.tokens.create("new")
     assert [token.name for token in memory.tokens.all()] == ["new"]
 

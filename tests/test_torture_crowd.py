@@ -24,8 +24,8 @@ from hardwon.memory import record as recording
 from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
+from hardwon.store.sqlite.connection import SqliteDialect
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.sqlite.statements import SqliteDialect
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 1_500

@@ -50,9 +50,9 @@ JSON_INT_ABS_MAX: Final = 2**63 - 1
 # One record as JSON. A thousand such records still fit in memory while they are being written.
 RECORD_BYTES_MAX: Final = 4 * MIB
 
-# JSON objects that `hardwon record` takes at once: they are one transaction, for which other
-# writers wait some seconds.
-RECORDED_AT_ONCE_MAX: Final = 10_000
+# Records that one transaction keeps, packs away or notes: a millisecond or two for each, and others
+# must not wait for it as long as BUSY_TIMEOUT_MS. Whoever has more does it again.
+TRANSACTION_RECORDS_MAX: Final = 10_000
 
 # The JSON of all of them. It is held in memory, a few times over.
 RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
@@ -163,8 +163,8 @@ CONNECTIONS_WARM_MAX: Final = 2
 # caller of `browse` thinks.
 PAGE_ROWS: Final = 500
 
-# Rows that load, merge and doctor handle at a time: bounds memory, and lets other writers in
-# between.
+# Rows that load, merge and doctor handle at a time, and that one request may bring: bounds memory,
+# and lets other writers in between.
 BATCH_ROWS: Final = 1_000
 
 # And so many bytes of them, as JSON: ordinary records come by the thousand, the largest by the dozen.
@@ -264,13 +264,11 @@ TREE_DEPTH_MAX: Final = 16
 # ten of one each; after a power cut so many are compared with the database, in a fifth of a second.
 TREE_UNSYNCED_MAX: Final = 2_000
 
-# Files that are noted as synced in one transaction.
-TREE_SETTLED_AT_ONCE: Final = 10_000
-
 # Files that are taken in from the tree in one transaction.
 TREE_BATCH_FILES: Final = 500
 
-# The newest experiences in a reflection, as many as the BTB tree always showed.
+# The newest experiences, failing areas and strong ones in a reflection, as many as the BTB tree
+# always showed.
 RECENT_SHOWN: Final = 5
 
 # Memories that an engine has told and remembers the words of, about 25 MB: the next recall of them
@@ -373,10 +371,6 @@ AUTHOR_CHARS_SHOWN: Final = 24
 # Episodes between two consolidations, as training memory always did.
 CONSOLIDATE_EVERY_EPISODES: Final = 20
 
-# Rules of one task that are compared with one another for near-duplicates; the time grows with the
-# square.
-RULES_COMPARED_MAX: Final = 200
-
 # Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
 # seen most often.
 TASKS_CONSIDERED_MAX: Final = 50
@@ -401,10 +395,6 @@ SOLUTIONS_CONSIDERED_MAX: Final = 100
 # them are said.
 SOLUTIONS_READ_MAX: Final = 12
 
-# Actions after errors that are kept in words, so that their records are not read again for the next
-# answer: all of them take a few megabytes at most.
-PAIRS_WORDED_MAX: Final = 1_024
-
 # Commands that failed in the same way that are read, the newest.
 FAILED_RUNS_READ_MAX: Final = 8
 
@@ -419,9 +409,9 @@ RUN_FOLLOWS_S: Final = 900
 # it failed.
 ATTEMPTS_READ_MAX: Final = 20
 
-# Earlier fixes that are looked at for each sort of similarity, the newest; successes among them
-# come first.
-SIMILAR_CONSIDERED_MAX: Final = 200
+# Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
+# issue, the newest: the time grows with them, of rules with their square.
+COMPARED_MAX: Final = 200
 
 # Rows that are looked through for what came in last to one project, where others write into the
 # same file.
@@ -613,9 +603,6 @@ TOPOLOGY_DEPTH_MAX: Final = 32
 # A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
 
-# Failing areas, and likewise strong ones, that a reflection names, as the BTB tree always did.
-AREAS_SHOWN_MAX: Final = 5
-
 # Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more
 # than ten percent.
 ATTEMPTS_TO_JUDGE_MIN: Final = 10
@@ -788,11 +775,6 @@ TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 # What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
 # endpoint says) where its first sentence or two tell what it is: two lines on a screen.
 BEGINNING_CHARS: Final = 200
-
-# Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or
-# two for each (most of that takes their words out of the search index), and others must not wait
-# for it as long as BUSY_TIMEOUT_MS. Whoever has more runs it again.
-TIDIED_RECORDS_MAX: Final = 10_000
 
 # So many times as long as failed fixes are successful ones kept, where nobody says how long.
 SUCCESSES_KEPT_TIMES: Final = 3
@@ -1151,8 +1133,9 @@ GIT_QUESTIONS_WITHIN_S: Final = 5.0
 # than one.
 CHECKOUTS_REMEMBERED_MAX: Final = 8
 
-# Related files that are made once for all records that name them: some hundred kilobytes.
-FOUND_FILES_REMEMBERED_MAX: Final = 1_024
+# Related files, names and actions in words that a process makes once for all records that have them:
+# all of them take a few megabytes at most.
+MADE_ONCE_MAX: Final = 1_024
 
 # --- what test runs and commands are told by ---
 
@@ -1193,12 +1176,8 @@ SOURCES_FROM_FIXES_MAX: Final = 50
 TOKENS_MAX: Final = 1_000
 
 # How long a token is valid where nobody says: a quarter. One that is forgotten somewhere ends by
-# itself.
+# itself; for as long it is still listed, so that somebody who wonders why it does not work finds it.
 TOKEN_DAYS: Final = 90
-
-# How long a token that ended is still listed, so that somebody who wonders why it does not work
-# finds it.
-TOKEN_REMEMBERED_DAYS: Final = 90
 
 # How long an idempotency key is known. Whoever tries again does so within minutes, or after a
 # weekend.
@@ -1216,10 +1195,6 @@ PAGE_RECORDS: Final = 50
 
 # Records on a page at most. A record may have a megabyte; most have two kilobytes.
 PAGE_RECORDS_MAX: Final = 500
-
-# Records that one request may bring: other writers wait until the last of them is kept, some tenths
-# of a second.
-RECORDS_AT_ONCE_MAX: Final = 1_000
 
 # Projects that a server has open at a time, with some connections each. Those that nobody uses are
 # closed first.
@@ -1290,7 +1265,7 @@ STRANGERS_CONNECTIONS_MAX: Final = 450
 # that are open, and ten times as many that begin TLS and take the minute that they have for it.
 SERVED_FILES_MAX: Final = 10_000
 
-# The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones.
+# The body of one request: some of the largest records, or BATCH_ROWS ordinary ones.
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
 
 # Nesting of a body: that of a free-form value, and the record around it.

@@ -27,7 +27,8 @@ from hardwon.capture.sessions import TAG, AgentSession, close_abandoned, open_se
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, current_folder, memory_exists
-from hardwon.outside.git import Repository, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository
 from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line

@@ -24,7 +24,7 @@ from hardwon.errors import BusyError, T
 from hardwon.learn.actions import error_in
 from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import repository_root
+from hardwon.outside.files import repository_root
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation

@@ -28,7 +28,7 @@ from hardwon.memory import Memory
 from hardwon.memory.project import Change
 from hardwon.memory.record import make
 from hardwon.outside import files
-from hardwon.outside.locations import user_folder
+from hardwon.outside.files import user_folder
 from hardwon.records.fields import read_json
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.shell import parts_of

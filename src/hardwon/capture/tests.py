@@ -41,7 +41,8 @@ from hardwon.memory import Memory
 from hardwon.memory.places import Settings, find_place, memory_exists
 from hardwon.memory.project import Change, Group, Project
 from hardwon.memory.record import metadata_of
-from hardwon.outside.git import Commit, repository_root, signature_at
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Commit, signature_at
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_all,

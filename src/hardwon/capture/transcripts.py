@@ -27,7 +27,8 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.record import make
 from hardwon.memory.transfer import load
-from hardwon.outside.git import Repository, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository
 from hardwon.records.fields import derived_id, is_derived, parse_time, read_json
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.store.types import Progress

@@ -79,12 +79,8 @@ _COLUMNS: Final = frozenset(
 # without what a record's project, labels and the like may add to its size
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * limits.KIB
 _FLAGS: Final = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
-_BY_SQLITE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?")
-_SINCE_1970: Final = re.compile(r"\d{9,13}(\.\d+)?")
 
 _BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_ROWS_BETWEEN_PROGRESS: Final = 500
-_ALIKE: Final = "as others above"
 
 
 # --- the report ---
@@ -408,9 +404,7 @@ class HistoryReader:
             self.read += 1
             if fix := self._fix_of(row):
                 yield fix
-            if self._progress and (
-                self.read % _ROWS_BETWEEN_PROGRESS == 0 or self.read >= self._total
-            ):
+            if self._progress and (self.read % 500 == 0 or self.read >= self._total):
                 self._progress(self.read, self._total)
 
     def _fix_of(self, row: LegacyRow) -> Fix | None:
@@ -443,7 +437,7 @@ class HistoryReader:
     def _tell(self, list_: list[Remark], row: LegacyRow, what: str) -> None:
         """Of very many rows that are alike, the last are only numbered: the list stays small."""
         long = len(list_) >= limits.REPORTED_MAX
-        list_.append(Remark(one_line(f"row {row.get('id')}"), _ALIKE if long else what))
+        list_.append(Remark(one_line(f"row {row.get('id')}"), "as others above" if long else what))
 
     def _id_of(self, row: LegacyRow) -> str:
         """Rows that say the same under the same id, in a table without a key, are told apart by
@@ -686,7 +680,9 @@ class _RowReader:
         text = self._text_in("timestamp").strip()
         try:
             at = datetime.fromisoformat(text)
-            if at.tzinfo is None and _BY_SQLITE.fullmatch(text):
+            if at.tzinfo is None and re.fullmatch(
+                r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?", text
+            ):
                 at = at.replace(tzinfo=UTC)
             elif at.tzinfo is None:
                 at = at.astimezone()
@@ -704,7 +700,7 @@ class _RowReader:
 
 def _number_since_1970(value: Any) -> datetime | None:
     if isinstance(value, str):
-        value = float(value) if _SINCE_1970.fullmatch(value.strip()) else None
+        value = float(value) if re.fullmatch(r"\d{9,13}(\.\d+)?", value.strip()) else None
     # from 1973 on; what is more than 1e11 is no second but a millisecond
     if not isinstance(value, int | float) or not 1e8 <= value < 1e14:
         return None

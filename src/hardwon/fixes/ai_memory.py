@@ -94,8 +94,6 @@ _GPU_SIGNS: Final = (
     "/dev/kfd",
     "/dev/dxg",
 )
-_VERSION: Final = re.compile(r"\d+(?:\.\d+)+[-+.\w]*")
-_ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
 _ISSUE_TEXTS: Final = (
     "description",
     "error_output",
@@ -651,7 +649,8 @@ def system_info() -> Mapping[str, Any]:
                 check=False,
             )
             # It warns of a server that does not run before it tells the version of the client.
-            if versions := _VERSION.findall(done.stdout.decode(errors="replace")):
+            told = done.stdout.decode(errors="replace")
+            if versions := re.findall(r"\d+(?:\.\d+)+[-+.\w]*", told):
                 found["ollama_version"] = versions[-1][: limits.NAME_CHARS_MAX]
     return MappingProxyType(found)
 
@@ -678,7 +677,7 @@ class AttemptInput:
         # In the order of what they are worth: whoever comes last finds the room taken.
         names = {
             name: self._room_for(name, as_name(given.pop(name)), limits.NAME_CHARS_MAX).strip()
-            for name in _ISSUE_NAMES
+            for name in ("model", "issue_type", "fixer_type")
             if name in given
         }
         texts = {"description": self._text("description", given.pop("description", ""))}

@@ -32,9 +32,7 @@ AGGREGATE_TABLES: Final = ("issue_patterns", "model_characteristics")
 _NEEDED_COLUMNS: Final = frozenset(
     {"id", "timestamp", "model_name", "issue_type", "description", "fix_commands", "fix_success"}
 )
-_MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
-_WAL_FORMAT: Final = b"\2"
 # where in the header it says whether there are logs, how often it was changed, and whose it is
 _FORMAT, _CHANGES, _OWNER = slice(19, 20), slice(24, 28), slice(68, 72)
 # What SQLite's check says of values that break a rule of their table: such rows are odd, not
@@ -46,7 +44,6 @@ _HARMLESS: Final = (
     "NUMERIC value in",
     "TEXT value in",
 )
-_ALL_FINDINGS: Final = 2**31 - 1
 
 
 class LegacyRow(dict[str, Any]):
@@ -78,7 +75,7 @@ def header_of(path: Path) -> bytes:
         raise PlaceError(f"cannot read {path} ({error})") from error
     finally:
         file.xClose()
-    return start if start.startswith(_MAGIC) else b""
+    return start if start.startswith(b"SQLite format 3\0") else b""
 
 
 # --- reading ---
@@ -143,7 +140,7 @@ class LegacyDatabase:
             raise ForeignFileError(
                 f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns"
             )
-        for (line,) in self._connection.execute(f"PRAGMA quick_check({_ALL_FINDINGS})"):
+        for (line,) in self._connection.execute(f"PRAGMA quick_check({2**31 - 1})"):
             if line != "ok" and not line.startswith(_HARMLESS):
                 raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
 
@@ -208,7 +205,7 @@ def opened(path: Path) -> Iterator[LegacyDatabase]:
     _refuse_no_database(path)
     # A database that has logs, and none at present, is read without making one beside it. Nothing
     # locks it then.
-    alone = header_of(path)[_FORMAT] == _WAL_FORMAT and not size_of(_beside(path, "-wal"))
+    alone = header_of(path)[_FORMAT] == b"\2" and not size_of(_beside(path, "-wal"))
     before = _state(path)
     how = "mode=ro&immutable=1" if alone else "mode=ro"
     with _legacy_errors(path), closing(_connect(path, how)) as connection:

@@ -44,8 +44,6 @@ Direction = Literal["rising", "falling", "steady"]
 TREND_TEST: Final = (
     "exact binomial test, two-sided, counts divided by their dispersion, Bonferroni-corrected"
 )
-_HALF_DAYS_MIN: Final = 2  # fewer days say nothing about how much days differ
-_FIRST_DAY: Final = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def days_between(counts: Mapping[int, Sequence[int]], first: int, last: int) -> 
     """Every day from the first to the last (days since 1970), those without attempts included."""
     return tuple(
         FixDay(
-            _FIRST_DAY + timedelta(days=day),
+            date(1970, 1, 1) + timedelta(days=day),
             *(outcomes(counts[day]) if day in counts else (0, 0, 0)),
         )
         for day in range(first, last + 1)
@@ -162,7 +160,7 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
         half = len(whole) // 2
         before, after = whole[:half], whole[len(whole) - half :]
         p_value = 1.0
-        if half >= _HALF_DAYS_MIN:
+        if half >= 2:  # fewer days say nothing about how much days differ
             # How much more the days of a half differ than independent attempts would: Pearson's
             # statistic by its degrees of freedom.
             statistic = 0.0

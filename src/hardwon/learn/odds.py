@@ -30,7 +30,6 @@ from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
-from hardwon.first_use import lazy
 from hardwon.learn.actions import log_odds
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 from hardwon.records.fields import Tabular
@@ -78,7 +77,7 @@ class Rated(Tabular):
     p_success: float
     strength: float
 
-    @lazy
+    @property
     def interval(self) -> tuple[float, float]:
         """Where the true rate lies with 90 % probability."""
         p, strength = self.p_success, self.strength
@@ -245,9 +244,8 @@ class Shares:
 
     items: Mapping[str, Share] = field(default_factory=dict)
 
-    @lazy
-    def whole(self) -> Share:
-        return self.beginning("")
+    def __post_init__(self) -> None:
+        self.whole = self.beginning("")
 
     def item(self, item: str | None) -> Share:
         """Of one item; None: of all."""

@@ -49,7 +49,6 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import ANY_FAILURE, judge_steps, outcomes_of, pairs_of, task_key
 from hardwon.records.kinds import (
-    ROUTES,
     VOUCHED_STATUSES,
     Cleaned,
     Decision,
@@ -350,16 +349,6 @@ def keys_of(record: Record) -> tuple[str, ...]:
 # Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as
 # `id`.
 OWN_KEYS: Final = "own_keys"
-
-
-def has_keys(record: Record) -> bool:
-    """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
-    if record.metadata.validation.failure_hash or record.metadata.source.id:
-        return True
-    if not isinstance(record, Experience):
-        return record.kind in _OWN_KEYS
-    routing_key, *_ = ROUTES.get((record.outcome, record.tool)) or ("",)
-    return bool(record.unrouted or record.own_schema or record.extra.keys() - {routing_key})
 
 
 def keys_of_fix(fix: Fix) -> Iterator[str]:

@@ -139,8 +139,8 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         total,
         dict(_largest(outcomes)),
         dict(_largest(tools)),
-        hotspots[: limits.AREAS_SHOWN_MAX],
-        strengths[: limits.AREAS_SHOWN_MAX],
+        hotspots[: limits.RECENT_SHOWN],
+        strengths[: limits.RECENT_SHOWN],
         intake,
         _insights(total, intake, hotspots, strengths),
     )

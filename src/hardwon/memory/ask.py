@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.later import times
+from hardwon.memory.later import advise, consolidate, context, results, times, topology
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
@@ -291,19 +291,17 @@ class Asking(Group):
         that happened to it since. A forgotten record has its tombstone left; an id that was never
         known gives an empty list.
         """
-        from hardwon.memory.results import LifeEvent
-
         wanted = parse_id(record_id)
         stored = self._project.store.get(self._project.name, wanted)
         metadata = original_of(stored).metadata if stored else Metadata()
         at, author = metadata.context.timestamp, metadata.source.author
         status = metadata.validation.status
-        life = [LifeEvent("created", at, author, status)] if stored else []
+        life = [results.LifeEvent("created", at, author, status)] if stored else []
         events = self._project.store.events_of(self._project.name, wanted)
         for number, event in enumerate(events, 1):
             status = effective_validation(metadata.validation, events[:number]).status
             shown = "" if event.kind == "forgotten" else status
-            life.append(LifeEvent(event.kind, event.at, event.by, shown, event))
+            life.append(results.LifeEvent(event.kind, event.at, event.by, shown, event))
         return life
 
     def browse(
@@ -393,12 +391,12 @@ class Asking(Group):
             task_id=task_id,
             explain=explain,
         )
-        from hardwon.memory.context import ContextRequest, Recaller
-
         self._project.before_read()
         with self._project.store.together(self._project.name):
-            return Recaller(self._project).context(
-                ContextRequest(query or "", task_id, given, fixer, budget, counted, solved, explain)
+            return context.Recaller(self._project).context(
+                context.ContextRequest(
+                    query or "", task_id, given, fixer, budget, counted, solved, explain
+                )
             )
 
     def advise(
@@ -429,10 +427,8 @@ class Asking(Group):
             error=error,
             author=author,
         )
-        from hardwon.memory.advise import Adviser
-
         with self._project.store.together(self._project.name):
-            return Adviser(self._project).advise(
+            return advise.Adviser(self._project).advise(
                 action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
             )
 
@@ -460,13 +456,11 @@ class Asking(Group):
         """What the experiences add up to: totals, where failures and successes pile up, and
         sentences about them.
         """
-        from hardwon.learn.topology import reflect_on
-
         counts = folder_counts(self._project)
         newest = self._project.store.page(
             self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
         )
-        return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
+        return replace(topology.reflect_on(counts), recent=[record_of(stored) for stored in newest])
 
 
 def as_data(lines: Iterable[str]) -> str:
@@ -550,10 +544,8 @@ class Learned(Group):
         check_all(error=error, limit=limit)
         if error is None:
             return self._project.knowledge.solutions(limit)
-        from hardwon.memory.advise import Adviser
-
         with self._project.store.together(self._project.name):
-            return Adviser(self._project).solutions(error, limit)
+            return advise.Adviser(self._project).solutions(error, limit)
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10
@@ -578,8 +570,6 @@ class Learned(Group):
         `llm=True` also asks the LLM (the one the memory was opened with, else the one the
         environment names) for rules; they are candidates. Every decision can be undone.
         """
-        from hardwon.memory import consolidate
-
         allowed = "true or false; the model itself is given to Memory(llm=…)"
         check_that(isinstance(llm, bool), "llm", llm, allowed)
         model, note = None, NO_LLM
@@ -592,16 +582,14 @@ class Learned(Group):
 
 def branch_of(project: Project) -> Branch:
     """What lies where."""
-    from hardwon.learn.topology import topology_of
-
     path = project.place.path
-    return topology_of(folder_counts(project), home_of(path).name if path else project.name)
+    return topology.topology_of(
+        folder_counts(project), home_of(path).name if path else project.name
+    )
 
 
 def folder_counts(project: Project) -> list[FolderCount]:
     """Of the folders that a listener keeps, else of those that a tree would have."""
-    from hardwon.learn.topology import FolderCount
-
     for listener in project.listeners:
         counts = listener.folder_counts()
         if counts is not None:
@@ -620,6 +608,6 @@ def folder_counts(project: Project) -> list[FolderCount]:
         )
 
     return [
-        FolderCount(folder_of(each), each.records, each.bytes)
+        topology.FolderCount(folder_of(each), each.records, each.bytes)
         for each in project.store.routes(project.name, keys)
     ]

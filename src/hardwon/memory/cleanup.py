@@ -67,7 +67,7 @@ def clean_up(
             continue
         if has_value(stored, fix):
             kept += 1
-        elif len(picked) < limits.TIDIED_RECORDS_MAX:
+        elif len(picked) < limits.TRANSACTION_RECORDS_MAX:
             picked.append((stored, fix))
         else:
             left += 1
@@ -96,7 +96,7 @@ def compress(
             row = row_of(fix)._replace(body=stored.body)
             small = packed_row(row, fix, decision.id)
             saving = len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
-        if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
+        if saving > 0 and len(picked) < limits.TRANSACTION_RECORDS_MAX:
             picked.append((stored, fix))
             savings[fix.id] = saving
         else:

@@ -149,7 +149,7 @@ def _consolidate_task(
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     same = knowledge.merged_rules(task)
-    weighed = knowledge.weighed_rules(task)[: limits.RULES_COMPARED_MAX]
+    weighed = knowledge.weighed_rules(task)[: limits.COMPARED_MAX]
     texts: Texts = {"works": {}, "avoid": {}}
     for each in weighed:
         if text := knowledge.worded(each, same):

@@ -12,7 +12,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.later import results, staleness
 from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
-from hardwon.outside.git import Repository, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
     ABSENT,

@@ -535,7 +535,7 @@ class Knowledge:
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
         found = self._store.by_key(
-            self.project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX
+            self.project, signature_keys(issue), Filters(), limits.COMPARED_MAX
         )
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
@@ -547,7 +547,7 @@ class Knowledge:
         groups = (_only(Fix, stored) for stored in (exact, model, of_type))
         return SimilarIssues(*(sorted(fixes, key=successes_first)[:limit] for fixes in groups))
 
-    def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
+    def _newest(self, filters: Filters, limit: int = limits.COMPARED_MAX) -> list[Stored]:
         return self._store.page(self.project, filters, None, limit, trusted=True)
 
     # --- rules, cards, scores ---
@@ -919,7 +919,7 @@ class Knowledge:
         if not said and (record := self.record(record_id)):
             said = _words_of_pair(diagnosis, action, record)
             if said:
-                if len(_said_of_pairs) >= limits.PAIRS_WORDED_MAX:
+                if len(_said_of_pairs) >= limits.MADE_ONCE_MAX:
                     _said_of_pairs.clear()
                 _said_of_pairs[key] = said
         return said

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from hardwon.first_use import Later
 
 __all__ = [
+    "advise",
     "cleanup",
     "consolidate",
+    "context",
     "databases",
     "embedders",
     "embedding",
@@ -21,13 +23,17 @@ __all__ = [
     "staleness",
     "times",
     "tokens",
+    "topology",
     "transfer",
 ]
 
 if TYPE_CHECKING:
+    from hardwon.learn import topology
     from hardwon.memory import (
+        advise,
         cleanup,
         consolidate,
+        context,
         databases,
         embedding,
         figures,
@@ -40,12 +46,14 @@ if TYPE_CHECKING:
     from hardwon.outside import embedders, llm
     from hardwon.search import times
 else:
-    cleanup, consolidate, embedding, figures, knowledge, results, staleness, tokens, transfer = (
+    advise, cleanup, consolidate, context, databases, embedding, figures, knowledge = (
         Later(f"hardwon.memory.{name}")
         for name in (
-            "cleanup consolidate embedding figures knowledge results staleness tokens transfer"
-        ).split()
+            "advise cleanup consolidate context databases embedding figures knowledge".split()
+        )
     )
-    databases, embedders = Later("hardwon.memory.databases"), Later("hardwon.outside.embedders")
-    llm = Later("hardwon.outside.llm")
-    times = Later("hardwon.search.times")
+    results, staleness, tokens, transfer = (
+        Later(f"hardwon.memory.{name}") for name in "results staleness tokens transfer".split()
+    )
+    embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")
+    times, topology = Later("hardwon.search.times"), Later("hardwon.learn.topology")

@@ -30,14 +30,21 @@ from typing import Final, Literal, NamedTuple, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
-from hardwon.outside.files import DATABASE_FOLDER, MARK, exists, read_regular, writing_atomically
-from hardwon.outside.git import Repository, folders_for, in_index, repository_root
+from hardwon.outside.files import (
+    DATABASE_FOLDER,
+    MARK,
+    exists,
+    read_regular,
+    repository_root,
+    user_folder,
+    writing_atomically,
+)
+from hardwon.outside.git import Repository, in_index
 from hardwon.outside.locations import (
     DATABASE_URL,
     DEFAULT_PROJECT,
     FOLDER_NAME,
     UNCLEAR,
-    user_folder,
     without_password,
 )
 from hardwon.records.fields import check_that
@@ -142,6 +149,19 @@ def _discover(start: Path) -> Place:
         if (folder / FOLDER_NAME).is_dir():
             return Place(folder / FOLDER_NAME / FILE_NAME, project, found=True)
     return Place(user_folder("data") / FILE_NAME, project)
+
+
+def folders_for(start: Path) -> list[Path]:
+    """Where something may be kept for whoever is at `start`, nearest first: the folders up to the
+    root of the checkout, then the home of the repository, and whatever is above either.
+    """
+    above = [start, *start.parents]
+    root = repository_root(start)
+    home = Repository(root).home if root else None
+    if root is None or home is None or home == root:
+        return above
+    inside = above.index(root) + 1
+    return list(dict.fromkeys((*above[:inside], home, *home.parents, *above[inside:])))
 
 
 def memory_exists(location: str | Path | None = None) -> bool:

@@ -32,8 +32,8 @@ from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
 from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
-from hardwon.outside.files import home_of
-from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository, repository_root
+from hardwon.outside.files import home_of, repository_root
+from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import TIME_US_MAX, check_that, from_us, new_id, to_us
 from hardwon.records.kinds import (

@@ -82,12 +82,8 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
 
-_PUT_AGAIN: Final = "put again under the same name"
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
-_FILLED_IN: Final = (
-    "keywords, which a memory does not fill in itself: load and add take whole records"
-)
 
 
 class Envelope(TypedDict, total=False):
@@ -333,7 +329,11 @@ class Entries(Group):
                     change.append([_behind(record, stood)], in_order=True)
                     for old in stood if change.writer.may_govern(project.name) else ():
                         change.happen(
-                            old.id, "superseded", by, replaced_by=record.id, reason=_PUT_AGAIN
+                            old.id,
+                            "superseded",
+                            by,
+                            replaced_by=record.id,
+                            reason="put again under the same name",
                         )
             change.embed([record for record in ready.values() if record])
             change.follow()
@@ -458,7 +458,12 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             own = check_mapping("many", given)
             for name in _NOT_EXTRA_KEYS:
                 if name in own:
-                    raise InvalidInputError.one(name, own[name], _FILLED_IN)
+                    raise InvalidInputError.one(
+                        name,
+                        own[name],
+                        "keywords, which a memory does not fill in itself: load and add take "
+                        "whole records",
+                    )
             own = {name: value for name, value in own.items() if value is not None}
             envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
             restate = own.pop("restate", False) if kind == "fact" else False

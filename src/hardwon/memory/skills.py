@@ -29,8 +29,14 @@ from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Group, Project
-from hardwon.outside.files import disk_errors, make_folder, read_regular, writing_atomically
-from hardwon.outside.locations import check_path, user_folder
+from hardwon.outside.files import (
+    disk_errors,
+    make_folder,
+    read_regular,
+    user_folder,
+    writing_atomically,
+)
+from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_all
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.text.tokens import count_tokens

@@ -92,7 +92,7 @@ class Tokens:
         token_id = secrets.token_hex(6)
         secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
         row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
-        kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
+        kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_DAYS)))
         if kept > limits.TOKENS_MAX:
             raise FullError(
                 f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are "

@@ -63,7 +63,8 @@ def load(
     is kept. `reason`: what is told of where they came from.
     """
     if dry_run:
-        return _foresee(project, told(map(project.prepare, read()), progress))
+        incoming = _foresee(project, told(map(project.prepare, read()), progress))
+        return incoming.loaded(dry_run=True)
     total = 0 if at_once else sum(1 for _ in told(map(project.prepare, read()), progress))
     incoming = _Incoming()
     records = map(project.prepare, read())
@@ -87,7 +88,7 @@ def load(
                     progress(incoming.done, incoming.done)
         if progress and not at_once:
             progress(incoming.done, max(total, incoming.done))
-    return Loaded(incoming.done, *incoming.counts, dry_run=False, lowered=incoming.lowered)
+    return incoming.loaded(dry_run=False)
 
 
 def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = None) -> Event:
@@ -144,9 +145,12 @@ class _Incoming:
         present = self.done - self.added - self.forgotten - len(self.conflicts)
         return self.added, present, self.conflicts, self.forgotten
 
+    def loaded(self, *, dry_run: bool) -> Loaded:
+        return Loaded(self.done, *self.counts, dry_run=dry_run, lowered=self.lowered)
 
-def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
-    """What a load would do, without taking the write lock."""
+
+def _foresee(project: Project, records: Iterable[AnyRecord]) -> _Incoming:
+    """What a load, or a merge, would do, without taking the write lock."""
     first_seen: dict[str, bytes] = {}  # what the file says first of an id is what a load would keep
     incoming = _Incoming()
     store, name = project.store, project.name
@@ -164,7 +168,7 @@ def _foresee(project: Project, records: Iterable[AnyRecord]) -> Loaded:
         known = first_seen.setdefault(record.id, digest)
         same = same_content(original_of(stored), record) if stored else known == digest
         incoming.conflicts += [] if same else [record.id]
-    return Loaded(incoming.done, *incoming.counts, dry_run=True, lowered=incoming.lowered)
+    return incoming
 
 
 class Belief:
@@ -213,48 +217,22 @@ def merge(
     }
     left = _Left()
     wanted = partial(_wanted, believed=believed, local=local, left=left)
+    coming, arrival = filter(wanted, source.stream(name)), None
     if dry_run:
-        found = _foresee(
-            project,
-            told(
-                (without_secrets(record_of(each)) for each in source.stream(name) if wanted(each)),
-                progress,
-                total,
-            ),
-        )
-        return _foresee_merge(source, project, found, believed, left, local)
-    incoming = _Incoming()
-    arrival = project.decision("arrival", by, target=shortened(source.location, _TARGET_CHARS_MAX))
-    arrived = 0
-    coming = filter(wanted, source.stream(name))
-    for batch in batches(coming, limits.BATCH_ROWS, lambda each: len(each.body)):
-        records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
-        strange = {each.id for each in records if not believed(each.metadata.source.author)}
-        with project.write() as change:
-            dated = project.date(records)
-            rows = [(_strange_row if each.id in strange else row_of)(each) for each in dated]
-            added = incoming.append(change, dated, rows)
-            new = [each for each in dated if each.id in strange.intersection(added)]
-            if new and not arrived:
-                change.append([arrival])
-                if change.writer.may_govern(name):
-                    put_in_effect(change.writer, name, [arrival])
-            arrived += len(new)
-            reason = ARRIVED_WITH + arrival.id
-            came = [_arrival(change, each, by, reason) for each in new]
-            change.writer.add_events(name, came)
-            # an earlier merge may have brought events of the others, or these before they were
-            # trusted
-            for each in change.writer.having_events(name, [each.id for each in records]):
-                if each not in strange:
-                    change.writer.add_events(name, _trusted_since(change, each, by))
-                refresh_status(change.writer, name, each)
-        if progress:
-            progress(incoming.done, max(total, incoming.done))
+        records = (without_secrets(record_of(stored)) for stored in coming)
+        incoming = _foresee(project, told(records, progress, total))
+    else:
+        arrived_from = shortened(source.location, _TARGET_CHARS_MAX)
+        decision = project.decision("arrival", by, target=arrived_from)
+        incoming = _Incoming()
+        for batch in batches(coming, limits.BATCH_ROWS, lambda each: len(each.body)):
+            if _merge_batch(project, batch, incoming, believed, decision, is_new=arrival is None):
+                arrival = decision.id
+            if progress:
+                progress(incoming.done, max(total, incoming.done))
     passed_over = local | set(incoming.conflicts)
-    events, erased = _merge_events(source, project, passed_over, believed, left, local)
-    pending = erased > 0 and not project.store.finish_erasure()
-    made = arrival.id if arrived else None
+    events, erased = _merge_events(source, project, passed_over, believed, left, local, dry_run)
+    pending = erased > 0 and not dry_run and not project.store.finish_erasure()
     return Merged(
         *incoming.counts,
         events,
@@ -262,43 +240,46 @@ def merge(
         pending,
         left.told,
         left.total,
-        made,
+        arrival,
         believed.unknown,
-        dry_run=False,
+        dry_run=dry_run,
     )
 
 
-def _foresee_merge(
-    source: Store,
+def _merge_batch(
     project: Project,
-    found: Loaded,
+    batch: Sequence[Stored],
+    incoming: _Incoming,
     believed: Belief,
-    left: _Left,
-    local: Set[str],
-) -> Merged:
-    """What a merge would do, beside what was `found` of its records."""
-    store, name = project.store, project.name
-    passed_over, events, erased = local | set(found.conflicting), 0, 0
-    for event in source.events(name):
-        if left.note_event(event, believed):
-            continue
-        if event.kind == "forgotten":
-            erased += event.record_id not in local and bool(store.get(name, event.record_id))
-        elif event.kind not in _OF_ONE_PLACE and event.record_id not in passed_over:
-            known = store.events_of(name, event.record_id)
-            events += all(each.id != event.id for each in known)
-    counts = found.added, found.present, found.conflicting, found.forgotten
-    return Merged(
-        *counts,
-        events,
-        erased,
-        False,
-        left.told,
-        left.total,
-        None,
-        believed.unknown,
-        dry_run=True,
-    )
+    arrival: Decision,
+    *,
+    is_new: bool,
+) -> bool:
+    """Whether anything came that is not believed; the first of it comes with the decision that
+    undoes its `arrival`.
+    """
+    name, by = project.name, arrival.metadata.source.author
+    records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
+    strange = {each.id for each in records if not believed(each.metadata.source.author)}
+    with project.write() as change:
+        dated = project.date(records)
+        rows = [(_strange_row if each.id in strange else row_of)(each) for each in dated]
+        added = incoming.append(change, dated, rows)
+        new = [each for each in dated if each.id in strange.intersection(added)]
+        if new and is_new:
+            change.append([arrival])
+            if change.writer.may_govern(name):
+                put_in_effect(change.writer, name, [arrival])
+        reason = ARRIVED_WITH + arrival.id
+        came = [_arrival(change, each, by, reason) for each in new]
+        change.writer.add_events(name, came)
+        # an earlier merge may have brought events of the others, or these before they were
+        # trusted
+        for each in change.writer.having_events(name, [each.id for each in records]):
+            if each not in strange:
+                change.writer.add_events(name, _trusted_since(change, each, by))
+            refresh_status(change.writer, name, each)
+    return bool(new)
 
 
 _TARGET_CHARS_MAX: Final = 200
@@ -370,9 +351,10 @@ def _merge_events(
     believed: Belief,
     left: _Left,
     local: Set[str],
+    dry_run: bool,
 ) -> tuple[int, int]:
-    """How many events are new, and how many records they erased."""
-    added = erased = 0
+    """How many events are new, and how many records they erased, or would."""
+    store, name, added, erased = project.store, project.name, 0, 0
     for happened in batches(source.events(project.name), limits.BATCH_ROWS):
         taken = [event for event in happened if not left.note_event(event, believed)]
         tombstones = [
@@ -385,7 +367,13 @@ def _merge_events(
             for event in taken
             if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
         ]
-        if not tombstones and not others:
+        if dry_run:
+            erased += sum(bool(store.get(name, each.record_id)) for each in tombstones)
+            added += sum(
+                all(known.id != each.id for known in store.events_of(name, each.record_id))
+                for each in others
+            )
+        if dry_run or not (tombstones or others):
             continue
         with project.write() as change:
             erased += change.bury([clean_event(event) for event in tombstones])

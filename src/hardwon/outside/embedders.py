@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 from hardwon import limits
 from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
 from hardwon.first_use import Later
+from hardwon.outside.files import user_folder
 from hardwon.outside.llm import Api, Endpoint
-from hardwon.outside.locations import user_folder
 from hardwon.records.fields import check_that, check_whole_number
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import io
 import os
 import re
 import stat
+import sys
 import time
 import weakref
 from collections.abc import Iterator
@@ -31,6 +32,26 @@ _GITIGNORE: Final = ".gitignore"
 _ALL_BUT_SETTINGS: Final = (
     b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
 )
+
+
+def user_folder(sort: Literal["data", "config", "cache"]) -> Path:
+    """Where we keep what is the user's own: as XDG_DATA_HOME and the like say, else as usual."""
+    usual = {"data": "~/.local/share", "config": "~/.config", "cache": "~/.cache"}
+    if sys.platform == "darwin":
+        usual = {
+            **dict.fromkeys(usual, "~/Library/Application Support"),
+            "cache": "~/Library/Caches",
+        }
+    named = os.environ.get(f"XDG_{sort.upper()}_HOME", "").strip()
+    return Path(os.path.expanduser(named or usual[sort]), "hardwon")  # noqa: PTH111  # a user may have no home
+
+
+def repository_root(start: Path) -> Path | None:
+    """The folder that holds `.git`, at `start` or above it."""
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return None
 
 
 def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:

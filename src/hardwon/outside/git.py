@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.outside.files import is_of_the_system, open_no_link, sha1_of_open
+from hardwon.outside.files import is_of_the_system, open_no_link, repository_root, sha1_of_open
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
@@ -46,27 +46,6 @@ class Head(NamedTuple):
 
 
 NO_HEAD: Final = Head("", "")
-
-
-def repository_root(start: Path) -> Path | None:
-    """The folder that holds `.git`, at `start` or above it."""
-    for folder in (start, *start.parents):
-        if (folder / ".git").exists():
-            return folder
-    return None
-
-
-def folders_for(start: Path) -> list[Path]:
-    """Where something may be kept for whoever is at `start`, nearest first: the folders up to the
-    root of the checkout, then the home of the repository, and whatever is above either.
-    """
-    above = [start, *start.parents]
-    root = repository_root(start)
-    home = Repository(root).home if root else None
-    if root is None or home is None or home == root:
-        return above
-    inside = above.index(root) + 1
-    return list(dict.fromkeys((*above[:inside], home, *home.parents, *above[inside:])))
 
 
 class Repository:
@@ -287,7 +266,6 @@ _NO_SUCH_COMMIT: Final = re.compile(
     rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object",
     re.IGNORECASE,
 )
-_DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 
 class Hashes:
@@ -475,7 +453,7 @@ class Checkout:
         if (
             (full.startswith(self._prefix) and (in_git or not inside))
             or is_of_the_system(real, self._real_root)
-            or real.lower().endswith(_DATABASE_SUFFIXES)
+            or real.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal"))
             or (status.st_dev, status.st_ino) in identities_of(self._memory_file)
         ):
             return UNSURE
@@ -562,7 +540,7 @@ _listings: dict[str, tuple[Signature | None, float, Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 
 
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+@lru_cache(maxsize=limits.MADE_ONCE_MAX)
 def _related_file(path: str, sha1: str) -> RelatedFile:
     """Made once: the same few files are met again and again, and to check their names costs more
     than to look at them.
@@ -570,7 +548,7 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
     return RelatedFile(path=path, hash=sha1)
 
 
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+@lru_cache(maxsize=limits.MADE_ONCE_MAX)
 def _leads_to_secrets(full: str, prefix: str, real_root: str, _stamp: Signature) -> bool:
     """By its own name, or by that of the file which a link leads to. Found out once for each file,
     for links are slow to follow. One that leads elsewhere by now leads to another inode, and a file

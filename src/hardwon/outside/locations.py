@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import unquote
 
 from hardwon.errors import InvalidInputError, PlaceError
@@ -34,18 +33,6 @@ COPIES: Final = (
     "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL "
     "copies a project of it into a file, and hardwon --memory URL merge copy.db brings that in"
 )
-
-
-def user_folder(sort: Literal["data", "config", "cache"]) -> Path:
-    """Where we keep what is the user's own: as XDG_DATA_HOME and the like say, else as usual."""
-    usual = {"data": "~/.local/share", "config": "~/.config", "cache": "~/.cache"}
-    if sys.platform == "darwin":
-        usual = {
-            **dict.fromkeys(usual, "~/Library/Application Support"),
-            "cache": "~/Library/Caches",
-        }
-    named = os.environ.get(f"XDG_{sort.upper()}_HOME", "").strip()
-    return Path(os.path.expanduser(named or usual[sort]), "hardwon")  # noqa: PTH111  # a user may have no home
 
 
 def is_url(location: object) -> bool:

@@ -33,7 +33,6 @@ from hardwon.learn.tallies import (
     RecordCounts,
     TallyKey,
     exact_key,
-    has_keys,
     keys_of,
     sum_counts,
     summary_of,
@@ -41,6 +40,7 @@ from hardwon.learn.tallies import (
 )
 from hardwon.records.fields import digest_of
 from hardwon.records.kinds import (
+    ROUTES,
     VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
@@ -112,9 +112,13 @@ def row_of(
             "record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes"
         )
     tool = task_id = model = issue_type = None
+    has_keys = True
     if isinstance(record, Experience):
         outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
-        task_id = record.extra.get("task_id")
+        extra, (routed_by, _) = record.extra, ROUTES.get((record.outcome, record.tool)) or ("", ())
+        task_id = extra.get("task_id")
+        # most have none but the one that they are routed by
+        has_keys = bool(record.unrouted or record.own_schema) or len(extra) > (routed_by in extra)
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
     else:
@@ -127,6 +131,7 @@ def row_of(
             model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
+    has_keys = has_keys or bool(metadata.source.id or envelope.failure_hash)
     at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
     project, author = metadata.project_id, source or metadata.source.author
     return Row(
@@ -147,7 +152,7 @@ def row_of(
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
         tuple(sorted(set(related))) if related else (),
-        keys_of(record) if has_keys(record) else (),
+        keys_of(record) if has_keys else (),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
         record if record.kind in DESIGNS else None,
@@ -195,17 +200,15 @@ def terms_of(stored: Stored) -> str:
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
 _FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *LEVEL_NAMES])
-_TEXTS: Final = ("project_id", "scope", "key", "item", "author", "last_id")
 _COLUMNS: Final = {
-    name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")
+    name: "text" if name in "project_id scope key item author last_id".split() else "bigint"
+    for name in f"{_PLACE}, {_FIGURES}".split(", ")
 }
 _SUMS: Final = ["vouched", "total", *LEVEL_NAMES]
 _TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
 _WHERE_PLACE: Final = " AND ".join(
     f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1)
 )
-# taught by episodes whose task is the key
-_TASK_SCOPES: Final = ("score", "works", "avoid", "card")
 
 
 @cache  # every append says it
@@ -290,7 +293,8 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
     groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
     for place in places:
         project, scope, key, _, day, author = place
-        task = key if scope in _TASK_SCOPES else None
+        # these are taught by episodes whose task is the key
+        task = key if scope in ("score", "works", "avoid", "card") else None
         groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():
         where = "project_id = ?1 AND kind IN (?2, 'cleaned') AND author = ?3 AND at_us >= ?4 AND at_us < ?5"

@@ -47,7 +47,8 @@ from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
 from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files
-from hardwon.outside.git import Repository, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_that, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record

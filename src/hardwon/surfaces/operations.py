@@ -335,7 +335,7 @@ class AddMany(Arguments):
         list[_AnyRecordJson],
         Field(
             min_length=1,
-            max_length=limits.RECORDS_AT_ONCE_MAX,
+            max_length=limits.BATCH_ROWS,
             description="Records.",
             examples=[
                 [

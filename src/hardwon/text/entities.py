@@ -281,7 +281,7 @@ def path_words(text: str) -> list[str]:
 
 
 # the same few files are named again and again
-@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+@lru_cache(maxsize=limits.MADE_ONCE_MAX)
 def _may_be_named(word: str) -> bool:
     return ".git" not in word.lower().split("/") and not holds_secrets(word)
 

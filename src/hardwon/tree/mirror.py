@@ -223,7 +223,7 @@ class Mirror(ProjectListener):
         self._unsynced = 0
         while True:
             with self.reading() as index:
-                done = index.done(limits.TREE_SETTLED_AT_ONCE)
+                done = index.done(limits.TRANSACTION_RECORDS_MAX)
             if not done or not self._sync():
                 return
             with self.store.write(self.project) as writer:

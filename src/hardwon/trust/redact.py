@@ -370,7 +370,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     # a cut that is marked by one sign or by three is the same to every rule
     shown = text.replace("\u2026", "...")
     coloured = "[" in text and any(mark in text for mark in _COLOURS)
-    if coloured or not all(map(_reads_as_written, set(beyond_ascii(shown)))):
+    if coloured or not (shown.isascii() or all(map(_reads_as_written, set(beyond_ascii(shown))))):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
         plain = RE.unseen.sub("", unicodedata.normalize("NFKC", shown))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning, on_failure
+from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -49,7 +49,23 @@ from hardwon.store.query import (
     search_condition_of,
 )
 from hardwon.store.sqlite import search as vectors
-from hardwon.store.sqlite.connection import ERRORS, OpenFile, translated
+from hardwon.store.sqlite.connection import (
+    DRAW_NUMBER,
+    ERRORS,
+    LAST_NUMBER,
+    PROJECTS,
+    SQLITE,
+    VOUCHED,
+    OpenFile,
+    SqliteSession,
+    WordIndex,
+    add_texts,
+    index_name,
+    indexes_in,
+    mark_of_source,
+    marks_of,
+    translated,
+)
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     TokenFile,
@@ -69,20 +85,6 @@ from hardwon.store.sqlite.file import (
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.statements import (
-    DRAW_NUMBER,
-    LAST_NUMBER,
-    PROJECTS,
-    SQLITE,
-    VOUCHED,
-    SqliteSession,
-    WordIndex,
-    add_texts,
-    index_name,
-    indexes_in,
-    mark_of_source,
-    marks_of,
-)
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
 # --- sqlite writer ---
@@ -271,10 +273,6 @@ class _Counted(NamedTuple):
     frequency: dict[str, int]
     counted_texts: int
 
-    @property
-    def sources(self) -> int:
-        return len(self.marks)
-
 
 def _counted_on(index: WordIndex, before: _Counted | None) -> _Counted | None:
     """What was known before, with what was added since; None where more than that has changed."""
@@ -359,7 +357,7 @@ class _Matches:
         # match are asked. That is done at once where they are few, and in a small memory where the
         # filters leave out some.
         most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), limits.SEARCHED_TEXTS
-        if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
+        if len(counted.marks) > 1 or counted.vouched:  # several may be asked, one after the other
             most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
         matching = sum([counted.frequency.get(term, most) for term in terms])
         small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
@@ -516,8 +514,9 @@ class SqliteStore(Store):
         opening = partial(connect, path, bytes_max, busy_timeout_ms)
         self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
-        # nobody else can close it: or else this process would seem to have it open for good
-        with on_failure(self.close), self._connected() as session:
+        with ExitStack() as undoing, self._connected() as session:
+            # nobody else can close it: or else this process would seem to have it open for good
+            undoing.callback(self.close)
             connection = session.connection
             self._has_log = connection.pragma("journal_mode") == "wal"
             if self._has_log:
@@ -526,6 +525,7 @@ class SqliteStore(Store):
                 upgrade(connection, path, progress)
             refuse_strange_triggers(session, path)
             self._warn_when_nearly_full(connection)
+            undoing.pop_all()
 
     @property
     def location(self) -> str:
@@ -551,12 +551,12 @@ class SqliteStore(Store):
         return self._connected()
 
     @contextmanager
-    def snapshot(self, project: str) -> Iterator[SqliteSession]:
-        with self.read(project) as session:
-            session.run("BEGIN")
+    def snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # as above
+        with self._connected() as session:
+            session.connection.execute("BEGIN")
             yield session
             # not taken back, which would take the connection's own tables with it
-            session.run("COMMIT")
+            session.connection.execute("COMMIT")
 
     @contextmanager
     def write(self, project: str, *, alone: bool = True) -> Iterator[SqliteWriter]:  # noqa: ARG002  # SQLite has one writer at a time, of whatever project
@@ -641,13 +641,13 @@ class SqliteStore(Store):
             asked = session, project, counted
             if whole:
                 matches = _Matches(*asked, rarest(having), filters, limit, whole=True)
-                return from_everybody(matches.best, counted.sources, counted.vouched, limit)
+                return from_everybody(matches.best, len(counted.marks), counted.vouched, limit)
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
                 best = _Matches(*asked, chosen, filters, limit).best
-                if found := from_everybody(best, counted.sources, counted.vouched, limit):
+                if found := from_everybody(best, len(counted.marks), counted.vouched, limit):
                     return found
         return []
 
@@ -664,8 +664,8 @@ class SqliteStore(Store):
         """
         counted = self._words.get(project)
         number = session.connection.execute(LAST_NUMBER).get or 0
-        index = WordIndex(session, project)
         if counted is None or counted.number != number:
+            index = WordIndex(session, project)
             counted = _counted_on(index, counted) or _counted_anew(index, counted)
             counted = counted._replace(
                 number=number,
@@ -684,7 +684,7 @@ class SqliteStore(Store):
         having = {}
         for term in terms if counted.marks else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = index.having(term) if count is None else count
+            having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
 

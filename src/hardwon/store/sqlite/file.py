@@ -35,15 +35,8 @@ from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
 from hardwon.store.query import is_whole, original_of
-from hardwon.store.sqlite.connection import CUT_OFF, storage_errors
-from hardwon.store.sqlite.migrations import (
-    APPLICATION_ID,
-    KNOWLEDGE_SINCE,
-    MIGRATIONS,
-    SCHEMA_VERSION,
-    WORDS_SINCE,
-)
-from hardwon.store.sqlite.statements import (
+from hardwon.store.sqlite.connection import (
+    CUT_OFF,
     DRAW_NUMBER,
     NAME,
     SQLITE,
@@ -51,6 +44,14 @@ from hardwon.store.sqlite.statements import (
     add_texts,
     indexes_in,
     marks_of,
+    storage_errors,
+)
+from hardwon.store.sqlite.migrations import (
+    APPLICATION_ID,
+    KNOWLEDGE_SINCE,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+    WORDS_SINCE,
 )
 from hardwon.store.types import Finding, Progress, Stored, TokenKeep, TokenRow
 

@@ -49,10 +49,9 @@ import apsw
 
 from hardwon.errors import ForeignLogWarning, T
 from hardwon.outside import files
-from hardwon.store.sqlite.connection import alone
+from hardwon.store.sqlite.connection import NUMBER_MAX, NUMBER_NAME, alone
 from hardwon.store.sqlite.file import check_whole_file, log_of, size_of
 from hardwon.store.sqlite.migrations import APPLICATION_ID
-from hardwon.store.sqlite.statements import NUMBER_MAX, NUMBER_NAME
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 

@@ -7,7 +7,7 @@ record       one row per record. `body` is the record's JSON and the truth; `dig
              up to (`validation` NULL: nothing changed since it was written), and so is `author`: `ann via
              import` where the record came from elsewhere.
 record_text  the search terms of each record, under the same row number, and its marks
-             (`store.sqlite.statements`).
+             (`store.sqlite.connection`).
 words_…      the index of these terms: an FTS5 table, and a view of what it indexes, for each project.
 record_tag, record_file   for the filters `tag` and `path`.
 event        what happened to records after they were created; `forgotten` events are the

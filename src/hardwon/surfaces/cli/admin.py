@@ -30,7 +30,8 @@ from hardwon.memory.later import databases
 from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside import files
-from hardwon.outside.git import IN_INDEX, Repository, in_index, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import IN_INDEX, Repository, in_index
 from hardwon.outside.locations import (
     DEFAULT_PROJECT,
     FOLDER_NAME,

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeVar
@@ -24,7 +23,8 @@ from hardwon.capture.protocols import AGENTS
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
-from hardwon.outside.git import Repository, last_commit, repository_root
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository, last_commit
 from hardwon.surfaces.cli.main import (
     FAILED,
     DryRun,
@@ -92,12 +92,12 @@ def run_(
     line = attempts.command_line(words, folder)
     session = attempts.RunSession.of(os.environ)
     again, tests = session.holds(line), attempts.runs_tests(words)
-    memory = _OpenedMemory(ctx)
+    ask = partial(_ask, ctx, [])
     if not again and (not quiet or stop_if_blocked):
-        advice = memory.asked(
+        advice = ask(
             "has no advice",
             limits.RUN_ADVICE_S,
-            lambda opened: opened.advise(line, task=task or None),
+            lambda memory: memory.advise(line, task=task or None),
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
@@ -119,31 +119,31 @@ def run_(
             tags=tag or (),
         )
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
-            memory.asked("did not record this run", limits.RUN_RECORD_S, record)
+            ask("did not record this run", limits.RUN_RECORD_S, record)
     raise typer.Exit(ran.exit_code)
 
 
-@dataclass
-class _OpenedMemory:
-    """The memory, while whatever is wrong with it is told once."""
+def _ask(
+    ctx: typer.Context,
+    troubles: list[str],
+    trouble: str,
+    seconds: float,
+    question: Callable[[Memory], T],
+) -> T | None:
+    """What the memory answers. What is wrong with it is told once, of several questions."""
+    from hardwon.capture.run import within
 
-    ctx: typer.Context
-    told: bool = False
+    def asked() -> T:
+        with chosen(ctx).open() as memory:
+            return question(memory)
 
-    def asked(self, trouble: str, seconds: float, ask: Callable[[Memory], T]) -> T | None:
-        from hardwon.capture.run import within
-
-        def opened() -> T:
-            with chosen(self.ctx).open() as memory:
-                return ask(memory)
-
-        try:
-            return within(seconds, opened)
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
-            if not self.told:
-                complain(f"the memory {trouble}: {error}")
-            self.told = True
-            return None
+    try:
+        return within(seconds, asked)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
+        if not troubles:
+            complain(f"the memory {trouble}: {error}")
+        troubles.append(trouble)
+        return None
 
 
 # --- sessions ---
@@ -216,27 +216,6 @@ Local = Annotated[
 User = Annotated[
     bool, typer.Option("--user", help="agents: in your own settings, wherever you work.")
 ]
-AskBlocked = Annotated[
-    bool,
-    typer.Option("--ask-blocked", help="agents: ask you before what failed the same way twice."),
-]
-DenyBlocked = Annotated[bool, typer.Option("--deny-blocked", help="agents: do not allow it.")]
-MakeMemory = Annotated[
-    bool,
-    typer.Option("--make-memory", help="agents: record also where there is no memory yet."),
-]
-NoPrompts = Annotated[
-    bool, typer.Option("--no-prompts", help="agents: do not keep what was asked as the task.")
-]
-Budget = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        max=limits.CONTEXT_TOKENS_MAX,
-        help="agents: tokens of a context at most.",
-        metavar="TOKENS",
-    ),
-]
 
 add_group(
     "hooks",
@@ -278,11 +257,31 @@ def install(
     ] = False,
     local: Local = False,
     user: User = False,
-    ask_blocked: AskBlocked = False,
-    deny_blocked: DenyBlocked = False,
-    make_memory: MakeMemory = False,
-    no_prompts: NoPrompts = False,
-    budget: Budget = limits.CONTEXT_TOKENS,
+    ask_blocked: Annotated[
+        bool,
+        typer.Option(
+            "--ask-blocked", help="agents: ask you before what failed the same way twice."
+        ),
+    ] = False,
+    deny_blocked: Annotated[
+        bool, typer.Option("--deny-blocked", help="agents: do not allow it.")
+    ] = False,
+    make_memory: Annotated[
+        bool,
+        typer.Option("--make-memory", help="agents: record also where there is no memory yet."),
+    ] = False,
+    no_prompts: Annotated[
+        bool, typer.Option("--no-prompts", help="agents: do not keep what was asked as the task.")
+    ] = False,
+    budget: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=limits.CONTEXT_TOKENS_MAX,
+            help="agents: tokens of a context at most.",
+            metavar="TOKENS",
+        ),
+    ] = limits.CONTEXT_TOKENS,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="agents: print the settings file as it would be."),

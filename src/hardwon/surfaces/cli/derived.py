@@ -155,7 +155,7 @@ def objects_in(text: str, name: str) -> list[Options]:
                 name, text[place : place + 80], f"JSON objects ({error})"
             ) from None
         found += value if isinstance(value, list) else [value]
-    most = limits.RECORDED_AT_ONCE_MAX
+    most = limits.TRANSACTION_RECORDS_MAX
     allowed = f"{most} objects: hardwon load takes in more"
     check_that(found, name, "", "at least one JSON object")
     check_that(len(found) <= most, name, f"{len(found)} objects", allowed)

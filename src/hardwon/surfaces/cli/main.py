@@ -35,6 +35,7 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, memory_exists
+from hardwon.outside.files import repository_root
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.complete import find_values
@@ -554,7 +555,9 @@ class Target(NamedTuple):
                 f"--memory {self.memory} init makes one{also}"
             )
         memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
-        if "://" not in memory.location and in_index(Path(memory.location).resolve()):
+        file = None if "://" in memory.location else Path(memory.location).resolve()
+        # outside a checkout there is no index to read
+        if file and repository_root(file.parent) and in_index(file):
             complain(f"warning: {IN_INDEX.format(memory.location)}")
         # whoever records may well begin a project, and says so
         if not of_all and (to_read if self.project else self.memory):

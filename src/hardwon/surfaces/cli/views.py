@@ -580,13 +580,24 @@ def outcome_counts(fixes: Sequence[Fix]) -> str:
 
 def strategy_lines(strategies: Sequence[Strategy], look: Look) -> list[Line]:
     """Two lines each: how it went, and what it is."""
-    lines: list[Line] = []
-    for strategy in strategies:
-        worked = f"  worked {strategy.verified} of {strategy.attempts}"
-        rest = f"  p_success {strategy.p_success:.2f}  applied {strategy.applied}  last {strategy.last_used:%Y-%m-%d}"
-        lines.append((Span(worked, "green" if strategy.verified else "red"), Span(rest, QUIET)))
-        lines.append((Span("    " + look.cut(_what(strategy, look), look.width - 4)),))
-    return lines
+    return [
+        line
+        for each in strategies
+        for line in (
+            (
+                Span(
+                    f"  worked {each.verified} of {each.attempts}",
+                    "green" if each.verified else "red",
+                ),
+                Span(
+                    f"  p_success {each.p_success:.2f}  applied {each.applied}  "
+                    f"last {each.last_used:%Y-%m-%d}",
+                    QUIET,
+                ),
+            ),
+            (Span("    " + look.cut(_what(each, look), look.width - 4)),),
+        )
+    ]
 
 
 def _what(strategy: Strategy, look: Look) -> str:
@@ -596,9 +607,11 @@ def _what(strategy: Strategy, look: Look) -> str:
 
 
 def successful_lines(by_type: Mapping[str, Sequence[Strategy]], look: Look) -> list[Line]:
-    lines: list[Line] = []
-    for issue_type, strategies in by_type.items():
-        lines += _section(look.visible(issue_type), strategy_lines(strategies, look))
+    lines = [
+        line
+        for issue_type, strategies in by_type.items()
+        for line in _section(look.visible(issue_type), strategy_lines(strategies, look))
+    ]
     return lines[1:] or [(Span("No fix was verified to work yet.", QUIET),)]
 
 
@@ -620,11 +633,20 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
 
 
 def temporal_lines(patterns: Sequence[TemporalPattern], look: Look) -> list[Line]:
-    lines: list[Line] = []
-    for each in patterns:
-        often = f"  {each.count} of {each.total}  expected {each.expected_share * each.total:.1f}  p {each.p_value:.2g}"
-        lines += [(Span(look.cut(look.visible(each.name)), STRONG),), (Span(often, QUIET),)]
-    return lines
+    return [
+        line
+        for each in patterns
+        for line in (
+            (Span(look.cut(look.visible(each.name)), STRONG),),
+            (
+                Span(
+                    f"  {each.count} of {each.total}  expected "
+                    f"{each.expected_share * each.total:.1f}  p {each.p_value:.2g}",
+                    QUIET,
+                ),
+            ),
+        )
+    ]
 
 
 def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
