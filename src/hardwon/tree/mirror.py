@@ -396,12 +396,6 @@ class Mirror(ProjectListener):
 
     # --- finding ---
 
-    def versions_of(self, found: Sequence[File]) -> tuple[list[str], list[str]]:
-        """The ids of the memories, and of what the same files said before they were edited."""
-        with self.reading() as index:
-            ids = [stored.id for _, stored in index.records([match.seq for match in found])]
-            return ids, index.earlier_versions(ids)
-
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None
     ) -> tuple[list[File], dict[int, str]]:

@@ -649,8 +649,8 @@ class Coherence:
         share of the paths from which on a value is told in the `_structure`.
         """
         top, total, met = _Branching(), 0, Counter[tuple[int, str, str]]()
-        if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
-            raise InvalidInputError.one("paths", paths, "a list of paths")
+        is_list = isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
+        check_that(is_list, "paths", paths, "a list of paths")
         for path in paths:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):

@@ -70,7 +70,11 @@ class Watch:
         is over.
         """
         files, folders = set[tuple[str, str]](), set[str]()
-        if not self._is_of(root):
+        try:
+            is_same = os.path.samestat(self.folders[""], root.stat())
+        except (OSError, KeyError):  # there is no root, or was none
+            is_same = False
+        if not is_same or self._is_over or self._process != os.getpid():
             return None
         for happened, folder, name in self._events():
             is_folder = happened & _OF_A_FOLDER
@@ -81,14 +85,6 @@ class Watch:
             elif names_memory(folder, name):
                 files.add((folder, name))
         return files, folders
-
-    def _is_of(self, root: Path) -> bool:
-        """Whether it is this process that watches, all of that root."""
-        if self._is_over or self._process != os.getpid():
-            return False
-        with suppress(OSError, KeyError):
-            return os.path.samestat(self.folders[""], root.stat())
-        return False
 
     def _events(self) -> Iterator[tuple[int, str, str]]:
         with suppress(BlockingIOError):  # there are no more

@@ -142,13 +142,9 @@ def generate(
     shuffled.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
-    if (
-        not isinstance(count, int)
-        or isinstance(count, bool)
-        or not 1 <= count <= limits.DATASET_GENERATED_MAX
-    ):
-        allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
-        raise InvalidInputError.one("size", size, allowed)
+    is_size = isinstance(count, int) and 1 <= count <= limits.DATASET_GENERATED_MAX
+    allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
+    check_that(is_size and not isinstance(count, bool), "size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     check_that(
         start is None or sessions,
