@@ -13,6 +13,7 @@ from hardwon import limits
 from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
 from hardwon.brief.cases import folded
 from hardwon.learn.actions import (
+    ALL_ACTIONS,
     ANY_FAILURE,
     ActionContext,
     Judged,
@@ -140,6 +141,8 @@ class Adviser(Finder):
             }
             if same.tried:
                 basis["this very action"] = same.tried
+            if evidence and basis.keys() <= {ALL_ACTIONS}:
+                basis = {"actions with its words": evidence, **basis}
             tried = counted.get(judged.general, Outcomes()).tried
             return Chances(p_works, p_solves, against, evidence > 0, tried, basis)
         odds = self._known.fix_odds(issue, None, None, fixer, action)

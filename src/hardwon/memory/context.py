@@ -332,7 +332,8 @@ class Recaller(Finder):
         seen = seen_line(cases, question, room.cost) if question and cases else None
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
         files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
-        spoken = [*first_known, *unproven, *files, *like_first, *known]
+        about = sorted((*like_first, *known), key=lambda line: -(line.relevance or 0.0))
+        spoken = [*first_known, *unproven, *files, *about]
         spoken += [seen] if seen else []
         spoken += [line for line in like if line not in like_first]
         spoken += self._rules_of_like(weighed, request.task_id, spoken)

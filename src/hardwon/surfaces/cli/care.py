@@ -647,7 +647,10 @@ def _opened(ctx: typer.Context) -> "Iterator[AIMemory]":
         yield history
 
 
-@command(
+_of_history: Final = partial(command, opens={"history": _opened})
+
+
+@_of_history(
     "hardwon fix-history stats",
     "hardwon fix-history --memory-dir AIMemory stats --json",
     words="fix-history stats",
@@ -655,10 +658,9 @@ def _opened(ctx: typer.Context) -> "Iterator[AIMemory]":
     `issue_types_seen`, `recent_activity_7days`, `knowledge_base_size`, `memory_directory`.""",
     more="A heading, then eight lines `  key: value` in a fixed order.",
 )
-def stats(ctx: typer.Context) -> Output:
+def stats(history: "AIMemory") -> Output:
     """Print how much was tried, and how much of it worked."""
-    with _opened(ctx) as history:
-        found = history.get_memory_stats()
+    found = history.get_memory_stats()
     lines = [
         f"  {name}: {round(found[name], 3) if isinstance(found[name], float) else found[name]}"
         for name in STATISTICS
@@ -666,7 +668,7 @@ def stats(ctx: typer.Context) -> Output:
     return Output(found, "\n".join(["🧠 Claude Memory Statistics:", *lines]))
 
 
-@command(
+@_of_history(
     "hardwon fix-history model qwen2.5:7b",
     words="fix-history model",
     answers="""`model_name`, `total_tests`, `success_rate`, `common_issues`, `effective_fixes`, `recent_history`,
@@ -674,16 +676,15 @@ def stats(ctx: typer.Context) -> Output:
     more="One JSON object, with or without `--json`.",
 )
 def model(
-    ctx: typer.Context,
+    history: "AIMemory",
     name: Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")],
 ) -> Output:
     """Print what is known of a model, as JSON."""
-    with _opened(ctx) as history:
-        found = history.get_model_insights(name)
+    found = history.get_model_insights(name)
     return Output(found, json_text(found))
 
 
-@command(
+@_of_history(
     "hardwon fix-history export",
     "hardwon fix-history export insights.json --json",
     words="fix-history export",
@@ -692,7 +693,7 @@ def model(
     "replaces a file of that name.",
 )
 def export(
-    ctx: typer.Context,
+    history: "AIMemory",
     file: Annotated[
         str | None,
         typer.Argument(
@@ -702,12 +703,11 @@ def export(
 ) -> Output:
     """Write the whole report to a file. A file of that name is replaced."""
     target = file or f"ai_insights_{datetime.now().astimezone():%Y%m%d_%H%M%S}.json"
-    with _opened(ctx) as history:
-        history.export_insights(target)
+    history.export_insights(target)
     return Output({"file": target}, f"Insights exported to {target}")
 
 
-@command(
+@_of_history(
     "hardwon fix-history recent",
     "hardwon fix-history recent 30 --json",
     words="fix-history recent",
@@ -716,14 +716,13 @@ def export(
     `execution_time_seconds`, `notes`.""",
     more="As `hardwon fixes recent`.",
 )
-def recent_fixes(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
+def recent_fixes(history: "AIMemory", days: Days = RECENT_DAYS, limit: Listed = None) -> Output:
     """List the fixes that were tried in the last days."""
-    with _opened(ctx) as history:
-        found: Output = recent(history.memory, days, limit)
+    found: Output = recent(history.memory, days, limit)
     return found._replace(value=list(map(_fix_json, found.value)))
 
 
-@command(
+@_of_history(
     "hardwon fix-history successful",
     "hardwon fix-history successful --json",
     words="fix-history successful",
@@ -732,14 +731,13 @@ def recent_fixes(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Listed = N
     more="As `hardwon fixes best-strategies`.",
 )
 def successful(
-    ctx: typer.Context,
+    history: "AIMemory",
     limit: Annotated[
         int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")
     ] = 5,
 ) -> Output:
     """List what worked best, by issue type."""
-    with _opened(ctx) as history:
-        found = history.memory.fixes.best_strategies(limit)
+    found = history.memory.fixes.best_strategies(limit)
     by_type = [
         {"issue_type": name, "strategies": list(map(_strategy_json, each))}
         for name, each in found.items()
@@ -747,7 +745,7 @@ def successful(
     return Output(by_type, views.successful_lines(found, look()))
 
 
-@command(
+@_of_history(
     "hardwon fix-history patterns",
     "hardwon fix-history patterns --json",
     words="fix-history patterns",
@@ -757,25 +755,24 @@ def successful(
     more="As `hardwon fixes patterns`.",
 )
 def patterns_of_issues(
-    ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False
+    history: "AIMemory", limit: Limit = PATTERNS_LISTED, every: All = False
 ) -> Output:
     """List the issues that keep coming up, and what fixes them."""
-    with _opened(ctx) as history:
-        found: Output = patterns(history.memory, limit, every)
-        times = history.memory.fixes.temporal_patterns()
+    found: Output = patterns(history.memory, limit, every)
+    times = history.memory.fixes.temporal_patterns()
     return found._replace(value=[*map(_pattern_json, found.value), *map(asdict, times)])
 
 
-@command(
+@_of_history(
     "hardwon fix-history cleanup",
     "hardwon fix-history cleanup 90 --json",
     words="fix-history cleanup",
     answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
     more="""As `hardwon care cleanup`, but at once and without asking; tells how many went, and how to take it back.""",
 )
-def clean_up_history(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS) -> Output:
+def clean_up_history(history: "AIMemory", days: OlderThan = limits.CLEANUP_DAYS) -> Output:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""
-    with _opened(ctx) as history, progress("cleaning up"):
+    with progress("cleaning up"):
         done = history.auto_cleanup(days)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
     return Output(done, cleaned_text(done, days) + hints)

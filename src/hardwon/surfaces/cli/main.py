@@ -20,7 +20,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import islice, pairwise
@@ -152,6 +152,7 @@ MODULE_OF.update(
 EXAMPLES: Final = "\b\nExamples:\n"
 
 Function = Callable[..., Any]
+Opener = Callable[[typer.Context], AbstractContextManager[Any]]
 
 
 # --- the commands ---
@@ -414,11 +415,13 @@ def build_command(
     hidden: bool = False,
     of_all: bool = False,
     busy: tuple[str, str] = ("", ""),
+    opens: Mapping[str, Opener] = {},
     **docs: str,
 ) -> Any:
     """`settings` are those of its context, `docs` the attributes of a `_Documented`. A
     function that takes a `memory` gets it opened to read, `of_all` as in `Target.open`; one that
-    takes a `bar` is about what `busy` says, and what is kept where it is interrupted.
+    takes a `bar` is about what `busy` says, and what is kept where it is interrupted. `opens`: what
+    else is opened for it, by the name of its parameter.
     """
     single = typer.Typer(
         add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -429,37 +432,38 @@ def build_command(
         epilog=epilog_of(examples),
         context_settings=settings,
         hidden=hidden,
-    )(_print_output_of(function, of_all, *busy))
+    )(
+        _print_output_of(
+            function,
+            {
+                "ctx": nullcontext,
+                "memory": lambda ctx: chosen(ctx).open(to_read=True, of_all=of_all),
+                "bar": lambda _: progress(busy[0], busy[1] or NOTHING_CHANGED),
+                **opens,
+            },
+        )
+    )
     return typer.main.get_command(single)
 
 
-def _print_output_of(function: Function, of_all: bool, busy: str, kept: str) -> Function:
-    """The function, with `--json`, where it gives an answer; and with its memory."""
+def _print_output_of(function: Function, opens: Mapping[str, Opener]) -> Function:
+    """The function, with `--json`, where it gives an answer; and with what is opened for it."""
     signature = inspect.signature(function)
     if signature.return_annotation is not Output:
         return function
+    takes = dict(signature.parameters)
+    wanted = {name: opens[name] for name in takes if name in opens}
 
     def run(ctx: typer.Context, as_json: bool, **given: Any) -> None:
+        given |= {"as_json": as_json} if "as_json" in takes else {}
         with ExitStack() as opened:
-            made: Mapping[str, Callable[[], Any]] = {
-                "ctx": lambda: ctx,
-                "as_json": lambda: as_json,
-                "memory": lambda: opened.enter_context(
-                    chosen(ctx).open(to_read=True, of_all=of_all)
-                ),
-                "bar": lambda: opened.enter_context(progress(busy, kept or NOTHING_CHANGED)),
-            }
-            own = {name: make() for name, make in made.items() if name in signature.parameters}
+            own = {name: opened.enter_context(enter(ctx)) for name, enter in wanted.items()}
             answer = function(**given, **own)
         answer.print(as_json)
 
-    takes = {
-        **signature.parameters,
-        "ctx": parameter("ctx", typer.Context),
-        "as_json": parameter("as_json", Json, False),
-    }
-    asked = [each for name, each in takes.items() if name not in ("memory", "bar")]
-    return with_parameters(run, asked, function)
+    asked = {name: each for name, each in takes.items() if name not in wanted}
+    asked |= {"ctx": parameter("ctx", typer.Context), "as_json": parameter("as_json", Json, False)}
+    return with_parameters(run, asked.values(), function)
 
 
 def with_parameters(
