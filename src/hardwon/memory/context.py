@@ -530,7 +530,9 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
-_CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
+# Records that are looked at, and one more for every hundred tokens: who reads half as many again finds
+# the same to say.
+_CANDIDATES_MIN: Final = 12
 # Of the question's words that the best has: runs that have less are not read.
 READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
 # What is found otherwise than by its words.
