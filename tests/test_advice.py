@@ -33,6 +33,10 @@ def test_nothing_known_is_unknown_and_no_number_is_pretended(memory: Memory) -> 
     assert advice.verdict == "unknown"
     assert advice.p_success == pytest.approx((5 + 1) / (6 + 2)), "what works here in general"
     assert "75%" in advice.message
+    run(memory, "look around", "ls")
+    by_words = memory.advise("black tests", task="format the code")
+    assert by_words.verdict == "ok", "what has to do with tests was met often"
+    assert list(by_words.basis) == ["actions with its words", "all actions"]
 
 
 def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
@@ -47,6 +51,20 @@ def test_what_the_caller_says_of_a_step_is_believed(memory: Memory) -> None:
     reading = memory.advise("cat errors.py", task="read the handler")
     assert reading.verdict == "ok"
     assert reading.p_success > 0.8
+
+
+def test_what_failed_without_a_word_and_what_is_done_over_and_over_is_said(memory: Memory) -> None:
+    for _ in range(2):
+        run(memory, "find the word", "tar -xf a.tar | grep word", ok=False)
+        run(memory, "find the word", "ls", "a.tar", ok=True)
+    silent = memory.advise("tar -xf a.tar | grep word", task="find the word")
+    assert (silent.verdict, silent.failures) == ("caution", 2)
+    assert silent.message.startswith("This failed here 2 times before, and nothing showed why.")
+    again = [{"action": "ls", "observation": "a.tar", "ok": True}] * 3
+    assert "done 3 times in this attempt" in memory.advise("ls", steps=again).message
+    doubtful = memory.advise("tar -xf b.tar | wc", task="count the words")
+    assert (doubtful.verdict, doubtful.p_success < 0.5) == ("ok", True)
+    assert doubtful.message.startswith("It may be tried: of its like, ")
 
 
 def test_what_helped_and_solved_the_task_stands_first(memory: Memory) -> None:
@@ -310,7 +328,7 @@ def test_advice_says_what_was_said_and_offers_nothing_that_deletes_unasked(memor
     for task, offered in (("list the users", 1), ("clean up what is old", 2)):
         advice = memory.advise("python x.py", task=task, error=error)
         assert len(advice.worked_instead) == offered, advice.worked_instead
-    assert "failed for another task before: “ModuleNotFoundError: No module named 'Yaml'”" in (
+    assert "failed elsewhere 2 times before: “ModuleNotFoundError: No module named 'Yaml'”" in (
         memory.advise("python x.py", task="list the users").message
     )
     memory.record_trajectory("count the users", [step("wc -l users", "7", 0.0)], 0.0)

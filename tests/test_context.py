@@ -356,6 +356,8 @@ def test_of_a_failed_run_what_was_done_is_told_not_what_was_said(memory: Memory)
     assert "print(sum(range(10)) -> SyntaxError" in line
     assert "mistake" not in line
     memory.record_trajectory("add the numbers below ten", [{"action": "Assistant: sorry"}], 0.0)
+    gave_up = {"action": "<solution>incomplete</solution>", "ok": False}
+    memory.record_trajectory("add the numbers below ten", [gave_up], 0.0)
     assert said(memory, "add the numbers below ten") == [line], "talk without an answer"
     talk = {"action": "Human: what is a singer?", "observation": "No SQL was found", "ok": False}
     memory.record_trajectory("how many singers are there in all", [talk], 0.0)
@@ -373,6 +375,10 @@ def test_facts_and_experiences_about_what_is_named(memory: Memory) -> None:
     lines = said(memory, "which port has the staging database")
     assert lines[0] == "decision: The staging database listens on port 5433. [agent?]"
     assert "failure: Restarting the staging database drops the cache [agent?]" in lines
+    run(memory, "deploy --to staging", "deployed", 0, "deploy the shop to staging on a new port")
+    lines = said(memory, "which port does staging listen on")
+    assert "5433" in lines[0], "what is more to the point comes first"
+    assert any("deploy --to" in line for line in lines)
 
 
 def test_when_it_was_is_told_as_one_says_it(memory: Memory, clock: Clock) -> None:

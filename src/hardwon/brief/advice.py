@@ -138,6 +138,8 @@ def advice_on(
     """The verdict on an action, and why."""
     here = [attempt for attempt in attempts if attempt.same_task]
     failures = identical_failures(here)
+    if not failures and not any(each.worked or each.solved for each in here):
+        failures = here  # without a word of why
     elsewhere = [] if here else identical_failures(attempts)
     p_success, p_solved = chances.p_success, chances.p_solved
     verdict: Verdict = "ok" if chances.known or attempts else "unknown"
@@ -166,11 +168,7 @@ def advice_on(
         speaks = f"It showed an error here before and solved the task all the same (p_solved = {p_solved:.2f})."
     else:
         p_solved = min(p_solved, p_success)
-        evenly = round(p_success, 2) >= _EVEN  # as it is said
-        likely = "Nothing speaks against it" if evenly else "It may well fail"
-        speaks = f"{likely} (p = {p_success:.2f})."
-        if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
-            speaks += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
+        speaks = _likely(p_success, p_solved, here)
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     return Advice(
         verdict=verdict,
@@ -184,6 +182,18 @@ def advice_on(
         p_solved=p_solved,
         basis=dict(chances.basis),
     )
+
+
+def _likely(p_success: float, p_solved: float, here: Sequence[PastAttempt]) -> str:
+    """What is said where nothing has to be warned of."""
+    said = "Nothing speaks against it"
+    if round(p_success, 2) < _EVEN:  # as it is said
+        said = f"It may be tried: of its like, {p_success:.0%} work"
+    said += f" (p = {p_success:.2f})."
+    if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
+        said += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
+    done = sum(each.worked for each in here if not each.id)
+    return f"{said} It was done {done} times in this attempt already." if done > 1 else said
 
 
 _EVEN: Final = 0.5
@@ -215,11 +225,13 @@ def _message(
             f"What was tried: {quoted(failures[-1].action)}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
-        where = "here" if failures[-1].same_task else "for another task"
-        parts.append(
-            f"This failed {where} before: {quoted(failures[-1].said)}. If it fails the same way "
-            f"again, do something else (p = {p_success:.2f})."
-        )
+        last, count = failures[-1], len(failures)
+        where = "here" if last.same_task else "for another task" if count == 1 else "elsewhere"
+        times = "before" if count == 1 else f"{count} times before"
+        how = f": {quoted(last.said)}. If it fails the same way again"
+        if not last.failure:
+            how = ", and nothing showed why. If it fails again"
+        parts.append(f"This failed {where} {times}{how}, do something else (p = {p_success:.2f}).")
     elif verdict == "caution":
         parts.append(f"This is not likely to work (p = {p_success:.2f}).")
     elif verdict == "unknown":

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice, starmap
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -388,17 +389,25 @@ class FixTables(Listener):
         )
 
     def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
-        """Strategies that were verified to work, the most often first; or those that never were."""
-        which, first = (
-            ("verified = 0", "attempts DESC, item")
-            if failed
-            else ("verified > 0", "verified DESC, attempts, item")
+        """Strategies that were verified to work, the most often first; or those that never were.
+        Of many that were as often, no more are looked at than are wanted: an index has their order,
+        but none has the whole.
+        """
+        most, then = ("attempts", "item") if failed else ("verified", "attempts, item")
+        figure = itemgetter(1 if failed else 2)
+        among = (
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? "
+            f"AND key = ? {'AND verified = 0' if failed else ''} AND {most}"
         )
-        return self.session.select(
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
-            f"WHERE scope = ? AND key = ? AND {which} ORDER BY {first} LIMIT ?",
-            (scope, key, limit),
+        found: list[CountedItem] = self.session.select(
+            f"{among} > 0 ORDER BY {most} DESC LIMIT ?", (scope, key, limit)
         )
+        if len(found) == limit:
+            last = figure(found[-1])
+            found = [each for each in found if figure(each) > last] + self.session.select(
+                f"{among} = ? ORDER BY {then} LIMIT ?", (scope, key, last, limit)
+            )
+        return sorted(found, key=lambda each: (-figure(each), each[1], each[0]))[:limit]
 
     def _issues_of(self, model: str) -> list[CountedItem]:
         return self.session.select(

@@ -234,6 +234,7 @@ class ActionKey(NamedTuple):
 
 
 EVERYTHING: Final = ActionKey("all", "")
+ALL_ACTIONS: Final = "all actions"  # as it is called where a probability comes from
 
 
 @lru_cache(maxsize=1024)  # what helped against each error of a trajectory is counted under its task
@@ -296,7 +297,7 @@ class Judged(NamedTuple):
             "this action with other values": self.shape,
             "this task": self.task,
             "actions of this kind": self.kinds[-1] if self.kinds else None,
-            "all actions": self.general,
+            ALL_ACTIONS: self.general,
         }
         return {name: key for name, key in found.items() if key}
 
@@ -358,23 +359,13 @@ def log_odds(p: float) -> float:
 _EDGE: Final = 1e-6  # log odds of a certainty would be infinite
 
 
-class Forecast(NamedTuple):
-    """How likely an action is to work, and to solve the task; the word that speaks against it most,
-    where one does; and how much of the evidence is of this action, or its like, rather than of
-    anything.
-    """
-
-    p_works: float
-    p_solves: float
-    against: str | None
-    evidence: float
-
-
 def forecast(
     judged: Judged, records: Mapping[ActionKey, Outcomes], itself: Outcomes, own: Outcomes
-) -> Forecast:
-    """From the records of everything the action is judged by. `itself` is what became of the very
-    same action elsewhere than in trajectories, `own` what became of it in this very attempt.
+) -> tuple[float, float, str | None, float]:
+    """How likely an action is to work, and to solve the task; the word that speaks against it most,
+    where one does; and how much of the evidence is of this action, or its like, rather than of
+    anything: from the records of everything the action is judged by. `itself` is what became of the
+    very same action elsewhere than in trajectories, `own` what became of it in this very attempt.
     """
 
     def of(key: ActionKey | None) -> Outcomes:
@@ -400,6 +391,9 @@ def forecast(
     evidence = max(
         [own.tried, task.tried, shape.tried, same.tried, *(each.tried for each in kinds)]
     )
+    if not evidence:
+        worded = max((record.tried for _, record in words), default=0.0)
+        evidence = worded if worded >= WORD_STRENGTH else 0.0
 
     def estimate(good: int, guess: float) -> tuple[float, str | None]:
         def shrunk(record: Outcomes, prior: float, strength: float) -> float:
@@ -428,7 +422,7 @@ def forecast(
         return shrunk(own, p, OWN_STRENGTH), word if worst < 0 else None
 
     p_works, against = estimate(WORKED, _FIRST_GUESS)
-    return Forecast(p_works, estimate(SOLVED, _FIRST_GUESS_SOLVED)[0], against, evidence)
+    return p_works, estimate(SOLVED, _FIRST_GUESS_SOLVED)[0], against, evidence
 
 
 _NOTHING: Final = Outcomes()

@@ -328,28 +328,46 @@ def rank_solutions(
     tried: dict[str, list[Tally]] = {}
     for tally in tallies:
         tried.setdefault(tally.item, []).append(tally)
-    shares: dict[str, Share] = {}
-    once: dict[tuple[Any, ...], Share] = {}  # most were tried once, and came to the same
-    for item, mine in tried.items():
-        came_to = tuple([(tally[3:6], tally.levels) for tally in mine])  # day, author, vouched
-        if came_to not in once:
-            once[came_to] = Share.of(mine, today, good=HELPED, alone=alone)
-        shares[item] = once[came_to]
     if not tried:
         return []
-    usual = usual_share(Share.of(everything, today, good=HELPED, alone=alone))
-    p_helped = {item: shrink(share, usual, STRATEGY_STRENGTH) for item, share in shares.items()}
-    if len(shares) == 1:  # it is all that there is, and counted already
-        p_helped = dict.fromkeys(shares, usual)
+    usual = usual_share(Share.of(_added_up(everything), today, good=HELPED, alone=alone))
+    alike: dict[tuple[Any, ...], list[str]] = {}  # most were tried once, and came to the same
+    for item, mine in tried.items():
+        alike.setdefault(tuple(map(_came_to, mine)), []).append(item)
+    shares: dict[str, Share] = {}
+    ranked: dict[tuple[bool, float, int], list[str]] = {}
+    for items in alike.values():
+        share = Share.of(tried[items[0]], today, good=HELPED, alone=alone)
+        shares |= dict.fromkeys(items, share)
+        # one alone is all that there is, and counted already
+        p_helped = shrink(share, usual, STRATEGY_STRENGTH) if len(tried) > 1 else usual
+        ranked.setdefault((not share.believed, -p_helped, -share.attempts), []).extend(items)
 
-    def likeliest_first(item: str) -> tuple[bool, float, int, int, str]:
-        share, last_us = shares[item], max([tally.last_us for tally in tried[item]])
-        return not share.believed, -p_helped[item], -share.attempts, -last_us, item
+    def newest_first(item: str) -> tuple[int, str]:
+        return -max([tally.last_us for tally in tried[item]]), item
 
+    found: list[RankedStrategy] = []
+    for rank in sorted(ranked):
+        found += [
+            RankedStrategy(support, shares[item], -rank[1])
+            for item in sorted(ranked[rank], key=newest_first)[: most - len(found)]
+            for support in gather(tried[item]).values()
+        ]
+    return found
+
+
+def _came_to(tally: Tally) -> tuple[Any, ...]:
+    return tally.day, tally.author, tally.vouched, tally.levels
+
+
+def _added_up(tallies: Iterable[Tally]) -> list[Tally]:
+    """Those that came to the same as one, which is weighed once."""
+    times = Counter(map(_came_to, tallies))
     return [
-        RankedStrategy(support, shares[item], p_helped[item])
-        for item in sorted(tried, key=likeliest_first)[:most]
-        for support in gather(tried[item]).values()
+        Tally(
+            "", "", "", day, author, count * vouched, 0, 0, 0, "", tuple(count * n for n in levels)
+        )
+        for (day, author, vouched, levels), count in times.items()
     ]
 
 

@@ -199,8 +199,9 @@ class TallyReader(Query):
         """What was done after an error: the tallies of what helped most often, all of an item or
         none; and of everything, whatever it was, if only added up.
         """
-        found = self._tallies(project, scope, key, "1 = 1", items_max, " LIMIT ?4")
-        if len(found) < items_max:
+        # to choose takes as long as to read some more
+        found = self._tallies(project, scope, key, "1 = 1", 2 * items_max, " LIMIT ?4")
+        if len(found) < 2 * items_max:
             return found, found
         sql = (
             f"SELECT day, author, sum(vouched), {_sums_of(scope)} FROM tally WHERE "

@@ -241,7 +241,7 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     folders = [""]
     for folder in folders:  # which grows
         listing = tree.listed(folder)
-        folders += listing.paths(folder)
+        folders += listing.folders
         left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
         for name in listing.files:
             try:

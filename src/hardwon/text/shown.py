@@ -134,10 +134,10 @@ def is_talk(action: str) -> bool:
 
 _THOUGHTS: Final = re.compile(r"(?is)<(think|thought|thinking|reasoning)>.*?(?:</\1>|\Z)")
 _TALK: Final = re.compile(
-    r"(?i)\W*(?:(?:human|assistant|user|ai)\s*[:\uff1a]|(?:i|i'm|i'll|we|you|your|yes|(?:can|could|would) you|"
+    r"(?i)(?:<\w+>)?\W*(?:(?:human|assistant|user|ai)\s*[:\uff1a]|(?:i|i'm|i'll|we|you|your|yes|(?:can|could|would) you|"
     r"please|sorry|(?:my )?apolog\w+|let me|let's|here(?: is|'s| are)|it (?:seems|looks|appears)|"
     r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
-    r"the (?:answer|error|problem|output|code))\b)"
+    r"the (?:answer|error|problem|output|code|task)|incomplete|unable|unfortunately|can(?:no|')t)\b)"
 )
 
 

@@ -69,6 +69,7 @@ remove delete erase
 directory folder dir
 show display print output
 find search locate
+count number many
 change modify edit alter
 calculate compute
 run execute

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import count, islice
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -47,31 +46,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hardwon")
 
 
-@dataclass
-class Changes:
-    """What differs between folders and index: paths that are new or look different, and files that
-    are gone.
-    """
-
-    arrived: list[tuple[str, str]] = field(default_factory=list)
-    vanished: list[tuple[str, str]] = field(default_factory=list)
+# Paths (folder, name) of files that are new or look different, and of those that are gone.
+Changes = tuple[list[tuple[str, str]], list[tuple[str, str]]]
 
 
 class Edits:
     """Takes in what people did to the files of a `tree`. `left` are paths that were left alone, with
-    their looks and the reason; `told` is what was taken in since somebody last asked.
+    the reason; `told` is what was taken in since somebody last asked.
     """
 
     def __init__(self, tree: Mirror) -> None:
-        self.left: dict[str, tuple[Seen | None, str]] = {}
+        self.left: dict[str, str] = {}
         self.told = Synced()
         self._tree = tree
         self._warned: dict[str, str] = {}
-        self._watch: Watch | None = None
-        self._keeping_up = Lock()
-
-    def close(self) -> None:
-        self._watch = None
+        self.watch: Watch | None = None
+        self._catching_up = Lock()
 
     def sweep(self, *, restoring: bool = False) -> None:
         """Looks at every file, and has the system tell of whatever happens to one from then on."""
@@ -83,32 +73,31 @@ class Edits:
             folders = index.folders()
             changes = self.walk(index, folders, ["", *folders.values()], watch)
         self._take_in(changes, restoring=restoring)
-        self._watch = watch
+        self.watch = watch
 
     def catch_up(self) -> None:
-        """Takes in whatever was done to the files."""
-        if not self._keep_up():
-            self.sweep()
-
-    def _keep_up(self) -> bool:
-        """Takes in what the system told of since the last time. False where it cannot tell."""
-        with self._keeping_up:  # whoever asks meanwhile needs what is being taken in
-            watch, self._watch = self._watch, None
+        """Takes in whatever was done to the files: what the system told of since the last time, and
+        where it cannot tell, whatever a look at every one shows.
+        """
+        with self._catching_up:  # whoever asks meanwhile needs what is being taken in
+            watch, self.watch = self.watch, None
             told = watch.read(self._tree.root) if watch else None
-            if told and any(told):
-                touched, waiting = told
+            if told is None:
+                self.sweep()
+                return
+            touched, waiting = told
+            if touched or waiting:
                 with self._tree.reading() as index:
-                    changes = self.walk(index, index.folders(), list(waiting), watch)
-                    for folder, name in touched:
-                        known = next(filter(_was_there, index.at(folder, name)), None)
-                        seen = self._tree.files.look(folder, name)
+                    arrived, vanished = self.walk(index, index.folders(), list(waiting), watch)
+                    for path in touched:
+                        known = next(filter(_was_there, index.at(*path)), None)
+                        seen = self._tree.files.look(*path)
                         if seen and (known is None or seen != (known.mtime_ns, known.size)):
-                            changes.arrived.append((folder, name))
+                            arrived.append(path)
                         elif known and not seen:
-                            changes.vanished.append((folder, name))
-                self._take_in(changes)
-            self._watch = watch  # only now: what could not be taken in is looked for again
-            return told is not None
+                            vanished.append(path)
+                self._take_in((arrived, vanished))
+            self.watch = watch  # only now: what could not be taken in is looked for again
 
     def walk(
         self,
@@ -120,7 +109,7 @@ class Edits:
         """What differs from the index in these folders, and in those of theirs that are not watched
         yet.
         """
-        changes, met = Changes(), set[str]()
+        arrived, vanished, met = list[tuple[str, str]](), list[tuple[str, str]](), set[str]()
         numbers = {path: number for number, path in folders.items()}
         while waiting:
             path = waiting.pop()
@@ -131,36 +120,36 @@ class Edits:
                 listing = self._tree.files.listed(path, watch)
             except OSError as error:  # which does not mean that anything is gone
                 reason = f"cannot be looked into ({error.strerror or error})"
-                self._leave_alone(path or ".", None, reason)
+                self._leave_alone(path or ".", reason)
                 continue
             for name, reason in listing.odd.items():
-                self._leave_alone(f"{path}/{name}", None, reason)
+                self._leave_alone(f"{path}/{name}", reason)
             there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
             # those that were left alone are told of where they change
-            changes.arrived += [
+            arrived += [
                 (path, name)
                 for name, seen in listing.files.items()
                 if seen != there.get(name)
                 and name not in moving
                 and f"{path}/{name}" not in self.left
             ]
-            changes.vanished += [(path, name) for name in there.keys() - listing.files.keys()]
+            vanished += [(path, name) for name in there.keys() - listing.files.keys()]
             known = watch.folders if watch else ()
-            waiting += [inner for inner in listing.paths(path) if inner not in known]
-        return changes
+            waiting += [inner for inner in listing.folders if inner not in known]
+        return arrived, vanished
 
     def _take_in(self, changes: Changes, *, restoring: bool = False) -> None:
+        arrived, vanished = changes
         gone: dict[bytes, list[tuple[str, File]]] = {}
-        if changes.vanished:
+        if vanished:
             with self._tree.reading() as index:
-                for folder, name in changes.vanished:
-                    for lost in filter(_was_there, index.at(folder, name)):
-                        gone.setdefault(lost.digest, []).append((folder, lost))
-        for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
-            arrived = [file for folder, name in batch if (file := self._read(folder, name))]
-            if arrived:
+                for path in vanished:
+                    for lost in filter(_was_there, index.at(*path)):
+                        gone.setdefault(lost.digest, []).append((path[0], lost))
+        for batch in batches(arrived, limits.TREE_BATCH_FILES):
+            if read := [file for path in batch if (file := self._read(*path))]:
                 with self._tree.store.write(self._tree.project) as writer:
-                    moved = [self._take_in_one(writer, file, gone) for file in arrived]
+                    moved = [self._take_in_one(writer, file, gone) for file in read]
                 for file in filter(None, moved):  # only now: it is kept elsewhere for sure
                     self._tree.files.remove(file.folder, file.name, file.digest)
         rest = [each for group in gone.values() for each in group]
@@ -170,9 +159,7 @@ class Edits:
                     self._note_absence(writer, folder, lost, restoring)
         if restoring and rest:
             self._tree.on_commit()
-        self.told.left = {
-            path: self.left[path][1] for path in islice(self.left, limits.REPORTED_MAX)
-        }
+        self.told.left = dict(islice(self.left.items(), limits.REPORTED_MAX))
 
     def _read(self, folder: str, name: str) -> FileContent | None:
         try:
@@ -182,14 +169,14 @@ class Edits:
             return None
         except (ValueError, OSError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            self._leave_alone(f"{folder}/{name}", None, reason)
+            self._leave_alone(f"{folder}/{name}", reason)
         return None
 
-    def _leave_alone(self, path: str, seen: Seen | None, reason: str) -> None:
+    def _leave_alone(self, path: str, reason: str) -> None:
         if self._warned.get(path) != reason:
             self._warned[path] = reason
             _log.warning("%s/%s is left alone: it %s", self._tree.root, path, reason)
-        self.left[path] = seen, reason
+        self.left[path] = reason
 
     def _take_in_one(
         self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
@@ -217,7 +204,7 @@ class Edits:
             if in_place and read.unrouted:
                 raise UnreadableError(f"would not be found where it lies ({read.unrouted})")
         except (UnreadableError, InvalidInputError) as error:
-            self._leave_alone(file.path, file.seen, str(error))
+            self._leave_alone(file.path, str(error))
             return None
         self.left.pop(file.path, None)
         if read.redacted:
@@ -245,7 +232,7 @@ class Edits:
         new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
         written = self._tree.write_within(writer, new)
         if written.seen == nowhere:
-            self._leave_alone(file.path, file.seen, f"belongs in {folder} and cannot go there")
+            self._leave_alone(file.path, f"belongs in {folder} and cannot go there")
             return None
         self.told.edited += self._keep(writer, written, read, current)
         return file
@@ -295,7 +282,7 @@ class Edits:
             done = writer.append([row_of(dated(read.altered(id=record_id), at_us))])
             if done.forgotten:
                 reason = "was forgotten: remember it anew to have it back"
-                self._leave_alone(file.path, file.seen, reason)
+                self._leave_alone(file.path, reason)
                 return False
             if done.added and read.metadata.source.author != Source().author:
                 # anybody may write a name into a file
@@ -304,7 +291,7 @@ class Edits:
                 )
                 happen(writer, self._tree.project, came)
         if not self._bring_back(writer, record_id):
-            self._leave_alone(file.path, file.seen, "was archived: its memory stays so")
+            self._leave_alone(file.path, "was archived: its memory stays so")
             return False
         index.plant([file._replace(record_id=record_id)], IN_STEP)
         if instead_of:

@@ -58,12 +58,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         strict: bool = False,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        if (
-            not isinstance(root, str | os.PathLike)
-            or not str(root).strip()
-            or str(root).endswith(".db")
-        ):
-            raise InvalidInputError.one("root", root, "a folder")
+        is_path = isinstance(root, str | os.PathLike) and str(root).strip()
+        check_that(is_path and not str(root).endswith(".db"), "root", root, "a folder")
         check_local("root", root)
         self.root = str(root)
         self.strict = strict
@@ -113,10 +109,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         given = check_items("memories", memories)
         records = []
         for number, keys in enumerate(given):
-            if not isinstance(keys, Mapping):
-                raise InvalidInputError.one(
-                    f"memories.{number}", keys, "an object with content, outcome and its other keys"
-                )
+            allowed = "an object with content, outcome and its other keys"
+            check_that(isinstance(keys, Mapping), f"memories.{number}", keys, allowed)
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
@@ -177,7 +171,12 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 "before", before, "a datetime, a date, or either in ISO 8601"
             ) from None
         found, _ = self._tree.find(intent, self._glob(pattern))
-        ids, earlier = self._tree.versions_of([match for match in found if match.at_us < before_us])
+        with self._tree.reading() as index:
+            older = index.records([match.seq for match in found if match.at_us < before_us])
+            ids = [stored.id for _, stored in older]
+            earlier = index.earlier_versions(
+                ids
+            )  # what the same files said before they were edited
         if ids:
             self.memory.forget([*ids, *earlier])
         return len(ids)
@@ -232,9 +231,9 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """
         if pattern is None:
             return None
-        if not isinstance(pattern, str | os.PathLike) or not isinstance(os.fspath(pattern), str):
-            raise InvalidInputError.one("pattern", pattern, "a glob")
-        text = os.fspath(pattern)
+        is_path = isinstance(pattern, str | os.PathLike)
+        text = os.fspath(pattern) if is_path else pattern
+        check_that(isinstance(text, str), "pattern", pattern, "a glob")
         roots = (
             self._shown_root,
             str(self._tree.root),

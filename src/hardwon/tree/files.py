@@ -33,11 +33,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, on_failure
+from hardwon.errors import on_failure
 from hardwon.learn.tallies import OWN_KEYS
 from hardwon.outside import files
 from hardwon.outside.files import MARK, SUFFIX
-from hardwon.records.fields import TIME_US_MAX, from_us, parse_time
+from hardwon.records.fields import TIME_US_MAX, check_that, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
 from hardwon.text.words import spelled
 from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
@@ -69,17 +69,13 @@ def _look_of(status: os.stat_result) -> Seen:
 
 @dataclass
 class Listing:
-    """What a folder holds: memory files with their looks, folders, and what is neither though it is
-    named like a memory (a link, say), with the reason.
+    """What a folder holds: memory files with their looks, the paths of folders, and what is neither
+    though it is named like a memory (a link, say), with the reason.
     """
 
     files: dict[str, Seen] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     odd: dict[str, str] = field(default_factory=dict)
-
-    def paths(self, folder: str) -> list[str]:
-        """The paths of the folders in it, where its own is this one."""
-        return [f"{folder}/{name}" if folder else name for name in self.folders]
 
     def add(self, entry: os.DirEntry[str], folder: str) -> None:
         name = entry.name
@@ -88,7 +84,7 @@ class Listing:
                 self.files[name] = _look_of(entry.stat(follow_symlinks=False))
         elif entry.is_dir(follow_symlinks=False):
             if names_folder(folder, name):
-                self.folders.append(name)
+                self.folders.append(f"{folder}/{name}" if folder else name)
         elif names_memory(folder, name):
             self.odd[name] = "is a link, or no regular file"
 
@@ -163,11 +159,8 @@ class TreeFiles:
         temporary = f".{file.name}.{secrets.token_hex(6)}.part"
         with self._opened(file.folder, make=True) as handle:
             seen = _write(handle, temporary, file.data)
-            try:
+            with on_failure(lambda: _unlink(handle, temporary)):
                 os.rename(temporary, file.name, src_dir_fd=handle, dst_dir_fd=handle)
-            except OSError:
-                _unlink(handle, temporary)
-                raise
         return file._replace(seen=seen)
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
@@ -367,18 +360,16 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
 
 
 def _time_of(given: object, name: str) -> datetime | None:
-    try:
+    stamp = _STAMP.match(name)
+    with suppress(ValueError, OverflowError, OSError, PydanticCustomError):
         if isinstance(given, str):
             return parse_time(datetime.fromisoformat(given).astimezone())
         if isinstance(given, int):
             return parse_time(given)
-        stamp = _STAMP.match(name)
         if stamp:
             return parse_time(
                 datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
             )
-    except (ValueError, OverflowError, OSError, PydanticCustomError):
-        pass
     return None
 
 
@@ -388,8 +379,7 @@ def given_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
     """
     plain, own = dict[str, Any](), dict[str, Any]()
     for name, value in keys.items():
-        if not isinstance(name, str):
-            raise InvalidInputError.one(str(name), value, "keys that are text")
+        check_that(isinstance(name, str), str(name), value, "keys that are text")
         fits = 0 < len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
         (plain if fits and name not in _TAKEN else own)[name] = value
     return plain | {OWN_KEYS: own} if own else plain

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -231,7 +231,7 @@ class Mirror(ProjectListener):
 
     def close(self) -> None:
         self.settle()
-        self.edits.close()
+        self.edits.watch = None
 
     def _sync(self) -> bool:
         try:
@@ -315,12 +315,10 @@ class Mirror(ProjectListener):
             return self.files.write_new(wanted)
         except ValueError:
             pass  # a link, or no file at all
-        number = 1
+        names = (file.name.replace(".json", f"_{number}.json") for number in count(2))
         while True:
-            number += 1
-            name = file.name.replace(".json", f"_{number}.json")
             with suppress(FileExistsError):
-                return self.files.write_new(wanted._replace(name=name))
+                return self.files.write_new(wanted._replace(name=next(names)))
 
     # --- keeping up with what people do ---
 
@@ -398,12 +396,6 @@ class Mirror(ProjectListener):
 
     # --- finding ---
 
-    def versions_of(self, found: Sequence[File]) -> tuple[list[str], list[str]]:
-        """The ids of the memories, and of what the same files said before they were edited."""
-        with self.reading() as index:
-            ids = [stored.id for _, stored in index.records([match.seq for match in found])]
-            return ids, index.earlier_versions(ids)
-
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None
     ) -> tuple[list[File], dict[int, str]]:
@@ -474,8 +466,8 @@ class Mirror(ProjectListener):
         for number, path in folders.items():
             if glob and not glob.matches_folder(path):
                 continue
-            contradicted, undecided = self.router.decide(path, intent)
-            if contradicted:
+            undecided = self.router.decide(path, intent)
+            if undecided is None:
                 continue
             keys: tuple[str, ...] = ()
             if undecided and not self.routes and self.router.route(values_in(path)).folder == path:
@@ -504,11 +496,11 @@ class Mirror(ProjectListener):
             total = sum(count for _, count, _ in index.counts())
             folders = index.folders()
             changes = self.edits.walk(index, folders, ["", *folders.values()])
-        differing = len(changes.arrived) + len(changes.vanished)
+        differing = sum(map(len, changes))
         text = f"{total} files say what the memory says"
         if differing:
             text = f"{differing} of {total} files were changed: sync takes that in"
-        left = [f"{path} {reason}" for path, (_, reason) in self.edits.left.items()]
+        left = [f"{path} {reason}" for path, reason in self.edits.left.items()]
         if left:
             text += f"; {len(left)} are left alone: {left[0]}"
         return [Finding("tree", not differing, text)]
@@ -539,8 +531,8 @@ class MemoryTree(Group):
     @property
     def mirror(self) -> Mirror | None:
         """What keeps the files; None where the memory has no tree."""
-        found = [each for each in self._project.find_listeners() if isinstance(each, Mirror)]
-        return found[0] if found else None
+        found = (each for each in self._project.find_listeners() if isinstance(each, Mirror))
+        return next(found, None)
 
     def make(self, schema: Mapping[str, Any] | None = None) -> Mirror:
         """Gives the memory a tree of files in its own folder, routed by the standard schema or by
@@ -558,9 +550,8 @@ class MemoryTree(Group):
         with project.write() as change:
             index = TreeIndex(change.writer.session, project.name)
             other = index.other_project()
-            if other is not None:
-                allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
-                raise InvalidInputError.one("project", project.name, allowed)
+            allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
+            check_that(other is None, "project", project.name, allowed)
             index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made

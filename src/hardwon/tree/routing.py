@@ -241,15 +241,6 @@ class Route(NamedTuple):
     problem: Problem | None = None
 
 
-class FolderVerdict(NamedTuple):
-    """What a folder's path says of an intent: whether none of its memories can agree with it, and
-    otherwise the keys that one has to look at the memories for.
-    """
-
-    contradicted: bool
-    undecided: frozenset[str]
-
-
 class _Unroutable(Exception):  # noqa: N818  # never leaves this module
     """Its arguments are those of the route to the intake."""
 
@@ -457,15 +448,13 @@ def _compile(
     if not isinstance(schema, Mapping) or len(schema) != 1:
         raise InvalidInputError.one(where, schema, "a mapping with one key, a template, or None")
     [(key, branches)] = schema.items()
-    if not isinstance(key, str) or not 0 < len(key) <= limits.BRANCH_CHARS_MAX:
-        raise InvalidInputError.one(
-            where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters"
-        )
+    is_key = isinstance(key, str) and 0 < len(key) <= limits.BRANCH_CHARS_MAX
+    check_that(is_key, where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters")
     where, name = f"{where}.{key}", _key_name(key)
     check_that(name not in above, where, key, "a key that has not been asked for further up")
     check_that(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
-    if not isinstance(branches, Mapping) or not branches:
-        raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
+    allowed = "a mapping from branches to what follows"
+    check_that(isinstance(branches, Mapping) and branches, where, branches, allowed)
     counted["branches"] += len(branches)
     allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
     check_that(counted.total() <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
@@ -561,8 +550,7 @@ class Coherence:
             raise InvalidInputError.one("root", root, "the path of a folder, as text")
         self.root: str = text  # paths and globs begin with it
         self.schema: Mapping[str, Any] = _standard() if schema is None else schema
-        if not isinstance(self.schema, Mapping):
-            raise InvalidInputError.one("schema", schema, "a mapping with one key")
+        check_that(isinstance(self.schema, Mapping), "schema", schema, "a mapping with one key")
         self._clock = clock
         self._base = self.root.rstrip("/")
         self._tree = _compile(self.schema, "schema", (), Counter())
@@ -605,8 +593,8 @@ class Coherence:
         return f"{folder}/{name}.json"
 
     def _place(self, packet: Mapping[str, Any]) -> tuple[Route, _Leaf | None]:
-        if not isinstance(packet, Mapping):
-            raise InvalidInputError.one("packet", packet, "a mapping from keys to values")
+        is_packet = isinstance(packet, Mapping)
+        check_that(is_packet, "packet", packet, "a mapping from keys to values")
         tree, segments = self._tree, list[str]()
         try:
             while isinstance(tree, _Node):
@@ -639,17 +627,16 @@ class Coherence:
         parts = _merged(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
-    def decide(self, folder: str, intent: Mapping[str, Any]) -> FolderVerdict:
-        """What a folder (relative to the root) says of its memories and an intent. A key is decided
+    def decide(self, folder: str, intent: Mapping[str, Any]) -> frozenset[str] | None:
+        """The keys of an intent that one has to look at the memories of a folder (relative to the
+        root) for; None where none of them can agree with it. A key is decided
         where the folder is filed by it and its name tells the value; a range, or a name that ends
         in a hash, can only say no. Folders that no packet is routed to, such as the intake's or
         those made by hand, decide nothing from the first foreign name on.
         """
         asked = _asked(intent)
         settled = self._tree.settled(folder.split("/") if folder else [], asked)
-        if settled is None:
-            return FolderVerdict(True, frozenset())
-        return FolderVerdict(False, frozenset(asked.keys() - settled))
+        return None if settled is None else frozenset(asked.keys() - settled)
 
     @staticmethod
     def derive(
@@ -662,8 +649,8 @@ class Coherence:
         share of the paths from which on a value is told in the `_structure`.
         """
         top, total, met = _Branching(), 0, Counter[tuple[int, str, str]]()
-        if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
-            raise InvalidInputError.one("paths", paths, "a list of paths")
+        is_list = isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
+        check_that(is_list, "paths", paths, "a list of paths")
         for path in paths:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):

@@ -26,7 +26,6 @@ from hardwon.store.types import Session, Stored
 
 DUE, IN_STEP, GOING, PAST = range(4)
 NOTHING_THERE: Final = -(2**63)
-_DIGEST_BYTES: Final = 16
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
@@ -100,7 +99,7 @@ class FileContent(NamedTuple):
 
 
 def digest_of_file(data: bytes) -> bytes:
-    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
+    return blake2b(data, digest_size=16).digest()
 
 
 class Tree(NamedTuple):
@@ -184,13 +183,13 @@ class TreeIndex:
             "SELECT name, state, mtime_ns, size FROM tree_file "
             f"WHERE folder = ? AND state <> {PAST}"
         )
-        there, moving = dict[str, tuple[int, int]](), set[str]()
         rows: list[Any] = self._run(sql, (folder,)).fetchall()
-        for name, state, mtime_ns, size in rows:
-            if state != GOING and mtime_ns != NOTHING_THERE:
-                there[name] = mtime_ns, size
-            elif state != GOING or mtime_ns != NOTHING_THERE:
-                moving.add(name)
+        there = {
+            name: (at, size)
+            for name, state, at, size in rows
+            if state != GOING and at != NOTHING_THERE
+        }
+        moving = {name for name, state, at, _ in rows if (state == GOING) == (at != NOTHING_THERE)}
         return there, moving
 
     def at(self, folder: str, name: str) -> list[File]:

@@ -20,7 +20,6 @@ from hardwon.tree.files import names_folder, names_memory
 # an event: the watch, what happened, a cookie, and the length of the name after it
 _EVENT: Final = Struct("iIII")
 _READ_BYTES: Final = 1 << 18
-_ABOUT_BYTES: Final = 1 << 10  # more than any system tells of a file system
 # written, made readable or not, closed after writing, moved from or to, made, removed; and the
 # folder itself removed or moved
 _WATCHED: Final = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800
@@ -56,7 +55,7 @@ class Watch:
         """Watches a folder, which is open, from now on."""
         if self._is_over or folder in self.folders:
             return
-        about = ctypes.create_string_buffer(_ABOUT_BYTES)
+        about = ctypes.create_string_buffer(1 << 10)  # larger than what is told of a file system
         found = self._library.fstatfs(handle, about)
         is_own = found == 0 and ctypes.c_long.from_buffer(about).value in _OWN_FILE_SYSTEMS
         path = f"/proc/self/fd/{handle}".encode()
@@ -71,7 +70,11 @@ class Watch:
         is over.
         """
         files, folders = set[tuple[str, str]](), set[str]()
-        if not self._is_of(root):
+        try:
+            is_same = os.path.samestat(self.folders[""], root.stat())
+        except (OSError, KeyError):  # there is no root, or was none
+            is_same = False
+        if not is_same or self._is_over or self._process != os.getpid():
             return None
         for happened, folder, name in self._events():
             is_folder = happened & _OF_A_FOLDER
@@ -82,14 +85,6 @@ class Watch:
             elif names_memory(folder, name):
                 files.add((folder, name))
         return files, folders
-
-    def _is_of(self, root: Path) -> bool:
-        """Whether it is this process that watches, all of that root."""
-        if self._is_over or self._process != os.getpid():
-            return False
-        with suppress(OSError, KeyError):
-            return os.path.samestat(self.folders[""], root.stat())
-        return False
 
     def _events(self) -> Iterator[tuple[int, str, str]]:
         with suppress(BlockingIOError):  # there are no more

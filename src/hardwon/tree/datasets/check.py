@@ -36,12 +36,11 @@ _log = logging.getLogger("hardwon")
 
 Severity = Literal["error", "warning"]
 Range = tuple[int, int]
-Ranges = Mapping[str, Range]
 
 # How often what should occur, in percent. Outcomes and tools are shares of all memories; error
 # types are shares of what the code interpreter failed at, task types of what it did well. Memories
 # without a tool (learning, interaction) count in the shares of tools too.
-RANGES: Final[Mapping[str, Ranges]] = {
+RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
     "outcome": {
         "success": (55, 65),
         "failure": (15, 25),
@@ -469,10 +468,8 @@ def check(
         return None, found + refused
 
 
-_Case = tuple[bool, str, str]  # whether it is so, what is wrong then, and the remedy
-
-
-def _first_fault(field: str, value: object, *cases: _Case) -> list[Fault]:
+def _first_fault(field: str, value: object, *cases: tuple[bool, str, str]) -> list[Fault]:
+    """Of cases: whether it is so, what is wrong then, and the remedy."""
     return [_fault(field, value, *case[1:]) for case in cases if case[0]][:1]
 
 
@@ -497,9 +494,8 @@ def _content(given: Mapping[str, Any]) -> list[Fault]:
 def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
     outcome, tool = given.get("outcome", ABSENT), given.get("tool")
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
-        yield _fault(
-            "outcome", outcome, _missing_or_unknown(outcome), f"use one of {', '.join(OUTCOMES)}"
-        )
+        wrong = "is required" if outcome is ABSENT else "is not known"
+        yield _fault("outcome", outcome, wrong, f"use one of {', '.join(OUTCOMES)}")
         return
     tools = [name for known, name in ROUTES if known == outcome]
     if tools == [None] and tool is not None:
@@ -514,17 +510,12 @@ def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
     route = ROUTES.get((outcome, tool))
     value = given.get(route[0], ABSENT) if route else None
     if route and value not in route[1]:
-        yield _fault(
-            route[0], value, _missing_or_unknown(value), f"use one of {', '.join(route[1])}"
-        )
+        wrong = "is required" if value is ABSENT else "is not known"
+        yield _fault(route[0], value, wrong, f"use one of {', '.join(route[1])}")
     place = f"{outcome} by {tool}" if tool else outcome
     for key in sorted(_ROUTING & given.keys() - {route[0] if route else None}):
         wrong = f"does not go with {place}"
         yield _fault(key, given[key], wrong, "leave it out: it does not route", "warning")
-
-
-def _missing_or_unknown(value: object) -> str:
-    return "is required" if value is ABSENT else "is not known"
 
 
 def _summary(given: Mapping[str, Any]) -> list[Fault]:

@@ -113,13 +113,7 @@ _SMALL_WORDS: Final = frozenset(
     "a an the and or of in on at to for from by with so that it its is was are be as".split()
 )
 
-DAYS: Final = 60
-AUTHORS: Final = ("claude-code", "ci-agent", "night-shift", "maria")
-_EXPERIENCES: Final = 220
-_FIXES: Final = 180
-_EPISODES: Final = 120
-_TRAJECTORIES: Final = 40
-_GAIN: Final = 0.35  # by how much they are better at the end than at the beginning
+_GAIN: Final = 0.35  # by how much they are better at the end of the demo than at the beginning
 
 
 class MemorySort(NamedTuple):
@@ -148,13 +142,9 @@ def generate(
     shuffled.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
-    if (
-        not isinstance(count, int)
-        or isinstance(count, bool)
-        or not 1 <= count <= limits.DATASET_GENERATED_MAX
-    ):
-        allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
-        raise InvalidInputError.one("size", size, allowed)
+    is_size = isinstance(count, int) and 1 <= count <= limits.DATASET_GENERATED_MAX
+    allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
+    check_that(is_size and not isinstance(count, bool), "size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     check_that(
         start is None or sessions,
@@ -388,12 +378,9 @@ def _slug(text: str) -> str:
         word for word in re.findall(r"[a-z0-9]+", text.lower()) if word not in _SMALL_WORDS
     )
     room = limits.SUMMARY_CHARS_MAX - _COUNTER_CHARS
-    name = ""
-    for word in words:
-        longer = f"{name}_{word}" if name else word
-        if len(longer) > room:
-            break
-        name = longer
+    name = "_".join(words)
+    if len(name) > room:
+        name = name[: room + 1].rpartition("_")[0]
     return re.sub(r"(_\d+)+$", "", name)
 
 
@@ -410,10 +397,11 @@ def fill_demo(memory: Memory, seed: int = 0) -> dict[str, int]:
         ("episode", maker.episodes()),
         ("trajectory", maker.trajectories()),
     ):
-        if kind == "experience":
-            kept: list[AnyRecord] = [memory.remember(**each) for each in many]
-        else:
-            kept = list(memory.care.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
+        kept: list[AnyRecord] = (
+            [memory.remember(**each) for each in many]
+            if kind == "experience"
+            else list(memory.care.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
+        )
         maker.known += [record.id for record in kept]
         for record in kept[1:-1]:  # some are believed more than others, and some not any more
             fate = maker.random.random()
@@ -425,12 +413,12 @@ def fill_demo(memory: Memory, seed: int = 0) -> dict[str, int]:
                 memory.archive(record.id, "the service that it was about is gone", by="maria")
         if len(kept) > 10:
             memory.supersede(kept[0].id, kept[-1].id, "seen again, and told better", by="maria")
-    _make_stale(memory, maker.now)
+    _make_stale(memory, maker)
     memory.consolidate()
     return dict(memory.stats().by_kind)
 
 
-def _make_stale(memory: Memory, now: datetime) -> None:
+def _make_stale(memory: Memory, maker: _Maker) -> None:
     """What speaks of a file that has changed since; in a checkout made for it. Without git there is
     none.
     """
@@ -454,10 +442,8 @@ def _make_stale(memory: Memory, now: datetime) -> None:
                 "RETRIES is read once, when jobs/queue.py is imported.",
             )
         ):
-            at = now - timedelta(days=20 - number)
-            memory.record_fact(
-                text, "observation", related_files=seen, timestamp=at, author=AUTHORS[number]
-            )
+            at, author = maker.now - timedelta(days=20 - number), maker.words["authors"][number]
+            memory.record_fact(text, "observation", related_files=seen, timestamp=at, author=author)
         path.write_text("RETRIES = 5\n")
         memory.check_stale(folder)
 
@@ -473,29 +459,29 @@ class _Maker:
         )
         self.known: list[str] = []
 
-    def _moments(self, count: int) -> list[tuple[datetime, float]]:
+    def _moments(self, kind: str) -> list[tuple[datetime, float]]:
         """Times in working hours, oldest first, and how far they are from the first (0) to the last
         day (1).
         """
-        found = []
-        for _ in range(count):
-            day = self.random.randrange(DAYS)
+        found, days = [], self.words["days"]
+        for _ in range(self.words["counts"][kind]):
+            day = self.random.randrange(days)
             at = self.now - timedelta(
-                days=DAYS - day - 1,
+                days=days - day - 1,
                 hours=self.random.randrange(9),
                 minutes=self.random.randrange(60),
             )
-            found.append((at, day / DAYS))
+            found.append((at, day / days))
         return sorted(found)
 
     def _signed(self, at: datetime) -> dict[str, Any]:
-        return {"timestamp": at, "author": self.random.choice(AUTHORS)}
+        return {"timestamp": at, "author": self.random.choice(self.words["authors"])}
 
     def _turns_out(self, ease: float, progress: float) -> bool:
         return self.random.random() < min(0.95, ease + _GAIN * (progress - 0.5))
 
     def experiences(self) -> Iterator[dict[str, Any]]:
-        for at, progress in self._moments(_EXPERIENCES):
+        for at, progress in self._moments("experiences"):
             story, kind = self.random.choice(self.words["stories"]), self.random.random()
             signed = {**self._signed(at), "tags": [story["issue_type"].lower()]}
             if kind < 0.12:
@@ -544,7 +530,7 @@ class _Maker:
 
     def facts(self) -> Iterator[dict[str, Any]]:
         for (at, _), (content, fact_type) in zip(
-            self._moments(len(self.words["facts"])), self.words["facts"], strict=True
+            self._moments("facts"), self.words["facts"], strict=True
         ):
             yield {
                 "content": content,
@@ -554,7 +540,7 @@ class _Maker:
             }
 
     def fixes(self) -> Iterator[dict[str, Any]]:
-        for at, progress in self._moments(_FIXES):
+        for at, progress in self._moments("fixes"):
             story = self.random.choice(self.words["stories"])
             cures = self.random.random() < 0.55 + _GAIN * (progress - 0.5)
             works = self._turns_out(story["ease"] + (0.3 if cures else -0.3), progress)
@@ -575,7 +561,7 @@ class _Maker:
             }
 
     def episodes(self) -> Iterator[dict[str, Any]]:
-        for at, progress in self._moments(_EPISODES):
+        for at, progress in self._moments("episodes"):
             task = self.random.choice(self.words["tasks"])
             with_memory = self.random.random() < 0.5
             score = min(
@@ -609,7 +595,7 @@ class _Maker:
             }
 
     def trajectories(self) -> Iterator[dict[str, Any]]:
-        for at, progress in self._moments(_TRAJECTORIES):
+        for at, progress in self._moments("trajectories"):
             story = self.random.choice(self.words["stories"])
             solved = self._turns_out(story["ease"], progress)
             seen = f"FAILED tests/test_{story['issue_type'].lower()}.py - AssertionError: {story['wrong']}"
