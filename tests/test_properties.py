@@ -191,7 +191,7 @@ _WAYS = [name for name in vars(Written) if name != "close" and not name.startswi
 
 
 @pytest.mark.hypothesis
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(160))
 @given(st.lists(st.tuples(st.sampled_from(_WAYS), st.integers(0, 7)), max_size=12), st.booleans())
 def test_words_counted_on_are_those_counted_anew(done: list[tuple[str, int]], few: bool) -> None:
     terms = [*query_terms(" ".join(_SAID)), index_text("observation")]
