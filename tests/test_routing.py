@@ -245,7 +245,8 @@ def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> 
     assert router().receive(**row) == f"agent_brain/{folder}/*.json"
 
 
-def test_dry_run_makes_no_difference() -> None:
+def test_dry_run_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # one of them makes its folder
     assert (
         router().transmit(RUNTIME, dry_run=False)
         == router().transmit(RUNTIME, dry_run=True)

@@ -69,9 +69,9 @@ class Case(NamedTuple):
     relevance: float
     alike: float
     same: bool
-    at_us: int
-    author: str
-    vouched: bool
+    at_us: int = 0
+    author: str = ""
+    vouched: bool = False
     stale: bool = False
     strategy: str = ""
 
@@ -117,10 +117,6 @@ class Attempt:
         return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
 
     @property
-    def length(self) -> int:
-        return sum(map(len, self.actions))
-
-    @property
     def error(self) -> str:
         """How it failed, in a few words."""
         return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)
@@ -148,7 +144,7 @@ def told_of(cases: Iterable[Case], solved_from: float, question: Question | None
     """
     by_task: dict[str, list[Case]] = {}
     for case in cases:
-        if any(step.action.strip() for step in case.steps):
+        if case.steps and any(step.action.strip() for step in case.steps):
             by_task.setdefault(folded(case.task) or case.id, []).append(case)
     told = []
     for runs in by_task.values():
@@ -191,7 +187,7 @@ def _goodness(attempt: Attempt) -> tuple[object, ...]:
 
 def best_first(attempt: Attempt) -> tuple[object, ...]:
     """Of equals the shortest."""
-    return *_goodness(attempt), attempt.length
+    return *_goodness(attempt), sum(map(len, attempt.actions))
 
 
 def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
@@ -295,12 +291,9 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
-        if best.holds and failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance:
-            continue
-        if (
-            best.holds
-            and not of_failure
-            and deletes_unasked("\n".join(best.actions), wording.asked)
+        disputed = failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance
+        if best.holds and (
+            disputed or (not of_failure and deletes_unasked("\n".join(best.actions), wording.asked))
         ):
             continue
         if best.holds or best.earned >= NEARLY_FROM:
@@ -333,8 +326,6 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     vouched = sum(case.vouched for case in cases)
     who = sources_mark(sources, vouched) + (", stale" if all(case.stale for case in cases) else "")
     task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
-    if attempt.is_command:
-        task = ""
     once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
@@ -349,10 +340,8 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
         outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
         brief = f"[{who}]"
-        error = attempt.error
-        if not told.same and attempt.earned:
-            error = ""
-    head = (f"{task} -> " if task else "") + outcome
+        error = attempt.error if told.same or not attempt.earned else ""
+    head = ("" if attempt.is_command else f"{task} -> ") + outcome
     shown = f" -> {error}" if error else ""
     whole = ""
     if outcome and not warned and (not told.same or is_talk(actions[-1])):

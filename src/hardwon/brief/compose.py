@@ -81,17 +81,19 @@ def add_by_turns(
     free, left = dict(places), dict(pools)
     floor = RELEVANT_FROM * max((line.relevance or 0.0 for line in lines), default=0.0)
     ordered = sorted(enumerate(lines), key=lambda pair: pair[1] not in first)
-    rounds: list[list[tuple[int, Line]]] = [[], [], []]
-    for pair in ordered:
-        less = pair[1].relevance is not None and pair[1].relevance < floor
-        rounds[2 if pair[1].only_claimed else int(less)].append(pair)
+    rounds: list[list[tuple[int, Line, str | None]]] = [[], [], []]
+    for place, line in ordered:
+        less = line.relevance is not None and line.relevance < floor
+        rounds[2 if line.only_claimed else int(less)].append((place, line, line.only_source))
     for number, order in enumerate(rounds):
+        # who speaks alone waits for nobody
+        turns = number != 1 and len({source for *_, source in order}) > 1
         turn = 0
         while order:
             waiting = []
-            for place, line in order:
-                if number != 1 and budget.turn_of(line.only_source) > turn:
-                    waiting.append((place, line))
+            for place, line, source in order:
+                if turns and budget.turn_of(source) > turn:
+                    waiting.append((place, line, source))
                     continue
                 reason = "" if budget.said.isdisjoint(line.about) else "said already"
                 if not reason and free.get(line.sort, 1) <= 0:

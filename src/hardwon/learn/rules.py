@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -158,13 +159,15 @@ class Weighed:
     helpful: int
     harmful: int
     state: RuleState
-    strength: float
+    spoke: beta.Share
+    today: int
     backers: frozenset[str]
     vouched: int
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, float, int, bool, int, str]:
-        return STATE_ORDER[self.state], -self.strength, *self.newest_first
+        strength = beta.usual_share(self.spoke) * self.support.weight(self.today)
+        return STATE_ORDER[self.state], -strength, *self.newest_first
 
     @property
     def is_new(self) -> bool:
@@ -236,14 +239,15 @@ def weigh(
                 helpful,
                 harmful,
                 state,
-                beta.usual_share(spoke) * support.weight(today),
+                spoke,
+                today,
                 backers=frozenset(
                     tally.author for tally in support.tallies if speaks(tally.levels)
                 ),
                 vouched=vouched_for,
             )
         )
-    return sorted(weighed, key=lambda each: each.order)
+    return weighed
 
 
 def _vouched(support: Evidence, speaks: Callable[[Sequence[int]], int]) -> int:

@@ -292,16 +292,18 @@ class Adviser(Finder):
         for run in {same_action(each.steps[0].action): each for each in failed}.values():
             later = Filters(kind="trajectory", outcome="success", since=from_us(run.at_us))
             hits = self.find(run.steps[0].action, CANDIDATES, later)
-            found += [(run, hit.record) for hit in self.read_hits(hits, marked=False)]
+            found += [(run, each) for each in readable(each for _, each in hits)]
         return [*ran_next(self._store, self._project, failed), *_instead(found)]
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
         core, said = error_core(error), reported_failure(error) or error
         ranked = self.find(said, CANDIDATES, Filters())
+        # experiences say nothing of it, and are most of what is found
+        telling = (each for _, each in ranked if each.kind != "experience")
         found: dict[str, tuple[float, Solution]] = {}
-        for hit in self.read_hits(ranked, marked=False):
-            for solution in _helped_against(hit.record, error):
+        for record in readable(telling):
+            for solution in _helped_against(record, error):
                 key, like = (
                     same_action(solution.action),
                     alike_cores(error_core(solution.diagnosis), core),

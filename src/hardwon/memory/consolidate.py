@@ -149,7 +149,10 @@ def _consolidate_task(
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     same = knowledge.merged_rules(task)
-    weighed = knowledge.weighed_rules(task)[: limits.COMPARED_MAX]
+    found = sorted(
+        knowledge.weighed_rules(task), key=lambda each: (each.kind != "works", each.order)
+    )
+    weighed = found[: limits.COMPARED_MAX]
     texts: Texts = {"works": {}, "avoid": {}}
     for each in weighed:
         if text := knowledge.worded(each, same):

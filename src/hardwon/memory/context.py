@@ -333,8 +333,7 @@ class Recaller(Finder):
         first_known = [*lessons, *same] if request.issue else [*same, *lessons]
         files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
         about = sorted((*like_first, *known), key=lambda line: -(line.relevance or 0.0))
-        spoken = [*first_known, *unproven, *files, *about]
-        spoken += [seen] if seen else []
+        spoken = [*first_known, *unproven, *files, *about, *([seen] if seen else ())]
         spoken += [line for line in like if line not in like_first]
         spoken += self._rules_of_like(weighed, request.task_id, spoken)
         # Rules do not crowd out what was said last, nor what worked what did not, nor failures what
@@ -384,7 +383,7 @@ class Recaller(Finder):
         near = [
             (ranked, each)
             for ranked, each in found
-            if covered[each.id] >= most * READ_FROM.get(each.stored.kind, 0.0)
+            if covered[each.id] >= most * READ_FROM.get(each.kind, 0.0)
             or not _OTHERWISE.isdisjoint(ranked.why)
         ]
         key, report = folded(asked), "\n" in asked.strip()
@@ -396,10 +395,10 @@ class Recaller(Finder):
             relevance = alike if report else max(covered[hit.record.id], alike)
             weighed.append(_Weighed(hit, relevance, alike, same))
         floor = ALIKE_REPORT_FROM if report else question.alike_from
-        if max((each.relevance for each in weighed), default=0.0) < floor:
+        if not any(each.relevance >= floor for each in weighed):
             return question, [], False
-        if report:  # of other failures, nothing follows for this one
-            weighed = [each for each in weighed if each.relevance >= floor]
+        # of other failures, nothing follows for the one that is reported
+        weighed = [each for each in weighed if not report or each.relevance >= floor]
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed, len(found) >= wanted
 
@@ -531,7 +530,9 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
-_CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
+# Records that are looked at, and one more for every hundred tokens: who reads half as many again finds
+# the same to say.
+_CANDIDATES_MIN: Final = 12
 # Of the question's words that the best has: runs that have less are not read.
 READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
 # What is found otherwise than by its words.
@@ -678,6 +679,8 @@ def _case_of(record: AnyRecord) -> Case:
 
 def _case(weighed: _Weighed) -> Case:
     record = weighed.hit.record
+    if not isinstance(record, Trajectory | Fix):  # nothing was done: nobody asks when, and by whom
+        return Case(record.id, "", (), *weighed[1:])
     return Case(
         record.id,
         _task_of(record),
@@ -704,9 +707,8 @@ _FAILURES_COMPARED: Final = 2
 def _is_task(record: AnyRecord, asked: str, *, at_all_alike: bool) -> bool:
     """A command is not the task where it failed in a way that is not at all alike."""
     task = folded(_task_of(record))
-    if not at_all_alike and task in _actions_of(record):
-        return False
-    return bool(task) and (task == asked or (len(task) >= _TELLING_TASK_CHARS and task in asked))
+    same = task == asked or (len(task) >= _TELLING_TASK_CHARS and task in asked)
+    return bool(task) and same and (at_all_alike or task not in _actions_of(record))
 
 
 def _task_of(record: AnyRecord) -> str:

@@ -711,20 +711,22 @@ class Knowledge:
                 rules.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         own = [] if task_id is None else self.weighed_rules(task_id)
         claimed = self._weighed_claims(task_id, own)
+        last = STATE_ORDER.get(state or "", len(STATE_ORDER))  # later ones displace nobody
         for weighed, same in ((own, self.merged_rules(task_id)), (claimed, {})):
+            wanted = (each for each in weighed if STATE_ORDER[each.state] <= last)
             ordered = by_turns(
-                sorted(weighed, key=attrgetter("order")), lambda each: each.support.only_source
+                sorted(wanted, key=attrgetter("order")), lambda each: each.support.only_source
             )
             rules += self._worded_rules(ordered, same, state, limit)
-        wanted = by_turns(
+        told = by_turns(
             sorted(
                 (rule for rule in rules if state in (None, rule.state)),
                 key=lambda rule: -rule.helpful,
             ),
             lambda rule: rule.sources[0] if len(rule.sources) == 1 and not rule.vouched else None,
         )
-        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None))
-        return [self._trusted_as_far(rule) for rule in wanted[:limit]]
+        told.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None))
+        return [self._trusted_as_far(rule) for rule in told[:limit]]
 
     def _trusted_as_far(self, rule: Rule) -> Rule:
         """Counts tell that somebody vouches for all of a rule's episodes; whether all are

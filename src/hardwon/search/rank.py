@@ -125,25 +125,26 @@ def rank(
         high = max(cosines)
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
-    framed = [f" {term} " for term in asked]
-    side_by_side = [f" {one} {other} " for one, other in pairwise(asked)]
+    each_once = frozenset(asked)
+    pairs = [(one, other, f" {one} {other} ") for one, other in pairwise(asked)]
     ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error)
-        words = f" {each.terms} ".replace("\n", " ")
-        having = [term in words for term in framed]  # faster than a split
-        if each.text and len(asked) > 1:
-            # side by side are only those that it has
-            pairs = zip(side_by_side, having, having[1:], strict=False)
-            both = sum([pair in words for pair, one, other in pairs if one and other])
-            if both:
-                why["phrase"] = PHRASE * both / (len(asked) - 1)
-        if (name := _name[each.author]) in asked:
-            having[asked.index(name)] = True
+        words = each.terms.partition("\n")[0]  # without their forms
+        having = each_once.intersection(words.split())
+        if each.text and len(having) > 1:
+            framed = f" {words} "
+            both = [
+                pair in framed for one, other, pair in pairs if one in having and other in having
+            ]
+            if any(both):
+                why["phrase"] = PHRASE * sum(both) / (len(asked) - 1)
+        if (name := _name[each.author]) in each_once:
+            having |= {name}
             if each.text or each.neighbour:
                 why["author"] = AUTHOR
-        shares[each.id] = sum(having) / len(asked) if asked else 0.0
+        shares[each.id] = len(having) / len(asked) if asked else 0.0
         ranked.append(Ranked(each, why, math.fsum(why.values())))
     # what a better hit says is worth less when it is said again
     if len({each.terms for each in given}) < len(given):
