@@ -3,8 +3,7 @@
 The plain side is what one would write in an afternoon: a memory is a JSON file in a folder named by
 its keys, written with open and json.dump and never synced; a question is a glob, a json.load of
 every match, and a sort. Ours keeps a database beside the files, syncs it before it answers, and
-looks at every file it returns to see whether somebody changed it. Both hold the same memories; runs
-alternate.
+takes in first whatever somebody did to the files. Both hold the same memories; runs alternate.
 """
 
 # The plain side uses the functions that people use who write such a thing.

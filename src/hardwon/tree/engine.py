@@ -140,7 +140,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 for record in found.recent
                 if isinstance(record, Experience)
             ]
-        paths = [each.path for each in self._tree.folder_counts()]
+        with self._tree.reading() as index:
+            paths = index.folders().values()
         return reflected(found, recent, paths, standard=not self._tree.routes)
 
     def forget(
