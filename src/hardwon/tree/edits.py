@@ -41,7 +41,7 @@ from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
 if TYPE_CHECKING:
     from hardwon.tree.mirror import Mirror
-    from hardwon.tree.watch import Watch
+    from hardwon.tree.watch import FolderWatch
 
 _log = logging.getLogger("hardwon")
 
@@ -60,15 +60,15 @@ class Edits:
         self.told = Synced()
         self._tree = tree
         self._warned: dict[str, str] = {}
-        self.watch: Watch | None = None
+        self.watch: FolderWatch | None = None
         self._catching_up = Lock()
 
     def sweep(self, *, restoring: bool = False) -> None:
         """Looks at every file, and has the system tell of whatever happens to one from then on."""
-        from hardwon.tree.watch import Watch  # loads ctypes: only whoever has a tree needs it
+        from hardwon.tree.watch import FolderWatch  # loads ctypes: only whoever has a tree needs it
 
         self.left = {}
-        watch = Watch()
+        watch = FolderWatch()
         with self._tree.reading() as index:
             folders = index.folders()
             changes = self.walk(index, folders, ["", *folders.values()], watch)
@@ -104,7 +104,7 @@ class Edits:
         index: TreeIndex,
         folders: Mapping[int, str],
         waiting: list[str],
-        watch: Watch | None = None,
+        watch: FolderWatch | None = None,
     ) -> Changes:
         """What differs from the index in these folders, and in those of theirs that are not watched
         yet.

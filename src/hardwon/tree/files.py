@@ -43,7 +43,7 @@ from hardwon.text.words import spelled
 from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 
 if TYPE_CHECKING:
-    from hardwon.tree.watch import Watch
+    from hardwon.tree.watch import FolderWatch
 
 _NOT_FOR_GIT: Final = (
     "# Databases of this memory, their logs and copies, and files on their way in.\n"
@@ -201,7 +201,7 @@ class TreeFiles:
             return None if error.errno in _NO_FOLDER else Seen(NOTHING_THERE, 0)
         return _look_of(status) if stat.S_ISREG(status.st_mode) else None
 
-    def listed(self, folder: str, watch: Watch | None = None) -> Listing:
+    def listed(self, folder: str, watch: FolderWatch | None = None) -> Listing:
         """What a folder holds, watched from before it was looked at. Nothing where there is no such
         folder.
         """

@@ -33,7 +33,7 @@ _OWN_FILE_SYSTEMS: Final = frozenset(
 )
 
 
-class Watch:
+class FolderWatch:
     """Watches the folders that are added to it: all of a tree, from the root on, otherwise one could
     be moved away unseen. Where one of them cannot be watched, it is over.
     """
