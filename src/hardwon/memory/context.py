@@ -380,11 +380,17 @@ class Recaller(Finder):
         found = self.find(asked, wanted, Filters())
         covered = {each.id: question.covered(each.terms) for _, each in found}
         most = max(covered.values(), default=0.0)
+        sentences = [each.id for _, each in found if each.kind not in READ_FROM]
+        runs = len(found) - len(sentences)
+        unsaid = set(sentences[max(_SENTENCES_MAX // 2, _SENTENCES_MAX - runs) :])
         near = [
             (ranked, each)
             for ranked, each in found
-            if covered[each.id] >= most * READ_FROM.get(each.kind, 0.0)
-            or not _OTHERWISE.isdisjoint(ranked.why)
+            if each.id not in unsaid
+            and (
+                covered[each.id] >= most * READ_FROM.get(each.kind, 0.0)
+                or not _OTHERWISE.isdisjoint(ranked.why)
+            )
         ]
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
@@ -530,9 +536,7 @@ class Recaller(Finder):
         return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
 
-# Records that are looked at, and one more for every hundred tokens: who reads half as many again finds
-# the same to say.
-_CANDIDATES_MIN: Final = 12
+_CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
 # Of the question's words that the best has: runs that have less are not read.
 READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
 # What is found otherwise than by its words.
@@ -546,7 +550,8 @@ _FILE_LINES_MAX: Final = 4
 _NEARLY: Final = 0.8  # as much like the question is nearly the same task
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
-_SENTENCES_MAX: Final = 12  # considered: sources take turns
+# Considered, as sources take turns; half of them where there are runs to tell of.
+_SENTENCES_MAX: Final = 12
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
 _LIKE_TASKS_MAX: Final = 2  # of which rules are told
