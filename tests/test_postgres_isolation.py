@@ -542,7 +542,7 @@ READS: dict[str, StoreCase] = {
     "tags": lambda store, project, _: store.tags(project, SECRET),
     "superseded_by": lambda store, project, ids: store.superseded_by(project, ids["fact"]),
     "rolled_back": lambda store, project, _: store.rolled_back(project),
-    "tried": lambda store, project, _: store.tried(project, "episode", "", 9)[0],
+    "tried": lambda store, project, _: store.tried(project, [("episode", "")], 9)[0][0],
     "untrue_tallies": lambda store, project, _: store.untrue_tallies(project),
     "check": lambda store, project, _: list(store.check(project)),
 }

@@ -393,7 +393,7 @@ SOLUTIONS_CONSIDERED_MAX: Final = 100
 
 # Actions that helped against an error whose words are read, those that helped most often: three of
 # them are said.
-SOLUTIONS_READ_MAX: Final = 12
+SOLUTIONS_READ_MAX: Final = 8
 
 # Commands that failed in the same way that are read, the newest.
 FAILED_RUNS_READ_MAX: Final = 8

@@ -271,7 +271,7 @@ class Adviser(Finder):
             likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
             return not believed, -likely, -each.tried
 
-        ranked = [(self._known.tried(*key, most), diagnosis) for key, diagnosis in keys.items()]
+        ranked = list(zip(self._known.tried(list(keys), most), keys.values(), strict=True))
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         lists = []
         for tried, diagnosis in ranked:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Final
 
@@ -215,7 +215,8 @@ def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
             action = "; ".join(fix.fix_commands) or fix.analysis
             done = (action, fix.verified, fix.attempts, fix.evidence)
     elif sort == "failure":
-        paired = [known.solution(each, which) for each in known.tried("pair", which, 1)]
+        tried = chain(*known.tried([("pair", which)], 1))
+        paired = [known.solution(each, which) for each in tried]
         helped = [each for each in paired if each and each.helped]
         if not helped and failure.action:
             failed = failed_runs(project.store, project.name, which)

@@ -875,7 +875,7 @@ class Knowledge:
         found = [
             (each, diagnosis)
             for diagnosis in hashes
-            for each in self.tried("pair", diagnosis, limit)
+            for each in chain(*self.tried([("pair", diagnosis)], limit))
         ]
         found.sort(
             key=lambda pair: (
@@ -887,11 +887,11 @@ class Knowledge:
         self.read_ahead(each.support.sample_ids[0] for each, _ in found[:limit])
         return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
 
-    def tried(self, scope: str, key: str, most: int) -> list[RankedStrategy]:
-        """What was done after an error, the likeliest to help first."""
+    def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
+        """What was done after each error, given by scope and key, the likeliest to help first."""
         alone = self._has_one_source("act.all")
-        tried = self._store.tried(self.project, scope, key, limits.SOLUTIONS_CONSIDERED_MAX)
-        return rank_solutions(*tried, self.today, most, alone=alone)
+        for tried in self._store.tried(self.project, places, limits.SOLUTIONS_CONSIDERED_MAX):
+            yield rank_solutions(*tried, self.today, most, alone=alone)
 
     def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
         """In the words of one of the trajectories that taught it."""

@@ -42,6 +42,8 @@ def _times_of(scope: str) -> str:
     return f"({' + '.join(_levels_of(scope))})"
 
 
+_BEFORE_LEVELS: Final = len(Tally._fields) - 1
+
 _TRUSTED_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
 
 
@@ -51,6 +53,14 @@ def _first_items(most: str) -> str:
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
         f"ORDER BY sum({most}) DESC, max(last_us) DESC, item LIMIT ?4)"
     )
+
+
+def _tally_columns(scope: str) -> str:
+    return ", ".join((*Tally._fields[:_BEFORE_LEVELS], *_levels_of(scope)))
+
+
+def _tally_of(row: Sequence[Any]) -> Tally:
+    return Tally._make((*row[:_BEFORE_LEVELS], tuple(row[_BEFORE_LEVELS:])))
 
 
 class TallyReader(Query):
@@ -194,15 +204,30 @@ class TallyReader(Query):
         return self._tallies(project, scope, key, _first_items(_times_of(scope)), items_max)
 
     def tried(
+        self, project: str, places: Sequence[tuple[str, str]], items_max: int
+    ) -> list[tuple[list[Tally], list[Tally]]]:
+        """What was done after errors, each given by scope and key: the tallies of what helped most
+        often, all of an item or none; and of everything, whatever it was, if only added up.
+        """
+        bound = Bound([project])
+        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
+        # to choose takes as long as to read some more
+        most = 2 * items_max * len(places)
+        rows = self._select(
+            f"SELECT {_tally_columns(places[0][0])} FROM tally WHERE project_id = ?1 AND "
+            f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} LIMIT {bound.add(most)}",
+            bound,
+        )
+        if len(rows) == most:
+            return [self._most_helpful(project, *place, items_max) for place in places]
+        found: dict[tuple[str, str], list[Tally]] = {place: [] for place in places}
+        for tally in map(_tally_of, sorted(rows)):
+            found[tally.scope, tally.key].append(tally)
+        return [(tallies, tallies) for tallies in found.values()]
+
+    def _most_helpful(
         self, project: str, scope: str, key: str, items_max: int
     ) -> tuple[list[Tally], list[Tally]]:
-        """What was done after an error: the tallies of what helped most often, all of an item or
-        none; and of everything, whatever it was, if only added up.
-        """
-        # to choose takes as long as to read some more
-        found = self._tallies(project, scope, key, "1 = 1", 2 * items_max, " LIMIT ?4")
-        if len(found) < 2 * items_max:
-            return found, found
         sql = (
             f"SELECT day, author, sum(vouched), {_sums_of(scope)} FROM tally WHERE "
             f"{_TRUSTED_UNDER_KEY} GROUP BY day, author ORDER BY day, author"
@@ -223,14 +248,12 @@ class TallyReader(Query):
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
     ) -> list[Tally]:
-        figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_levels_of(scope)])
         found = self._select(
-            f"SELECT scope, key, item, day, author, {figures} FROM tally WHERE "
+            f"SELECT {_tally_columns(scope)} FROM tally WHERE "
             f"{_TRUSTED_UNDER_KEY} AND {chosen} ORDER BY item, day, author{end}",
             (project, scope, key, value),
         )
-        fields = len(Tally._fields) - 1  # before its levels
-        return [Tally._make((*row[:fields], row[fields:])) for row in found]
+        return [_tally_of(row) for row in found]
 
     def vouched_items(self, project: str) -> set[tuple[str, str]]:
         """Scope and item of every lesson of `works` or `avoid` that a verified or published record
