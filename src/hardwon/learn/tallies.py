@@ -63,8 +63,8 @@ from hardwon.records.kinds import (
     sources_named,
 )
 from hardwon.text.failures import failure_hashes
-from hardwon.text.likeness import share_of_words
 from hardwon.text.sentences import fact_key
+from hardwon.text.terms import share_of_words
 from hardwon.text.words import canonical, key_of, same_action, spelled
 
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome

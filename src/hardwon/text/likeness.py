@@ -7,7 +7,6 @@ unless it is the same program that says them.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
@@ -64,19 +63,6 @@ def alike_actions(one: str, other: str) -> float:
     """The share of the names, words and numbers of both that they have in common."""
     a, b = (set(_NAME.findall(text[: limits.ACTION_CHARS_MAX])) for text in (one, other))
     return _shared(a, b)
-
-
-def share_of_words(one: str, other: str) -> float | None:
-    """How much two texts speak of the same: the cosine of their words, without those that everybody
-    uses. None where one has too few to tell.
-    """
-    a, b = (
-        set(_NAME.findall(text[: limits.ACTION_CHARS_MAX].casefold())) - stop_words(ENGLISH)
-        for text in (one, other)
-    )
-    if min(len(a), len(b)) < _TELLING_MIN:
-        return None
-    return len(a & b) / math.sqrt(len(a) * len(b))
 
 
 def holds_most(one: str, other: str) -> bool:

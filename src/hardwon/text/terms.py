@@ -10,6 +10,7 @@ whole and by their parts.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -42,6 +43,8 @@ _CJK: Final = (
 _CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
 _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ANY_PARTS: Final = re.compile(r"[^\W_]+")
+_NAME: Final = re.compile(r"\w+")
+_TELLING_MIN: Final = 3  # words, for two texts to be compared
 # Compiled when they are first used: they are large, and most texts need none of them.
 RE: Final = Patterns(
     {
@@ -165,6 +168,19 @@ def index_text(text: str, language: str | None = None) -> str:
         return ""
     terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
     return f"{terms}\n{forms}" if forms else terms
+
+
+def share_of_words(one: str, other: str) -> float | None:
+    """How much two texts speak of the same: the cosine of their words, without those that everybody
+    uses. None where one has too few to tell.
+    """
+    a, b = (
+        set(_NAME.findall(text[: limits.ACTION_CHARS_MAX].casefold())) - stop_words(ENGLISH)
+        for text in (one, other)
+    )
+    if min(len(a), len(b)) < _TELLING_MIN:
+        return None
+    return len(a & b) / math.sqrt(len(a) * len(b))
 
 
 def _plain(text: str) -> str:
