@@ -328,6 +328,10 @@ def test_advice_says_what_was_said_and_offers_nothing_that_deletes_unasked(memor
     for task, offered in (("list the users", 1), ("clean up what is old", 2)):
         advice = memory.advise("python x.py", task=task, error=error)
         assert len(advice.worked_instead) == offered, advice.worked_instead
+    is_folder = [step("rm foo", "rm: foo: Is a directory", 0.0), step("rm -rf foo", "", 1.0)]
+    memory.record_trajectory("rm foo", is_folder, 1.0)
+    asked = memory.advise("hdfs dfs -rm bar", error="rm: `bar`: Is a directory")
+    assert asked.worked_instead == ("rm -rf foo",), "who runs rm speaks of deleting"
     assert "failed elsewhere 2 times before: “ModuleNotFoundError: No module named 'Yaml'”" in (
         memory.advise("python x.py", task="list the users").message
     )

@@ -39,7 +39,7 @@ PATTERNS: dict[str, str | list[str]] = {
     ],
     "of_deleting": [
         r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard",
-        r"|overwrit|get rid|stale|locked|exists?\b|(?:no|disk) space|disk full)|\.lock\b",
+        r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full)|\.lock\b",
     ],
     # how an observation begins
     "first_line": [
