@@ -314,10 +314,8 @@ WHY_MISSED: Final = {
     "staleness": "at the edge of its bound: recall itself became faster, and looking at the files of "
     "its hits takes as long as before.",
     "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, "
-    "its file and what they "
-    "teach consistent through a crash. Of many results, each file is looked at before it is handed "
-    "out; and where a key is asked for that folders do not tell, every file that could have it by "
-    "now, so that an edit by hand is found at once.",
+    "its file and what they teach consistent through a crash. Of thousands of results, each is read "
+    "and checked before it is handed out.",
     "serve": "while agents write, each recall counts anew how many records have its words, and the "
     "server's caches were not yet full when its memory was first measured.",
 }
