@@ -18,11 +18,13 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
-from hardwon.text.shell import deletes_unasked
+from hardwon.text.shell import deletes_unasked, hands_in
 from hardwon.text.shown import (
+    edits_file,
     files_touched,
     is_talk,
     names_shown,
+    only_shows,
     telling_line,
     without_thoughts,
 )
@@ -214,30 +216,49 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
 
 def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, bool]:
     """Which step the run stands for, what it earned, and whether that solved the task: the last of
-    those that earned most; where none earned anything, the last that failed, of what was done
-    rather than said.
+    those that earned most, or where that only hands in what was done, the last that did something;
+    where none earned anything, the last that failed, of what was done rather than said.
     """
     places = [place for place, step in enumerate(steps) if step.action.strip()]
     best = max(reversed(places), key=lambda place: steps[place].earned)
     if steps[best].earned > 0:
-        return best, steps[best].earned, steps[best].earned >= solved_from
+        return _telling_place(steps, best), steps[best].earned, steps[best].earned >= solved_from
     failed = [place for place in places if not steps[place].worked]
     done = [place for place in failed if not is_talk(steps[place].action)]
     return (done or failed or places)[-1], 0.0, False
 
 
+def telling_action(steps: Sequence[Done], place: int) -> str:
+    """Of a run that a step solved, what tells most of how: the last edit, or else what was done."""
+    place = _telling_place(steps, place)
+    edits = [step.action for step in steps[:place] if step.worked and edits_file(step.action)]
+    return (edits or [steps[place].action])[-1]
+
+
+def _telling_place(steps: Sequence[Done], place: int) -> int:
+    """Of a step that only hands in what was done, the last before it that did something: it neither
+    looked, nor tidied up.
+    """
+    for before in reversed(range(place if hands_in(steps[place].action) else 0)):
+        action = steps[before].action
+        passing = hands_in(action) or only_shows(action) or deletes_unasked(action, "")
+        if steps[before].worked and action.strip() and not passing:
+            return before
+    return place
+
+
 def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
-    """The action that won; where the very same had failed before, also what was done in between:
-    that is what made the difference.
+    """The action that won, after the files that were edited; where the very same had failed before,
+    also what was done in between: that is what made the difference.
     """
     key = folded(steps[place].action)
-    before = [
-        number
-        for number, step in enumerate(steps[:place])
-        if not step.worked and folded(step.action) == key
+    failed = (at for at in range(place) if not steps[at].worked and folded(steps[at].action) == key)
+    since = max(failed, default=place)
+    helped = [
+        step.action
+        for at, step in enumerate(steps[:place])
+        if step.worked and step.action.strip() and (at > since or edits_file(step.action))
     ]
-    between = steps[before[-1] + 1 : place] if before else ()
-    helped = [step.action for step in between if step.worked and step.action.strip()]
     return (*dict.fromkeys(helped[-limits.WAY_STEPS_MAX :]), steps[place].action)
 
 
@@ -378,7 +399,7 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     tried = shortened(one_line(failed.actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX)
     line = _line_of(worked, Told(1.0, True, [worked]), wording)
     head = f'after "{tried}" failed like that, this worked -> '
-    mark = line.text.split("\n")[0].rpartition(" [")[2]
+    mark = line.text.split("\n")[0].rpartition("[")[2]
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
         kind=FAILED,

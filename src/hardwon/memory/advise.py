@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 
 from hardwon import limits
 from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
-from hardwon.brief.cases import folded
+from hardwon.brief.cases import Done, folded, telling_action
 from hardwon.learn.actions import (
     ALL_ACTIONS,
     ANY_FAILURE,
@@ -295,29 +295,40 @@ class Adviser(Finder):
             found += [(run, each) for each in readable(each for _, each in hits)]
         return [*ran_next(self._store, self._project, failed), *_instead(found)]
 
+    def cures(self, error: str, runs: Iterable[AnyRecord]) -> list[Solution]:
+        """What made the failure go away that a text tells of; where nobody met that one, what these
+        runs say of failures that are much like it.
+        """
+        failure, known = error_in(error), list[Solution]()
+        if failure:
+            keys = {("pair", failure): failure}
+            (tried,) = self._tried(keys, error_core(error), "", limits.SOLUTIONS_READ_MAX)
+            known = [each for each in tried if each.helped * 2 >= each.tried]
+        return known or _helped_in(runs, error)
+
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
-        core, said = error_core(error), reported_failure(error) or error
-        ranked = self.find(said, CANDIDATES, Filters())
+        ranked = self.find(reported_failure(error) or error, CANDIDATES, Filters())
         # experiences say nothing of it, and are most of what is found
-        telling = (each for _, each in ranked if each.kind != "experience")
-        found: dict[str, tuple[float, Solution]] = {}
-        for record in readable(telling):
-            for solution in _helped_against(record, error):
-                key, like = (
-                    same_action(solution.action),
-                    alike_cores(error_core(solution.diagnosis), core),
-                )
-                known = found.get(key)
-                if known:
-                    like, solution = max(like, known[0]), _added(known[1], solution)
-                found[key] = (like, solution)
-        return [
-            solution
-            for _, solution in sorted(
-                found.values(), key=lambda each: (-each[0], -each[1].p_helped)
+        return _helped_in(readable(each for _, each in ranked if each.kind != "experience"), error)
+
+
+def _helped_in(records: Iterable[AnyRecord], error: str) -> list[Solution]:
+    """What helped against errors that are much like this one, the likest first."""
+    core = error_core(error)
+    found: dict[str, tuple[float, Solution]] = {}
+    for record in records:
+        for solution in _helped_against(record, error):
+            key, like = (
+                same_action(solution.action),
+                alike_cores(error_core(solution.diagnosis), core),
             )
-        ]
+            known = found.get(key)
+            if known:
+                like, solution = max(like, known[0]), _added(known[1], solution)
+            found[key] = (like, solution)
+    best_first = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
+    return [solution for _, solution in best_first]
 
 
 def _solving_actions(found: Iterable[Found]) -> list[str]:
@@ -327,7 +338,9 @@ def _solving_actions(found: Iterable[Found]) -> list[str]:
     actions: dict[str, None] = {}
     for record in readable(each for each in found if each.kind == "trajectory" and each.good):
         if isinstance(record, Trajectory) and record.steps:
-            actions[record.steps[max(solving_steps(record), default=-1)].action] = None
+            steps = [Done(step.action, "", 0.0, worked(step)) for step in record.steps]
+            place = max(solving_steps(record), default=len(steps) - 1)
+            actions[telling_action(steps, place)] = None
         if len(actions) > limits.INSTEAD_MAX:
             break
     return list(actions)

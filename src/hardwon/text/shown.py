@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from hardwon.text.clean import CUT
 from hardwon.text.failures import RE, error_words, shows_error
-from hardwon.text.shell import reported_failure
+from hardwon.text.shell import only_looks, reported_failure
 from hardwon.text.terms import Remembered
 
 _READ_CHARS_MAX: Final = 4_000
@@ -89,8 +89,7 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
     for action, observation in steps:
         head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
         text = observation[:_READ_CHARS_MAX]
-        words = head.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
-        did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
+        did = _verb_of(head)
         diff = _DIFF.findall(text) if "+++ b/" in text else []
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
@@ -104,6 +103,25 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
     return Touched(*([path for path in how if how[path] == did] for did in ("changed", "opened")))
 
 
+def _verb_of(action: str) -> str:
+    """What an editor was asked to do with a file: changed, opened or created; empty where it was
+    something else.
+    """
+    words = action.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
+    return _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
+
+
+def edits_file(action: str) -> bool:
+    return _verb_of(action[:_READ_CHARS_MAX]) in ("changed", "created")
+
+
+def only_shows(action: str) -> bool:
+    """Whether an action looks at something, in a shell or in an editor, and does nothing."""
+    first = action[:_READ_CHARS_MAX].strip().partition(" ")[0]
+    return first in _SEARCHES or _verb_of(action) == "opened" or only_looks(action)
+
+
+_SEARCHES: Final = frozenset(("find_file", "search_dir", "search_file"))
 _VERBS: Final = {
     **dict.fromkeys("edit insert str_replace replace write append apply_patch".split(), "changed"),
     **dict.fromkeys("open view read goto scroll_down scroll_up".split(), "opened"),
