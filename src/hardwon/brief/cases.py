@@ -20,7 +20,7 @@ from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
 from hardwon.text.shell import deletes_unasked, hands_in
 from hardwon.text.shown import (
-    edits_file,
+    edits_of,
     files_touched,
     is_talk,
     names_shown,
@@ -231,8 +231,12 @@ def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, boo
 def telling_action(steps: Sequence[Done], place: int) -> str:
     """Of a run that a step solved, what tells most of how: the last edit, or else what was done."""
     place = _telling_place(steps, place)
-    edits = [step.action for step in steps[:place] if step.worked and edits_file(step.action)]
-    return (edits or [steps[place].action])[-1]
+    return steps[max(_edits(steps[: place + 1]), default=place)].action
+
+
+def _edits(steps: Sequence[Done]) -> list[int]:
+    edits = edits_of([(step.action, step.observation) for step in steps])
+    return [place for place in edits if steps[place].worked]
 
 
 def _telling_place(steps: Sequence[Done], place: int) -> int:
@@ -253,13 +257,10 @@ def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
     """
     key = folded(steps[place].action)
     failed = (at for at in range(place) if not steps[at].worked and folded(steps[at].action) == key)
-    since = max(failed, default=place)
-    helped = [
-        step.action
-        for at, step in enumerate(steps[:place])
-        if step.worked and step.action.strip() and (at > since or edits_file(step.action))
-    ]
-    return (*dict.fromkeys(helped[-limits.WAY_STEPS_MAX :]), steps[place].action)
+    between = range(max(failed, default=place) + 1, place)
+    helped = [at for at in between if steps[at].worked and steps[at].action.strip()]
+    way = sorted({*_edits(steps[: place + 1]), *helped} - {place})[-limits.WAY_STEPS_MAX :]
+    return (*dict.fromkeys(steps[at].action for at in way), steps[place].action)
 
 
 # --- what was done, and what failed ---
@@ -445,9 +446,11 @@ def _cut(
             return ""  # of what failed at a task nobody knows which, nothing follows
         head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
+    if len(code) > 1 and not same:
+        # of several steps the beginnings tell what was done; half a program tells nothing
+        steps = [shortened(one_line(action), limits.DIGEST_CHARS_MAX // 4) for action in actions]
+        return _worded(head, steps, "", brief) if len(steps) > 1 else ""
     if len(code) > 1:
-        if not same:
-            return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
         spent = accumulate(map(wording.cost, rows))

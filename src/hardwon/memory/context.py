@@ -323,7 +323,7 @@ class Recaller(Finder):
         read = {each.hit.record.id: each.hit.record for each in weighed}
         warned = self._warned(told, read)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
-        settled = list(islice(self._settled(asked, weighed, wording), _SETTLED_MAX))
+        settled = list(islice(self._settled(asked, weighed, told, wording), _SETTLED_MAX))
         cured = {each for line in settled for each in line.ids}
         done = [
             line
@@ -343,8 +343,10 @@ class Recaller(Finder):
             islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
         )
         seen = seen_line(cases, question, room.cost) if question and cases else None
-        first_known = [*lessons, *same] if request.issue else [*same, *lessons]
-        first_known += settled
+        # what solved the very task is worth more than what settled a failure, and that than failures
+        solved = int(bool(same) and same[0].kind == DONE)
+        done_first = [*same[:solved], *settled, *same[solved:]]
+        first_known = [*lessons, *done_first] if request.issue else [*done_first, *lessons]
         files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
         about = sorted((*like_first, *known), key=lambda line: -(line.relevance or 0.0))
         spoken = [*first_known, *unproven, *files, *about, *([seen] if seen else ())]
@@ -462,10 +464,13 @@ class Recaller(Finder):
                 warned[key] = failures[-1].said
         return warned
 
-    def _settled(self, asked: str, weighed: Sequence[_Weighed], wording: Wording) -> Iterator[Line]:
+    def _settled(
+        self, asked: str, weighed: Sequence[_Weighed], told: Sequence[Told], wording: Wording
+    ) -> Iterator[Line]:
         """What made the failure go away that the question tells of, where it tells of one."""
         runs = (each.hit.record for each in weighed if isinstance(each.hit.record, Trajectory))
-        for cure in self._adviser.cures(asked, runs) if weighed else ():
+        task = next((each.attempts[0].task for each in told if each.same), None)
+        for cure in self._adviser.cures(asked, task, runs) if asked.strip() else ():
             cases = self._cases_of(cure)
             action = cure.action.replace(f"\n{CODE_INDENT}", "\n").strip()
             helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
