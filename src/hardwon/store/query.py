@@ -479,11 +479,6 @@ def from_everybody(
     return list({each.id: (each, score) for each, score in found}.values())
 
 
-def has_tree(session: Session, project: str) -> bool:
-    """Whether a tree of files mirrors a project of this file."""
-    return session.first("SELECT 1 FROM tree WHERE project_id = ?1", (project,)) is not None
-
-
 def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
     """The embedder, and the dimension, of the vectors that are kept."""
     row = session.first("SELECT name, dimension FROM embedder WHERE project_id = ?1", (project,))

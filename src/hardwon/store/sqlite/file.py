@@ -33,6 +33,7 @@ from hardwon.errors import (
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
+from hardwon.records.fields import digest_of
 from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
 from hardwon.store.query import is_whole, original_of
 from hardwon.store.sqlite.connection import (
@@ -311,7 +312,8 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         return found or [
             f"record {record_id} is not what was written"
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
-            if not is_whole(body, digest)
+            # nearly none is packed
+            if digest_of(body.encode()) != digest and not is_whole(body, digest)
         ]
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         return [str(error)]

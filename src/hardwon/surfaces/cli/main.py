@@ -564,13 +564,12 @@ class Target(NamedTuple):
         if file and repository_root(file.parent) and in_index(file):
             complain(f"warning: {IN_INDEX.format(memory.location)}")
         # whoever records may well begin a project, and says so
-        if not of_all and (to_read if self.project else self.memory):
-            there = memory.care.projects()
-            if there and memory.project not in there:
-                complain(
-                    f"nothing is in the project {memory.project} of this memory, which has "
-                    f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
-                )
+        asks = not of_all and (to_read if self.project else self.memory)
+        if asks and (there := memory.elsewhere):
+            complain(
+                f"nothing is in the project {memory.project} of this memory, which has "
+                f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
+            )
         if self.memory is None and is_new_here(find_place(None)):
             complain(
                 f"no memory is here or above: this is your own, {memory.location}, project "
