@@ -271,7 +271,7 @@ NOT_OF_A_CLIENT = {
         "care.in_project",
         "care.record_many",
     ),
-    *("entries.put", "entries.append", "entries.list", "entries.names"),
+    *("entries.put", "entries.append", "entries.list", "entries.names", "elsewhere"),
 }
 
 

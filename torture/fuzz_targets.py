@@ -47,7 +47,7 @@ from hardwon.records.kinds import Fact
 from hardwon.records.reading import parse_record
 from hardwon.search import times
 from hardwon.store import query as packing
-from hardwon.store.sqlite.file import file_system_of
+from hardwon.store.sqlite.connection import file_system_of
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
@@ -704,7 +704,7 @@ TARGETS: Final = (
     ),
     Target(
         "mounts",
-        ("hardwon.store.sqlite.file",),
+        ("hardwon.store.sqlite.connection",),
         "text",
         lambda: mounts(),
         by(lambda text: file_system_of(Path("/a/b"), text)),

@@ -60,27 +60,28 @@ from hardwon.store.sqlite.connection import (
     SqliteSession,
     WordIndex,
     add_texts,
+    be_patient,
+    connect,
+    create_if_missing,
     index_name,
     indexes_in,
+    inspect_before_opening,
+    log_of,
     mark_of_source,
     marks_of,
+    refuse_strange_triggers,
+    size_of,
     translated,
 )
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     TokenFile,
     back_up,
-    be_patient,
     check_contents,
     check_library,
     checksum_file,
-    connect,
-    create_if_missing,
-    inspect_before_opening,
-    log_of,
+    expected_schema,
     make_memory,
-    refuse_strange_triggers,
-    size_of,
     upgrade,
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
@@ -523,7 +524,7 @@ class SqliteStore(Store):
                 self._file.hold()
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 upgrade(connection, path, progress)
-            refuse_strange_triggers(session, path)
+            refuse_strange_triggers(session, path, expected_schema)
             self._warn_when_nearly_full(connection)
             undoing.pop_all()
 
