@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -109,22 +108,6 @@ def is_packed(body: str) -> bool:
 def plain_body(body: str) -> str:
     """The body as it was written, packed or not."""
     return unpack(json.loads(body)["packed"]) if is_packed(body) else body
-
-
-def did(body: str) -> tuple[list[str], str] | None:
-    """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
-    try:
-        said = json.loads(plain_body(body))
-    except (ValueError, KeyError):
-        return None
-    given = (
-        " ".join(command.split())[: limits.LESSON_CHARS_MAX]
-        for command in said.get("fix_commands", ())
-    )
-    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
-    return commands, "" if commands else " ".join(said.get("analysis", "").split())[
-        : limits.LESSON_CHARS_MAX
-    ]
 
 
 # --- rows ---
