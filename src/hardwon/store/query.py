@@ -714,9 +714,9 @@ class Query(Reader):
             return _in_turns(found, half) if in_turns else found
         if in_turns:
             vouched = f"r.status IN {_IN_EFFECT}"
-            of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
-            of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
-            turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END"
+            among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"
+            number = f"row_number() OVER ({among} {newest})"
+            turn = f"CASE WHEN {vouched} THEN ({number} - 1) / {half} ELSE {number} END"
             order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
         sql = (
             f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {joined} k.seq WHERE {where} "

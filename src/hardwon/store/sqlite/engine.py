@@ -252,6 +252,7 @@ class SqliteWriter(Writer):
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
+_FILTERED_SPARE: Final = 4
 
 
 class _Counted(NamedTuple):
@@ -343,6 +344,8 @@ class _Matches:
         whole: bool = False,
     ) -> None:
         self._session, self._limit, self._standing = session, limit, counted.standing
+        # so many are read first: of those that filters leave out, more
+        self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
         self._name = index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
@@ -402,7 +405,7 @@ class _Matches:
         if among != Among():
             matched = self._of(matched, among)
         found: list[Scored] = []
-        start, size = 0, self._limit
+        start, size = 0, self._page
         while start < len(matched) and len(found) < self._limit:
             end = start + size
             last = min(len(matched), end + limits.SEARCHED_TEXTS)
