@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice
+from itertools import islice, starmap
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -53,7 +53,7 @@ from hardwon.store.query import (
     FIXES,
     is_packed,
     original_of,
-    record_of,
+    readable,
     rolled_back_authors,
     unpack,
 )
@@ -691,12 +691,8 @@ class FixHistory:
         )
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             found = session.select(sql, (exact_key("adopted", FIX_HISTORY), limits.SHOWN_MAX))
-        records: list[Adopted] = []
-        for row in found:
-            with suppress(DamagedError):  # doctor names it
-                record = record_of(Stored(*row))
-                records += [record] if isinstance(record, Adopted) else []
-        return records
+        read = readable(starmap(Stored, found)) if found else ()
+        return [record for record in read if isinstance(record, Adopted)]
 
 
 def _rows(

@@ -643,13 +643,6 @@ class WordIndex:
             return None
         return rows[-1][:2], [row[3:] for row in rows[1:] if row[2] == self.project]
 
-    def look_again(self) -> None:
-        """FTS5 compares what it remembers of its index with what is there now. Only a query has it
-        look whether another process changed the index since: without one, a sound index that others
-        wrote to seems damaged.
-        """
-        self._session.select(f"SELECT 1 FROM {self.name} LIMIT 1")
-
 
 def add_texts(session: SqliteSession, project: str, texts: Sequence[tuple[int, str, str]]) -> None:
     """Numbers of records that have no text yet, with their terms and marks. The project's index is
@@ -863,9 +856,12 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     try:
         if begun:
             connection.execute("BEGIN")
+        # FTS5 compares what it remembers of its index with what is there now. Only a query has it
+        # look whether another process changed the index since: without one, a sound index that
+        # others wrote to seems damaged.
         for index in indexes_in(SqliteSession(connection)):
             if index.exists:
-                index.look_again()
+                connection.execute(f"SELECT 1 FROM {index.name} LIMIT 1").fetchall()
         found = [
             line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
         ]
