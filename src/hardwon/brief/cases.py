@@ -28,9 +28,8 @@ from hardwon.text.shown import (
     telling_line,
     without_thoughts,
 )
-from hardwon.text.terms import FORM, Remembered, index_text
+from hardwon.text.terms import FORM, Remembered, index_text, spelled_alike
 from hardwon.text.tokens import cut_to_tokens
-from hardwon.text.words import spelled_alike
 
 # A run half as much like the question as the best one has a quarter of its say in what was seen.
 SHARPNESS: Final = 2.0

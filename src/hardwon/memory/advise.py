@@ -54,8 +54,7 @@ from hardwon.text.failures import error_core, error_words, failure_hash, failure
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import deletes_unasked, reported_failure
-from hardwon.text.terms import index_text, query_terms
-from hardwon.text.words import same_action, spelled_alike
+from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
 
 class Adviser(Finder):
