@@ -103,9 +103,7 @@ def _window(text: str) -> str:
     """
     if "\x1b" in text:
         text = RE.ansi.sub("", text)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = text.strip()
+    text = (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).strip()
     if not text:
         return ""
     if len(text) > limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:

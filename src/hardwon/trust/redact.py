@@ -373,9 +373,7 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         # Most texts have no long word that begins as a key does, and nothing that is suspicious: both
         # cost less to know than which secrets it could be.
         long = "\n" + "\n".join({word for word in text.split() if len(word) >= least})
-        starts = RE.word_start.findall(long)
-        if "\\" in long or "%" in long:
-            starts += RE.escaped_start.findall(long)
+        starts = RE.word_start.findall(long) + RE.escaped_start.findall(long)
         if not _key_starts().isdisjoint(starts) or RE.key_inside.search(long):
             for form in KEYS.possible(long):
                 text = _hide(text, _find_marked(form, text), labels)
