@@ -15,8 +15,9 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from itertools import chain
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar
 
 import Stemmer
@@ -165,11 +166,13 @@ def index_text(text: str, language: str | None = None) -> str:
     text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii() or "'" in text:
         text = _plain(text)
-    known = _remembered(language or language_of(text.lower().split()))
-    found = [known[word] for word in text.split()]
-    if not found:
-        return ""
-    terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
+    known, words = _remembered(language or ENGLISH), text.split()
+    found = [known[word] for word in words]
+    if language is None and any(map(itemgetter(2), found)):
+        known = _remembered(language_of(text.lower().split()))
+        found = [known[word] for word in words]
+    terms = " ".join([terms for terms, _, _ in found if terms])
+    forms = " ".join([forms for _, forms, _ in found if forms])
     return f"{terms}\n{forms}" if forms else terms
 
 
@@ -224,10 +227,13 @@ def _terms(word: str, language: str) -> tuple[str, str]:
 
 
 @cache
-def _remembered(language: str) -> Remembered[str, tuple[str, str]]:
-    """The same words come again and again; but one may be as long as a text."""
+def _remembered(language: str) -> Remembered[str, tuple[str, str, bool]]:
+    """The terms and forms of words, and whether other languages have it for a stop word. The same
+    words come again and again; but one may be as long as a text.
+    """
     return Remembered(
-        partial(_terms, language=language), lambda word, _: len(word) <= limits.WORD_CHARS_MAX
+        lambda word: (*_terms(word, language), word.lower() in _foreign_words()),
+        lambda word, _: len(word) <= limits.WORD_CHARS_MAX,
     )
 
 
