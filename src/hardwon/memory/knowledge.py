@@ -16,7 +16,14 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Unpack
 from hardwon import limits
 from hardwon.errors import DamagedError, T
 from hardwon.first_use import lazy
-from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
+from hardwon.learn.actions import (
+    ANY_FAILURE,
+    EVERYTHING,
+    ActionKey,
+    Outcomes,
+    judge_steps,
+    pairs_of,
+)
 from hardwon.learn.fixes import (
     Choices,
     ModelHistory,
@@ -163,6 +170,7 @@ class Knowledge:
         self._shares: dict[tuple[str, str], Shares] = {}
         self._stored: dict[str, Stored | None] = {}
         self._records: dict[str, AnyRecord | None] = {}
+        self._acts_alone: bool | None = None  # whether a single source ever took any action
 
     @_read_once
     def daily(self, scope: str, key: str) -> list[Daily]:
@@ -192,11 +200,14 @@ class Knowledge:
 
     def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by."""
-        return self._store.outcomes(self.project, keys, self.today)
+        found, alone = self._store.outcomes(self.project, keys, self.today)
+        if EVERYTHING in keys:
+            self._acts_alone = alone
+        return found
 
     def counts(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """The same, however long ago it was."""
-        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)
+        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)[0]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
@@ -890,7 +901,9 @@ class Knowledge:
 
     def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
         """What was done after each error, given by scope and key, the likeliest to help first."""
-        alone = self._has_one_source("act.all")
+        alone = self._acts_alone
+        if alone is None:
+            alone = self._acts_alone = self._has_one_source("act.all")
         for tried in self._store.tried(self.project, places, limits.SOLUTIONS_CONSIDERED_MAX):
             yield rank_solutions(*tried, self.today, most, alone=alone)
 

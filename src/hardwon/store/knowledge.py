@@ -152,15 +152,16 @@ class TallyReader(Query):
         keys: Sequence[ActionKey],
         today: int,
         half_life_days: float = limits.HALF_LIFE_DAYS,
-    ) -> dict[ActionKey, Outcomes]:
+    ) -> tuple[dict[ActionKey, Outcomes], bool]:
         """What became of actions, by what they are judged by, as it weighs today; without what
-        nobody counted anything of.
+        nobody counted anything of. And whether at most one source is known to count, of all who
+        ever took any.
         """
         weight = self._weight("?2", "?3")
-        bound = Bound([project, today, half_life_days * 1.0])
-        asked = ", ".join(
-            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in rounded_up(keys)
-        )
+        values = [project, today, half_life_days * 1.0]
+        for key in rounded_up(keys):
+            values += f"act.{key.what}", key.which
+        asked = ", ".join([f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2)])
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
             f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) FROM tally "
@@ -168,7 +169,7 @@ class TallyReader(Query):
             "GROUP BY scope, key, author"
         )
         said: dict[ActionKey, dict[str, list[float]]] = {}
-        for scope, which, author, *figures in self._select(sql, bound):
+        for scope, which, author, *figures in self._select(sql, values):
             key = ActionKey(scope.removeprefix("act."), which)
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found, alone = {}, len(said.get(EVERYTHING, ())) < 2
@@ -185,7 +186,7 @@ class TallyReader(Query):
                 for place in range(3)
             )
             found[key] = Outcomes(*(round(figure, 9) for figure in sums))
-        return found
+        return found, alone
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int
