@@ -378,7 +378,7 @@ class Recaller(Finder):
         question = Question(terms, counted.having, counted.texts)
         wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
         found = self.find(asked, wanted, Filters())
-        covered = {each.id: question.covered(each.terms) for _, each in found}
+        covered = {each.id: question.covered(each.words) for _, each in found}
         most = max(covered.values(), default=0.0)
         sentences = [each.id for _, each in found if each.kind not in READ_FROM]
         runs = len(found) - len(sentences)

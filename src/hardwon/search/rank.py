@@ -75,7 +75,7 @@ RELEVANT_FROM: Final = 0.6
 class Candidate:
     """A record that may answer, with what the store knows of it. `good`: whether it turned out
     well, None where that is no question; `terms`: those it is found by, for telling two that say
-    the same. What the question makes of it: `text`, how well its words answer; `exact`: it has the
+    the same, and of them its `words`, once it was ranked. What the question makes of it: `text`, how well its words answer; `exact`: it has the
     very key that is asked for; `neighbour`: the text scores of hits of the same session, the less
     the farther away they are; `vector`: the cosine, where there is an embedder; `in_time`: it is of
     the time that the question names.
@@ -94,6 +94,7 @@ class Candidate:
     neighbour: float = field(init=False, default=0.0)
     vector: float = field(init=False, default=0.0)
     in_time: bool = field(init=False, default=False)
+    words: Sequence[str] = field(init=False, default=())
 
 
 C = TypeVar("C", bound=Candidate)
@@ -132,7 +133,8 @@ def rank(
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error)
         words = each.terms.partition("\n")[0]  # without their forms
-        having = each_once.intersection(words.split())
+        each.words = words.split()
+        having = each_once.intersection(each.words)
         if each.text and len(having) > 1:
             framed = f" {words} "
             both = [
