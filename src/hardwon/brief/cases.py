@@ -116,7 +116,7 @@ class Attempt:
         """It worked at least as often as not, and so did the runs that the question found."""
         return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
 
-    @property
+    @cached_property
     def error(self) -> str:
         """How it failed, in a few words."""
         return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)

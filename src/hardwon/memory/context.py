@@ -66,7 +66,7 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.rank import Hit
-from hardwon.search.terms import Filters
+from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.likeness import is_telling
@@ -377,8 +377,8 @@ class Recaller(Finder):
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
         wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
-        found = self.find(asked, wanted, Filters())
-        covered = {each.id: question.covered(each.words) for _, each in found}
+        found = self.find(asked, wanted, no_filters(), also=question.telling)
+        covered = {each.id: question.covered(each.having) for _, each in found}
         most = max(covered.values(), default=0.0)
         sentences = [each.id for _, each in found if each.kind not in READ_FROM]
         runs = len(found) - len(sentences)
@@ -437,7 +437,9 @@ class Recaller(Finder):
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
         keys = [attempt_key(action) for action in offered]
-        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED, in_turns=True)
+        found = self._store.by_key(
+            self._project, keys, no_filters(), _ATTEMPTS_CHECKED, in_turns=True
+        )
         unread = [each for each in found if each.id not in known]
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         acts, warned = [(record, _actions_of(record)) for record in records], {}
@@ -456,15 +458,17 @@ class Recaller(Finder):
         if not failure:
             return
         found = self._store.by_key(
-            self._project, [f"failure:{failure}"], Filters(), _SAME_FAILURES_MAX + 1
+            self._project,
+            [f"failure:{failure}"],
+            no_filters(),
+            _SAME_FAILURES_MAX,
+            all_or_none=True,
         )
-        if len(found) <= _SAME_FAILURES_MAX:
-            alike = map(_case_of, readable([each.stored for each in found]))
-            for told in told_of(alike, solved_from, None):
-                best = told.attempts[0]
-                if best.holds and best.key != failed.key:
-                    yield after_line(failed, best, wording)
-                    return
+        for told in told_of(map(_case_of, readable(found)), solved_from, None):
+            best = told.attempts[0]
+            if best.holds and best.key != failed.key:
+                yield after_line(failed, best, wording)
+                return
         runs = failed_runs(self._store, self._project, failure)
         for helped in ran_next(self._store, self._project, runs)[:1]:
             self._known.read_ahead(helped.evidence)

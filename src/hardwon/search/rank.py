@@ -75,10 +75,10 @@ RELEVANT_FROM: Final = 0.6
 class Candidate:
     """A record that may answer, with what the store knows of it. `good`: whether it turned out
     well, None where that is no question; `terms`: those it is found by, for telling two that say
-    the same, and of them its `words`, once it was ranked. What the question makes of it: `text`, how well its words answer; `exact`: it has the
+    the same. What the question makes of it: `text`, how well its words answer; `exact`: it has the
     very key that is asked for; `neighbour`: the text scores of hits of the same session, the less
     the farther away they are; `vector`: the cosine, where there is an embedder; `in_time`: it is of
-    the time that the question names.
+    the time that the question names; `having`: the terms of the question that it has.
     """
 
     id: str
@@ -94,7 +94,7 @@ class Candidate:
     neighbour: float = field(init=False, default=0.0)
     vector: float = field(init=False, default=0.0)
     in_time: bool = field(init=False, default=False)
-    words: Sequence[str] = field(init=False, default=())
+    having: frozenset[str] = field(init=False, default=frozenset())
 
 
 C = TypeVar("C", bound=Candidate)
@@ -113,9 +113,17 @@ class Ranked(NamedTuple, Generic[C]):
 
 
 def rank(
-    candidates: Iterable[C], k: int, today: int, terms: Sequence[str] = (), *, about_error: bool
+    candidates: Iterable[C],
+    k: int,
+    today: int,
+    terms: Sequence[str] = (),
+    *,
+    about_error: bool,
+    also: Iterable[str] = (),
 ) -> list[Ranked[C]]:
-    """The best `k` for a question of these terms, the score of each explained."""
+    """The best `k` for a question of these terms, the score of each explained. `also` are terms of
+    which it is told whether a candidate has them.
+    """
     given = list(candidates)
     asked = [term for term in terms if not term.startswith(FORM)]
     best_text = max((each.text for each in given), default=0.0) or 1.0
@@ -127,14 +135,15 @@ def rank(
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
     each_once = frozenset(asked)
+    telling = each_once.union(also)
     pairs = [(one, other, f" {one} {other} ") for one, other in pairwise(asked)]
     ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error)
         words = each.terms.partition("\n")[0]  # without their forms
-        each.words = words.split()
-        having = each_once.intersection(each.words)
+        each.having = telling.intersection(words.split())
+        having = each_once & each.having
         if each.text and len(having) > 1:
             framed = f" {words} "
             both = [

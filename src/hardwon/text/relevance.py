@@ -60,7 +60,7 @@ class Question:
         self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))
         self._terms = frozenset(self.worth)
         self._others = {term: _others()[term] for term in self._terms & _others().keys()}
-        self._telling = self._terms.union(*self._others.values())
+        self.telling = self._terms.union(*self._others.values())
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
 
@@ -94,7 +94,7 @@ class Question:
 
     def _common(self, words: Iterable[str]) -> Set[str]:
         """The terms of the question that are among these, or have one of the same meaning there."""
-        telling = self._telling.intersection(words)
+        telling = self.telling.intersection(words)
         meant = {term for term, others in self._others.items() if not others.isdisjoint(telling)}
         return self._terms & telling | meant
 
