@@ -20,10 +20,12 @@ engines order the same texts the same.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -136,21 +138,23 @@ def rank(
         share = min(1.0, high / NEAR) / (high - low)
     each_once = frozenset(asked)
     telling = each_once.union(also)
-    pairs = [(one, other, f" {one} {other} ") for one, other in pairwise(asked)]
+    following = {one: (other, f" {one} {other} ") for one, other in pairwise([*asked, ""])}
     ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error)
         words = each.terms.partition("\n")[0]  # without their forms
-        each.having = telling.intersection(words.split())
+        told = _words_in(words) if len(words) >= _LONG_CHARS else words.split()
+        each.having = telling.intersection(told)
         having = each_once & each.having
         if each.text and len(having) > 1:
             framed = f" {words} "
-            both = [
-                pair in framed for one, other, pair in pairs if one in having and other in having
-            ]
-            if any(both):
-                why["phrase"] = PHRASE * sum(both) / (len(asked) - 1)
+            beside = 0
+            for one in having:
+                other, pair = following[one]
+                beside += other in having and pair in framed
+            if beside:
+                why["phrase"] = PHRASE * beside / (len(asked) - 1)
         if (name := _name[each.author]) in each_once:
             having |= {name}
             if each.text or each.neighbour:
@@ -166,6 +170,16 @@ def rank(
             for each in ranked
         ]
     return _take_turns(ranked, shares, k)
+
+
+@lru_cache(maxsize=1_024)  # the same records are found by one question after the other
+def _words_in(text: str) -> tuple[str, ...]:
+    """Each once, and kept once, however many texts have it."""
+    return tuple(set(map(sys.intern, text.split())))
+
+
+# To take a shorter text apart again costs less than to remember it.
+_LONG_CHARS: Final = 400
 
 
 def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:
