@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
@@ -81,7 +81,7 @@ def one_line(text: str) -> str:
 
 
 # The same for the same task or action, but for case and spacing.
-folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
+folded = lru_cache(maxsize=2_048)(spelled_alike)
 
 
 @dataclass

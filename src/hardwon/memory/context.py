@@ -70,7 +70,7 @@ from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.likeness import is_telling
-from hardwon.text.relevance import ALIKE_REPORT_FROM, Question
+from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 
@@ -748,7 +748,7 @@ def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]
                 yield record.task[:chars]
             for step in failed[:_FAILURES_COMPARED]:
                 shown, did = step.observation[:chars], step.action[:chars]
-                told = set(index_text(shown).split()).difference(index_text(did).split())
+                told = terms_in(shown) - terms_in(did)
                 if told and not question.share(told):
                     continue
                 yield f"{record.task[:chars]} {did} {shown}"

@@ -38,10 +38,15 @@ COVERED: Final = 0.6
 EVENLY: Final = 0.65
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=1_024)  # the same tasks are compared with one question after the other
 def _words_in(text: str) -> frozenset[str]:
-    """The same tasks are compared with one question after the other."""
     return frozenset(index_text(text).partition("\n")[0].split())
+
+
+@lru_cache(maxsize=1_024)  # likewise what was done at them, and what came of it
+def terms_in(text: str) -> frozenset[str]:
+    """All of its terms, the forms of its words among them."""
+    return frozenset(index_text(text).split())
 
 
 class Question:
