@@ -61,7 +61,6 @@ from hardwon.records.fields import (
     new_id,
     now,
     open_set,
-    read_as,
     refuse,
     to_us,
 )
@@ -302,11 +301,6 @@ class Record(Model, Tabular):
     ] = None
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
-    @classmethod
-    def read_kept(cls, body: str) -> Self:
-        """From its own JSON, as it was kept."""
-        return cls.model_validate_json(body)
-
     @property
     def at_us(self) -> int:
         return to_us(self.metadata.context.timestamp)
@@ -417,6 +411,8 @@ class Experience(ExperienceFields):
     which outcomes and tools are what that schema says.
     """
 
+    kept_as = ExperienceFields
+
     @model_validator(mode="before")
     @classmethod
     def _drop_absent_and_name_it(cls, data: object) -> object:
@@ -449,11 +445,6 @@ class Experience(ExperienceFields):
         if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
             raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
         return self
-
-    @classmethod
-    def read_kept(cls, body: str) -> Self:
-        """In a quarter of the time: what the rules make of it was made of it before it was kept."""
-        return read_as(cls, ExperienceFields, body)
 
     @property
     def turned_out_well(self) -> bool | None:
