@@ -29,8 +29,7 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.tables import beyond_ascii
-from hardwon.text.terms import Remembered
-from hardwon.text.words import canonical, key_of, same_action
+from hardwon.text.terms import Remembered, canonical, key_of, same_action
 
 FAILED, WORKED, SOLVED = 0, 1, 2  # levels of a step
 

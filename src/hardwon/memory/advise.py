@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 
 from hardwon import limits
 from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
-from hardwon.brief.cases import folded
+from hardwon.brief.cases import Done, folded, telling_action
 from hardwon.learn.actions import (
     ALL_ACTIONS,
     ANY_FAILURE,
@@ -54,8 +54,7 @@ from hardwon.text.failures import error_core, error_words, failure_hash, failure
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import deletes_unasked, reported_failure
-from hardwon.text.terms import index_text, query_terms
-from hardwon.text.words import same_action, spelled_alike
+from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
 
 class Adviser(Finder):
@@ -237,25 +236,39 @@ class Adviser(Finder):
         it, and what was tried in vain. `failed` is the action that it came from, `diagnosis` its
         failure hash where that is known.
         """
-        diagnosis, core = diagnosis or error_in(error) or failure_hash(error), error_core(error)
-        tried = {("pair", diagnosis): diagnosis}
-        if task:
-            at_task = {
-                ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
-            }
-            tried = at_task | tried
-        lists = self._tried(tried, core, failed, max(limit, limits.SOLUTIONS_READ_MAX))
-        found: dict[str, Solution] = {}
-        in_vain = [each for each in lists[-1] if not each.helped]
-        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            if each.helped:
-                found.setdefault(same_action(each.action), each)
+        diagnosis = diagnosis or error_in(error) or failure_hash(error)
+        found, in_vain = self._counted(error, diagnosis, task, failed, limit)
         if len(found) < limit:
             for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error)):
                 found.setdefault(same_action(each.action), each)
         for each in in_vain:
             found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
+
+    def cures(self, error: str, task: str | None, runs: Iterable[AnyRecord]) -> list[Solution]:
+        """What made the failure go away that a text tells of; where nobody met that one, what these
+        runs say of failures that are much like it. What mostly did not help is no cure.
+        """
+        diagnosis = error_in(error)
+        known = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
+        return [each for each in known if each.helped * 2 >= each.tried] or _helped_in(runs, error)
+
+    def _counted(
+        self, error: str, diagnosis: str, task: str | None, failed: str = "", limit: int = 0
+    ) -> tuple[dict[str, Solution], list[Solution]]:
+        """What was done about this very failure and helped, by action, and what did not."""
+        tried = {("pair", diagnosis): diagnosis}
+        if task:
+            at_task = {
+                ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
+            }
+            tried = at_task | tried
+        lists = self._tried(tried, error_core(error), failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        found: dict[str, Solution] = {}
+        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
+            if each.helped:
+                found.setdefault(same_action(each.action), each)
+        return found, [each for each in lists[-1] if not each.helped]
 
     def _tried(
         self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
@@ -297,27 +310,25 @@ class Adviser(Finder):
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
-        core, said = error_core(error), reported_failure(error) or error
-        ranked = self.find(said, CANDIDATES, Filters())
+        ranked = self.find(reported_failure(error) or error, CANDIDATES, Filters())
         # experiences say nothing of it, and are most of what is found
-        telling = (each for _, each in ranked if each.kind != "experience")
-        found: dict[str, tuple[float, Solution]] = {}
-        for record in readable(telling):
-            for solution in _helped_against(record, error):
-                key, like = (
-                    same_action(solution.action),
-                    alike_cores(error_core(solution.diagnosis), core),
-                )
-                known = found.get(key)
-                if known:
-                    like, solution = max(like, known[0]), _added(known[1], solution)
-                found[key] = (like, solution)
-        return [
-            solution
-            for _, solution in sorted(
-                found.values(), key=lambda each: (-each[0], -each[1].p_helped)
-            )
-        ]
+        return _helped_in(readable(each for _, each in ranked if each.kind != "experience"), error)
+
+
+def _helped_in(records: Iterable[AnyRecord], error: str) -> list[Solution]:
+    """What helped against errors that are much like this one, the likest first."""
+    found: dict[str, tuple[float, Solution]] = {}
+    for solution in chain.from_iterable(_helped_against(record, error) for record in records):
+        key, like = (
+            same_action(solution.action),
+            alike_cores(error_core(solution.diagnosis), error_core(error)),
+        )
+        known = found.get(key)
+        if known:
+            like, solution = max(like, known[0]), _added(known[1], solution)
+        found[key] = (like, solution)
+    best_first = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
+    return [solution for _, solution in best_first]
 
 
 def _solving_actions(found: Iterable[Found]) -> list[str]:
@@ -327,7 +338,11 @@ def _solving_actions(found: Iterable[Found]) -> list[str]:
     actions: dict[str, None] = {}
     for record in readable(each for each in found if each.kind == "trajectory" and each.good):
         if isinstance(record, Trajectory) and record.steps:
-            actions[record.steps[max(solving_steps(record), default=-1)].action] = None
+            steps = [
+                Done(step.action, step.observation, 0.0, worked(step)) for step in record.steps
+            ]
+            place = max(solving_steps(record), default=len(steps) - 1)
+            actions[telling_action(steps, place)] = None
         if len(actions) > limits.INSTEAD_MAX:
             break
     return list(actions)
@@ -407,11 +422,13 @@ def _instead(pairs: Iterable[tuple[Trajectory, AnyRecord]]) -> list[Solution]:
 def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
     """What a record says made an error like this go away."""
     if isinstance(record, Trajectory):
-        steps, outcomes = record.steps, judge_steps(record.steps)
-        for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
+        steps = record.steps
+        like = [place for place, step in enumerate(steps) if likeness(step.observation, error)]
+        outcomes = judge_steps(steps) if like else ()
+        for place in like:
+            step = steps[place]
             # what nobody calls an error may be one all the same: the reader is told one
-            like = likeness(step.observation, error)
-            if like and (not outcome.worked or not step.reward):
+            if not outcomes[place].worked or not step.reward:
                 looks = looks_on_the_way(steps, outcomes)
                 later = next((at for at in range(place + 1, len(steps)) if at not in looks), None)
                 if later is None or not outcomes[later].worked:

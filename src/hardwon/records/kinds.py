@@ -62,7 +62,6 @@ from hardwon.records.fields import (
     new_id,
     now,
     open_set,
-    read_as,
     refuse,
     to_us,
 )
@@ -303,11 +302,6 @@ class Record(Model, Tabular):
     ] = None
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
-    @classmethod
-    def read_kept(cls, body: str) -> Self:
-        """From its own JSON, as it was kept."""
-        return cls.model_validate_json(body)
-
     @property
     def at_us(self) -> int:
         return to_us(self.metadata.context.timestamp)
@@ -418,6 +412,8 @@ class Experience(ExperienceFields):
     which outcomes and tools are what that schema says.
     """
 
+    kept_as = ExperienceFields
+
     @model_validator(mode="wrap")
     @classmethod
     def _name_and_check(cls, data: object, make: ModelWrapValidatorHandler[Self]) -> Self:
@@ -447,11 +443,6 @@ class Experience(ExperienceFields):
                 check_keys({key: data[key]})
             except PydanticCustomError as error:
                 yield Problem(key, data[key], error.message())
-
-    @classmethod
-    def read_kept(cls, body: str) -> Self:
-        """In a quarter of the time: what the rules make of it was made of it before it was kept."""
-        return read_as(cls, ExperienceFields, body)
 
     @property
     def turned_out_well(self) -> bool | None:

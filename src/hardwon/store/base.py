@@ -459,6 +459,11 @@ def listeners(session: Session, kinds: Iterable[str] | None = None) -> list[List
     return [_design(name)(session) for name in dict.fromkeys(names)]
 
 
+def has_tree(session: Session, project: str) -> bool:
+    """Whether a tree of files mirrors a project of this file."""
+    return session.first("SELECT 1 FROM tree WHERE project_id = ?1", (project,)) is not None
+
+
 @dataclass(eq=False)
 class Writer(Reader):
     """One write transaction. Everything done through it is kept together or not at all."""

@@ -123,7 +123,9 @@ class TallyReader(Query):
         )
         share = odds.Share
         said: dict[tuple[str, str], dict[str, dict[str, odds.Share]]] = {}
-        for scope, key, item, author, *figures in self._select(sql, values):
+        with self.read(project) as session:
+            rows = session.select(sql, values)
+        for scope, key, item, author, *figures in rows:
             # A database adds up in an order of its own, which shows in the last digits.
             weights = [round(figure, 9) for figure in figures[3:]]
             by_author = said.setdefault((scope, key), {}).setdefault(item, {})
@@ -286,7 +288,9 @@ class TallyReader(Query):
             f"AND {TRUSTED_AUTHORS} "
             f"{since}GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
         )
-        return [Total(key, item, tuple(levels)) for key, item, *levels in self._select(sql, bound)]
+        with self.read(project) as session:
+            rows = session.select(sql, bound)
+        return [Total(key, item, tuple(levels)) for key, item, *levels in rows]
 
     def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
         """Everything in a scope from a day on, added up per key and day, of the keys that were

@@ -427,7 +427,8 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
     if isinstance(value, dict):
         pairs: dict[object, object] = {}
         for name, item in value.items():
-            clean_name, in_name = redact(name) if isinstance(name, str) else (name, ())
+            secret = isinstance(name, str) and _holds_secret(name)
+            clean_name, in_name = redact(name) if secret else (name, ())
             while clean_name in pairs:  # two keys that were secrets must not become one
                 clean_name = f"{clean_name} {len(pairs)}"
             below = name if isinstance(name, str) and (_kind(name) or not _kind(key)) else key

@@ -60,27 +60,28 @@ from hardwon.store.sqlite.connection import (
     SqliteSession,
     WordIndex,
     add_texts,
+    be_patient,
+    connect,
+    create_if_missing,
     index_name,
     indexes_in,
+    inspect_before_opening,
+    log_of,
     mark_of_source,
     marks_of,
+    refuse_strange_triggers,
+    size_of,
     translated,
 )
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     TokenFile,
     back_up,
-    be_patient,
     check_contents,
     check_library,
     checksum_file,
-    connect,
-    create_if_missing,
-    inspect_before_opening,
-    log_of,
+    expected_schema,
     make_memory,
-    refuse_strange_triggers,
-    size_of,
     upgrade,
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
@@ -251,6 +252,7 @@ class SqliteWriter(Writer):
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
+_FILTERED_SPARE: Final = 4
 
 
 class _Counted(NamedTuple):
@@ -342,6 +344,8 @@ class _Matches:
         whole: bool = False,
     ) -> None:
         self._session, self._limit, self._standing = session, limit, counted.standing
+        # so many are read first: of those that filters leave out, more
+        self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
         self._name = index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
@@ -401,7 +405,7 @@ class _Matches:
         if among != Among():
             matched = self._of(matched, among)
         found: list[Scored] = []
-        start, size = 0, self._limit
+        start, size = 0, self._page
         while start < len(matched) and len(found) < self._limit:
             end = start + size
             last = min(len(matched), end + limits.SEARCHED_TEXTS)
@@ -523,7 +527,7 @@ class SqliteStore(Store):
                 self._file.hold()
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 upgrade(connection, path, progress)
-            refuse_strange_triggers(session, path)
+            refuse_strange_triggers(session, path, expected_schema)
             self._warn_when_nearly_full(connection)
             undoing.pop_all()
 
