@@ -306,9 +306,11 @@ def credit_columns(dialect: Dialect) -> tuple[str, str]:
 
 
 @cache
-def found_columns(dialect: Dialect, *, votes: bool = True, sessions: bool = True) -> str:
+def found_columns(
+    dialect: Dialect, *, votes: bool = True, sessions: bool = True, terms: str = "record_text.terms"
+) -> str:
     """What `found_of` reads, from `record r` and `record_text`. Without votes or sessions where there
-    are none: they cost time.
+    are none, and without `terms` where nobody ranks: they cost time.
     """
     helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
     session = (
@@ -318,7 +320,7 @@ def found_columns(dialect: Dialect, *, votes: bool = True, sessions: bool = True
         else "NULL"
     )
     return (
-        f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, record_text.terms, {helped}, "
+        f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, {terms}, {helped}, "
         f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {session}"
     )
 
@@ -690,21 +692,24 @@ class Query(Reader):
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
         second, so that nobody fills the places; before all what somebody vouches for, in half of the
-        places. `ranked`: with what ranking takes into account, their votes and sessions.
+        places. `ranked`: with what ranking takes into account, their terms, votes and sessions.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
-        columns = found_columns(self.dialect, votes=ranked, sessions=ranked)
+        columns = found_columns(self.dialect, votes=False, sessions=False, terms="''")
+        text = ""
+        if ranked:
+            columns = found_columns(self.dialect)
+            text = f"{self.dialect.join} record_text ON record_text.seq = r.seq"
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
         newest = order = "ORDER BY r.at_us DESC, r.id DESC"
         half, most = max(1, limit // 2), bound.add(limit + 1)
         # From the few rows of the keys to their records, not through all records in the order of
         # time; and only those that are wanted are read whole.
         joined = f"{self.dialect.join} record r ON r.seq ="
-        text = f"{self.dialect.join} record_text ON record_text.seq = r.seq"
         having_any = len(self._select(f"{having} LIMIT {most}", bound))
         if not having_any:
             return []
