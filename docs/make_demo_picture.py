@@ -12,8 +12,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from hardwon.surfaces.cli.main import Look, render
 from hardwon.surfaces.cli.story import tell_story
-from hardwon.surfaces.cli.views import Look, render
 
 PICTURE: Final = Path(__file__).parent / "images" / "demo.svg"
 WIDTH: Final = 90

@@ -23,7 +23,8 @@ from typer.testing import CliRunner, Result
 
 import warm
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.main import ALIASES, app
+from hardwon.surfaces.cli.commands import ALIASES
+from hardwon.surfaces.cli.main import app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
 ROOT = Path(__file__).parent.parent

@@ -359,6 +359,19 @@ def test_an_edit_that_made_the_same_command_work_is_what_settled_it(shop: Path) 
     assert work.final_reward == 1.0
 
 
+def test_what_a_session_edited_is_told_though_nothing_failed(shop: Path) -> None:
+    say("prompt", prompt="Add a tax column to invoices")
+    say("after", file=str(shop / "src" / "models.py"), change="tax = Column(Numeric)")
+    ran("pytest tests/test_invoices.py")
+    ran("git commit -am tax")
+    say("end")
+    (work,) = work_of(shop)
+    assert work.steps[0].action == "edit src/models.py: tax = Column(Numeric)"
+    told = say("prompt", session="next", prompt="Add a currency column to invoices")
+    assert "edit src/models.py: tax = Column(Numeric)" in told
+    assert "git commit" not in told
+
+
 def test_what_a_session_leaves_failing_is_told_to_the_next_one(shop: Path) -> None:
     say("prompt", prompt="Upgrade the database")
     ran("make migrate", 2, ERROR)

@@ -25,8 +25,8 @@ from command_line import (
 )
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.surfaces.cli.main import NOUNS
-from hardwon.surfaces.cli.views import Look, render, table_lines, value_lines
+from hardwon.surfaces.cli.commands import NOUNS
+from hardwon.surfaces.cli.main import Look, render, table_lines, value_lines
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
 

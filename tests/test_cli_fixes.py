@@ -29,7 +29,7 @@ from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Issue, Metadata, Moment
 from hardwon.surfaces.cli import views as terminal_fixes
-from hardwon.surfaces.cli.views import Look, cells_of, render
+from hardwon.surfaces.cli.main import Look, cells_of, render
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 

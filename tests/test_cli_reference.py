@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from cases import each
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.surfaces.cli.main import ALIASES, app
-from hardwon.surfaces.cli.main import COMMANDS as GROUPS
+from hardwon.surfaces.cli.commands import ALIASES
+from hardwon.surfaces.cli.commands import COMMANDS as GROUPS
+from hardwon.surfaces.cli.main import app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [

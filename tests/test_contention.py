@@ -16,7 +16,7 @@ import pytest
 from cases import TORTURE
 from hardwon import Memory
 from hardwon.errors import BusyError, StorageError
-from hardwon.store.sqlite.file import check_whole_file
+from hardwon.store.sqlite.connection import check_whole_file
 from processes import Child, Tell
 
 PROCESSES, WRITES = (32, 200) if TORTURE else (8, 100)
@@ -77,7 +77,7 @@ def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
             if len(tries) > 1_000:  # whoever waits as long as usual gets its turn
                 writing.close()
 
-        monkeypatch.setattr("hardwon.store.sqlite.file.time.sleep", pause)
+        monkeypatch.setattr("hardwon.store.sqlite.connection.time.sleep", pause)
         with pytest.raises(BusyError, match="locked by another writer .* try again"):
             hasty.record_fact("y", "error")
         assert tries

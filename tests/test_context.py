@@ -597,6 +597,105 @@ def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
     assert said(memory, "the login page is slow on old phones") == []
 
 
+def as_session(*steps: tuple[str, str, bool]) -> list[dict[str, Any]]:
+    """As an agent's hooks record what it did: whatever worked is worth the same."""
+    return [
+        {"action": action, "observation": shown, "reward": float(worked), "ok": worked}
+        for action, shown, worked in steps
+    ]
+
+
+BILLING = as_session(
+    ("ls tests", "test_billing.py", True),
+    ("pytest tests/test_billing.py", "exit code 1 after 1.0 s\nE  assert 3 == 4", False),
+    ("edit src/billing.py: round(total) -> Decimal(total).quantize(CENT)", "", True),
+    ("pytest tests/test_billing.py", "exit code 0 after 1.0 s\n3 passed", True),
+    ("git add -A", "exit code 0 after 0.0 s", True),
+    ('git commit -m "billing: round as banks do (#12)"', "exit code 0 after 0.0 s", True),
+    ("git push", "exit code 0 after 1.0 s", True),
+)
+MIGRATION = as_session(
+    ("edit src/models.py: class Invoice -> currency = Column(String)", "", True),
+    (
+        "alembic revision --autogenerate -m currency",
+        "exit code 1 after 1.0 s\nFAILED: Target database is not up to date.",
+        False,
+    ),
+    ("alembic upgrade head", "exit code 0 after 1.0 s", True),
+    ("alembic revision --autogenerate -m currency", "exit code 0 after 1.0 s", True),
+    ("git push origin feature/currency", "exit code 0 after 1.0 s", True),
+)
+
+
+def test_a_run_is_told_by_what_it_did_not_by_how_it_was_handed_in(memory: Memory) -> None:
+    memory.record_trajectory("Fix the flaky billing test", BILLING, 1.0)
+    memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
+    for asked in ("Fix the flaky billing test", "the billing test is flaky again"):
+        first, *steps = said(memory, asked)
+        assert first.endswith("-> one after the other [worked today, agent?]"), asked
+        assert steps == [
+            "      edit src/billing.py: round(total) -> Decimal(total).quantize(CENT)",
+            "      pytest tests/test_billing.py",
+        ]
+    assert [line.strip() for line in said(memory, "add a tax column to invoices")[1:]] == [
+        "edit src/models.py: class Invoice -> currency = Column(String)",
+        "alembic upgrade head",
+        "alembic revision --autogenerate -m currency",
+    ]
+
+
+def test_of_an_issue_that_was_submitted_the_edit_is_told(memory: Memory) -> None:
+    fix_the_issue(memory, 1.0)
+    lines = said(memory, ISSUE)
+    assert lines[0] == "this task -> [worked today, agent?]"
+    assert lines[1].strip() == "edit 1475:1475"
+    assert not any("submit" in line for line in lines)
+    advice = memory.advise("open src/marshmallow/schema.py", task=ISSUE)
+    assert advice.worked_instead[0].split()[:2] == ["edit", "1475:1475"]
+
+
+def test_handing_in_is_told_where_that_was_the_task(memory: Memory) -> None:
+    steps = as_session(("git status", "2 files", True), ("git push origin main", "", True))
+    memory.record_trajectory("Push what is committed", steps, 1.0)
+    assert said(memory, "Push what is committed") == [
+        "this task -> git push origin main [worked today, agent?]"
+    ]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "FAILED: Target database is not up to date.",
+        "alembic: Target database is not up to date",
+        "alembic revision fails:\nFAILED: Target database is not up to date.",
+    ],
+)
+def test_who_asks_about_a_failure_is_told_what_settled_it(memory: Memory, asked: str) -> None:
+    memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
+    memory.record_trajectory("Fix the flaky billing test", BILLING, 1.0)
+    assert said(memory, asked) == [
+        'after "alembic revision --autogenerate -m currency" failed like that, this worked -> '
+        "alembic upgrade head [worked today, agent?]"
+    ]
+
+
+def test_what_solved_the_very_task_comes_before_what_settled_a_failure(memory: Memory) -> None:
+    memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
+    asked = "FAILED: Target database is not up to date.\nAdd a currency column to invoices"
+    lines = said(memory, asked)
+    assert lines[0] == "this task -> one after the other [worked today, agent?]"
+    assert lines[4].startswith('after "alembic revision')
+
+
+def test_what_mostly_did_not_help_is_no_cure(memory: Memory) -> None:
+    failing = as_session(
+        ("make deploy", NOT_SET, False), ("make clean", "exit code 1 after 1.0 s\nno rule", False)
+    )
+    for _ in range(3):
+        memory.record_trajectory("deploy the shop", failing, 0.0)
+    assert not any("this worked" in line for line in said(memory, NOT_SET))
+
+
 def test_a_patch_tells_which_files_were_changed(memory: Memory) -> None:
     patch = "diff --git a/lib/cache.go b/lib/cache.go\n--- a/lib/cache.go\n+++ b/lib/cache.go\n@@"
     steps: list[dict[str, Any]] = [

@@ -26,13 +26,13 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
-from hardwon.store.sqlite.connection import SqliteSession
-from hardwon.store.sqlite.file import (
-    expected_schema,
+from hardwon.store.sqlite.connection import (
+    SqliteSession,
     file_system_of,
     refuse_network_file_system,
     refuse_strange_triggers,
 )
+from hardwon.store.sqlite.file import expected_schema
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from processes import Child, Tell
 
@@ -286,7 +286,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
-    monkeypatch.setattr("hardwon.store.sqlite.file.file_system_of", lambda *_: "nfs4")
+    monkeypatch.setattr("hardwon.store.sqlite.connection.file_system_of", lambda *_: "nfs4")
     with pytest.raises(
         PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"
     ):
@@ -353,5 +353,5 @@ def test_a_fresh_memory_has_the_triggers_that_opening_expects(tmp_path: Path) ->
     with Memory(tmp_path):
         pass
     with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
-        refuse_strange_triggers(SqliteSession(connection), tmp_path)
+        refuse_strange_triggers(SqliteSession(connection), tmp_path, expected_schema)
     assert len(expected_schema()) > 50

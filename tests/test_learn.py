@@ -38,7 +38,7 @@ from hardwon.learn.tallies import (
 from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
-from hardwon.text.words import canonical, key_of, same_action, say_the_same, words_of
+from hardwon.text.terms import canonical, key_of, same_action, say_the_same, words_of
 
 ISSUE = {
     "issue_type": "TIMEOUT",

@@ -17,7 +17,8 @@ import hardwon
 from engines import go_past, wrong_with
 from hardwon import Experience, Fix, Memory, failure_hash
 from hardwon.records.kinds import Event
-from hardwon.store.sqlite.file import connect, expected_schema, migrate, schema_of
+from hardwon.store.sqlite.connection import connect
+from hardwon.store.sqlite.file import expected_schema, migrate, schema_of
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
     KNOWLEDGE_SINCE,
@@ -133,8 +134,8 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     with Memory(tmp_path) as memory:
         record = memory.record_fact("x", "error")
     broken = (*MIGRATIONS, "CREATE TABLE half (x); INSERT INTO record_text (nonsense) VALUES (1)")
-    for module in ("hardwon.store.sqlite.file", "hardwon.store.sqlite.engine"):
-        monkeypatch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    for module in ("file", "engine", "connection"):
+        monkeypatch.setattr(f"hardwon.store.sqlite.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
     monkeypatch.setattr("hardwon.store.sqlite.file.MIGRATIONS", broken)
     with pytest.raises(hardwon.HardwonError, match="nonsense"):
         Memory(tmp_path)

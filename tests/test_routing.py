@@ -27,7 +27,7 @@ from hardwon import Experience, limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
 from hardwon.text.globs import Glob
-from hardwon.text.words import spelled
+from hardwon.text.terms import spelled
 from hardwon.tree.routing import (
     MISSING_METADATA,
     NO_MATCH,

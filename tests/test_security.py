@@ -236,7 +236,7 @@ def test_random_is_for_made_up_data_and_for_pauses() -> None:
         "hardwon/outside/files.py",
         "hardwon/tree/datasets/",
         "hardwon/store/postgres/connection.py",
-        "hardwon/store/sqlite/file.py",
+        "hardwon/store/sqlite/connection.py",
     )
     for path in SOURCE.rglob("*.py"):
         name = path.relative_to(SOURCE).as_posix()

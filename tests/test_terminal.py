@@ -16,7 +16,8 @@ from clocks import Clock
 from hardwon import Memory, Step
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.views import Look, cells_of, percent, render, size_text, visible
+from hardwon.surfaces.cli.main import Look, cells_of, render, visible
+from hardwon.surfaces.cli.views import percent, size_text
 from test_topology import FOLDERS, ROWS
 
 HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
@@ -126,7 +127,7 @@ def test_colours_change_nothing_but_the_colour() -> None:
 
 def test_rich_waits_until_there_are_colours() -> None:
     code = (
-        "import sys; import hardwon.surfaces.cli.views as t; t.render([(t.Span('x', 'red'),)]); "
+        "import sys; import hardwon.surfaces.cli.main as t; t.render([(t.Span('x', 'red'),)]); "
         "print('rich' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

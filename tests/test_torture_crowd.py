@@ -148,9 +148,9 @@ def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
 
 
 def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.sqlite.file.is_whole", lambda _body, _digest: True)
+    patch.setattr("hardwon.store.sqlite.connection.is_whole", lambda _body, _digest: True)
     patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
-    patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
+    patch.setattr("hardwon.store.sqlite.connection.check_whole_file", lambda _connection: [])
     patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
     patch.setattr(SqliteStore, "untrue_tallies", lambda _self, _project: 0)
     patch.setitem(crowd.ACTIONS, "rot", (200, crowd.ACTIONS["rot"][1]))

@@ -211,7 +211,6 @@ LEFT_OUT = {
     "hardwon.capture.process": "the size of a terminal, as the system tells it",
     "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP "
     "requests use",
-    "hardwon.surfaces.cli.views": "our own colours",
     "hardwon.store.postgres.connection": OURS,
     "hardwon.store.postgres.projects": OURS,
     "hardwon.store.postgres.search": OURS,

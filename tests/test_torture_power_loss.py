@@ -20,7 +20,6 @@ import pytest
 
 import power_loss
 from hardwon.outside import files
-from hardwon.store.sqlite import file as sqlite_file
 from hardwon.store.sqlite import file as token_file
 from hardwon.tree.files import TreeFiles
 from power_database import OfRecords
@@ -105,7 +104,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     ),
     "a page in the log counts as cut off": (
         OfRecords,
-        mock.patch.object(sqlite_file, "size_of", return_value=0),
+        mock.patch("hardwon.store.sqlite.connection.size_of", return_value=0),
     ),
     "a log is taken for another's": (
         OfRecords,

@@ -27,7 +27,7 @@ from cases import TORTURE, examples
 from hardwon import Experience, HardwonError, Memory, Metadata
 from hardwon.errors import BusyError
 from hardwon.records.kinds import Moment
-from hardwon.store.sqlite.file import connect
+from hardwon.store.sqlite.connection import connect
 from hardwon.tree.edits import Edits
 from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles

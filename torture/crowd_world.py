@@ -250,7 +250,7 @@ class Life:
         ids = random.Random(self.rng.random())
         return [
             mock.patch("hardwon.records.fields.os", SimpleNamespace(urandom=ids.randbytes)),
-            mock.patch("hardwon.store.sqlite.file.time", self.time),
+            mock.patch("hardwon.store.sqlite.connection.time", self.time),
         ]
 
     def _found_places(self, released: list[Path]) -> list[Place]:

@@ -781,7 +781,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "memory file",
-        ("hardwon.store.sqlite.file", "hardwon.store.query"),
+        ("hardwon.store.sqlite.connection", "hardwon.store.query"),
         "bytes",
         _databases,
         _memory_file,

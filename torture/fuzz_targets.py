@@ -47,7 +47,7 @@ from hardwon.records.kinds import Fact
 from hardwon.records.reading import parse_record
 from hardwon.search import times
 from hardwon.store import query as packing
-from hardwon.store.sqlite.file import file_system_of
+from hardwon.store.sqlite.connection import file_system_of
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
@@ -56,12 +56,11 @@ from hardwon.surfaces.rest.app import from_body, from_query
 from hardwon.text import entities, failures, sentences, terms
 from hardwon.text import entities as provenance
 from hardwon.text import shell as shell_lines
-from hardwon.text import words as wording
 from hardwon.text.clean import clean_line
 from hardwon.text.globs import Glob
 from hardwon.text.outcomes import guess_error_type, guess_outcome
+from hardwon.text.terms import canonical
 from hardwon.text.tokens import count_tokens, cut_to_tokens
-from hardwon.text.words import canonical
 from hardwon.training import shape as episode_file
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import files as tree_files
@@ -236,7 +235,7 @@ _AT: Final = datetime(2026, 3, 2, tzinfo=UTC)
 def _sentence(text: str) -> None:
     sentences.lint(text, _AT)
     entities.find(text)
-    wording.say_the_same(wording.words_of(text), wording.words_of(text[::-1]))
+    terms.say_the_same(terms.words_of(text), terms.words_of(text[::-1]))
     assert canonical(canonical(text)) == canonical(text), "the canonical form of a text is its own"
 
 
@@ -565,8 +564,6 @@ TARGETS: Final = (
         (
             "hardwon.text.sentences",
             "hardwon.text.entities",
-            "hardwon.text.words",
-            "hardwon.text.words",
         ),
         "text",
         texts,
@@ -704,7 +701,7 @@ TARGETS: Final = (
     ),
     Target(
         "mounts",
-        ("hardwon.store.sqlite.file",),
+        ("hardwon.store.sqlite.connection",),
         "text",
         lambda: mounts(),
         by(lambda text: file_system_of(Path("/a/b"), text)),

@@ -15,7 +15,8 @@ from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.main import COMMANDS, EXAMPLES, app
+from hardwon.surfaces.cli.commands import COMMANDS
+from hardwon.surfaces.cli.main import EXAMPLES, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\

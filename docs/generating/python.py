@@ -16,6 +16,7 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
+from hardwon.memory.project import Opened
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
 from hardwon.surfaces.operations import HERE_ALONE, Filtered
@@ -40,7 +41,7 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     ),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
     "The memory itself": (
-        Memory,
+        Opened,
         "Where it is, and closing it. The attribute `project` is the project that it works in.",
     ),
 }

@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from hardwon.surfaces.cli.main import ALIASES, app
+from hardwon.surfaces.cli.commands import ALIASES
+from hardwon.surfaces.cli.main import app
 
 
 def page() -> str:

@@ -18,17 +18,18 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
-from hardwon.text.shell import deletes_unasked
+from hardwon.text.shell import deletes_unasked, hands_in
 from hardwon.text.shown import (
+    edits_of,
     files_touched,
     is_talk,
     names_shown,
+    only_shows,
     telling_line,
     without_thoughts,
 )
-from hardwon.text.terms import FORM, Remembered, index_text
+from hardwon.text.terms import FORM, Remembered, index_text, spelled_alike
 from hardwon.text.tokens import cut_to_tokens
-from hardwon.text.words import spelled_alike
 
 # A run half as much like the question as the best one has a quarter of its say in what was seen.
 SHARPNESS: Final = 2.0
@@ -219,31 +220,51 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
 
 def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, bool]:
     """Which step the run stands for, what it earned, and whether that solved the task: the last of
-    those that earned most; where none earned anything, the last that failed, of what was done
-    rather than said.
+    those that earned most, or where that only hands in what was done, the last that did something;
+    where none earned anything, the last that failed, of what was done rather than said.
     """
     places = [place for place, step in enumerate(steps) if step.action.strip()]
     best = max(reversed(places), key=lambda place: steps[place].earned)
     if steps[best].earned > 0:
-        return best, steps[best].earned, steps[best].earned >= solved_from
+        return _telling_place(steps, best), steps[best].earned, steps[best].earned >= solved_from
     failed = [place for place in places if not steps[place].worked]
     done = [place for place in failed if not is_talk(steps[place].action)]
     return (done or failed or places)[-1], 0.0, False
 
 
+def telling_action(steps: Sequence[Done], place: int) -> str:
+    """Of a run that a step solved, what tells most of how: the last edit, or else what was done."""
+    place = _telling_place(steps, place)
+    return steps[max(_edits(steps[: place + 1]), default=place)].action
+
+
+def _edits(steps: Sequence[Done]) -> list[int]:
+    edits = edits_of([(step.action, step.observation) for step in steps])
+    return [place for place in edits if steps[place].worked]
+
+
+def _telling_place(steps: Sequence[Done], place: int) -> int:
+    """Of a step that only hands in what was done, the last before it that did something: it neither
+    looked, nor tidied up.
+    """
+    for before in reversed(range(place if hands_in(steps[place].action) else 0)):
+        action = steps[before].action
+        passing = hands_in(action) or only_shows(action) or deletes_unasked(action, "")
+        if steps[before].worked and action.strip() and not passing:
+            return before
+    return place
+
+
 def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
-    """The action that won; where the very same had failed before, also what was done in between:
-    that is what made the difference.
+    """The action that won, after the files that were edited; where the very same had failed before,
+    also what was done in between: that is what made the difference.
     """
     key = folded(steps[place].action)
-    before = [
-        number
-        for number, step in enumerate(steps[:place])
-        if not step.worked and folded(step.action) == key
-    ]
-    between = steps[before[-1] + 1 : place] if before else ()
-    helped = [step.action for step in between if step.worked and step.action.strip()]
-    return (*dict.fromkeys(helped[-limits.WAY_STEPS_MAX :]), steps[place].action)
+    failed = (at for at in range(place) if not steps[at].worked and folded(steps[at].action) == key)
+    between = range(max(failed, default=place) + 1, place)
+    helped = [at for at in between if steps[at].worked and steps[at].action.strip()]
+    way = sorted({*_edits(steps[: place + 1]), *helped} - {place})[-limits.WAY_STEPS_MAX :]
+    return (*dict.fromkeys(steps[at].action for at in way), steps[place].action)
 
 
 # --- what was done, and what failed ---
@@ -383,7 +404,7 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     tried = shortened(one_line(failed.actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX)
     line = _line_of(worked, Told(1.0, True, [worked]), wording)
     head = f'after "{tried}" failed like that, this worked -> '
-    mark = line.text.split("\n")[0].rpartition(" [")[2]
+    mark = line.text.split("\n")[0].rpartition("[")[2]
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
         kind=FAILED,
@@ -429,9 +450,11 @@ def _cut(
             return ""  # of what failed at a task nobody knows which, nothing follows
         head = f"like task -> {head.rpartition(' -> ')[2]}"
     code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
+    if len(code) > 1 and not same:
+        # of several steps the beginnings tell what was done; half a program tells nothing
+        steps = [shortened(one_line(action), limits.DIGEST_CHARS_MAX // 4) for action in actions]
+        return _worded(head, steps, "", brief) if len(steps) > 1 else ""
     if len(code) > 1:
-        if not same:
-            return ""
         first, *rows = _worded(head, actions, shown, mark).split("\n")
         left = allowed - wording.cost(first) - wording.cost(CODE_INDENT + CUT)
         spent = accumulate(map(wording.cost, rows))

@@ -33,7 +33,7 @@ from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
 from hardwon.text.failures import error_words, shows_error
-from hardwon.text.words import same_action
+from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 
 # Something to say, and the ids of the records behind it.

@@ -28,7 +28,7 @@ from hardwon.outside.files import repository_root
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.text.shell import reported_failure, run_observation
-from hardwon.text.words import same_action
+from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 
 # The environment variable by which a run inside a run knows: the session's id, then a key of each

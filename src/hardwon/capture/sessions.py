@@ -103,7 +103,8 @@ class AgentSession:
                 steps += record.steps
             elif "id" not in item:
                 steps.append(Step(action=item["line"]))
-        task = self.kept.get("task") or (steps[0].action if steps else "")
+        commands = (item["line"] for item in items if "id" in item)
+        task = self.kept.get("task") or next(commands, "")
         recalled = [each for each in self.kept.get("recalled", []) if each not in ids]
         self.kept.update(items=[], recalled=[], task="")
         if not ids:
@@ -176,7 +177,8 @@ def left_failing(items: Sequence[Item]) -> bool:
 
 def arranged(items: Sequence[Item]) -> list[Item]:
     """In an order in which a failure stands right before what settled it: another line of the same
-    sort, or, where the same line worked later, what was done in between. Other edits say nothing.
+    sort, or, where the same line worked later, what was done in between. Other edits settled
+    nothing, and come before everything: of each file the last, as many as are told of a run.
     """
     done: list[Item] = []
     for item in items:
@@ -205,7 +207,11 @@ def arranged(items: Sequence[Item]) -> list[Item]:
             else:
                 done[first:] = between + same
         done.append(dict(item))
-    return [item for item in done if "id" in item or item.get("settles")]
+    kept = [item for item in done if "id" in item or item.get("settles")]
+    edits = {item["line"].partition(":")[0]: item for item in done if "id" not in item}
+    for item in kept:
+        edits.pop(item["line"].partition(":")[0], None)
+    return [*list(edits.values())[-limits.WAY_STEPS_MAX :], *kept]
 
 
 # --- between two hooks ---

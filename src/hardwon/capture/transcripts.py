@@ -110,13 +110,13 @@ class _Work:
     def close(self) -> None:
         """What was done so far is a piece of work."""
         steps = [item.get("step") or Step(action=item["line"]) for item in arranged(self._items)]
-        first = next((item["id"] for item in self._items if "id" in item), None)
+        first = next((item for item in self._items if "id" in item), None)
         if first is not None:
             self.pieces.append(
                 {
-                    "id": derived_id("session", self.author, self.session, first),
+                    "id": derived_id("session", self.author, self.session, first["id"]),
                     "own": {
-                        "task": self._task or steps[0].action,
+                        "task": self._task or first["line"],
                         "steps": steps,
                         "final_reward": float(not left_failing(self._items)),
                     },

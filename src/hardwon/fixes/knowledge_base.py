@@ -40,7 +40,7 @@ from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.fields import check_json, check_that, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
-from hardwon.text.words import counted
+from hardwon.text.terms import counted
 from hardwon.trust.redact import redact_json
 
 PATTERNS: Final = "general_patterns"

@@ -22,8 +22,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
-from hardwon.store.sqlite.connection import storage_errors
-from hardwon.store.sqlite.file import be_patient, connect, size_of
+from hardwon.store.sqlite.connection import be_patient, connect, size_of, storage_errors
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 
 FIX_TABLE: Final = "fix_history"

@@ -304,9 +304,11 @@ class Fixes(Group):
 
     def fixers(self) -> list[FixerRecord]:
         """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
-        known, store = self._project.knowledge, self._project.store
-        totals = store.totals(self._project.name, "fix", limits.FIXERS_SHOWN_MAX)
-        odds_of = ((fixer, known.fix_odds(None, None, None, fixer)) for _, fixer, _ in totals)
+        store, project = self._project.store, self._project.name
+        shares = store.shares(project, [("fix", "")], self._project.today)
+        counts = odds.FixCounts(odds.Shares(dict(shares.get(("fix", ""), ()))), {})
+        totals = store.totals(project, "fix", limits.FIXERS_SHOWN_MAX)
+        odds_of = ((fixer, odds.fix_odds(counts, fixer)) for _, fixer, _ in totals)
         return [
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
             for fixer, its in odds_of

@@ -35,6 +35,7 @@ from hardwon.learn.tallies import (
     FixEntry,
     FixRow,
     RecordCounts,
+    did,
     entry_of,
     exact_key,
     shortened,
@@ -48,9 +49,16 @@ from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, did, is_packed, original_of, readable, rolled_back_authors
+from hardwon.store.query import (
+    FIXES,
+    is_packed,
+    original_of,
+    readable,
+    rolled_back_authors,
+    unpack,
+)
 from hardwon.store.types import Row, Session, Stored
-from hardwon.text.words import canonical
+from hardwon.text.terms import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `claude_analysis`
@@ -431,7 +439,13 @@ class FixTables(Listener):
                 f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1",
                 (exact_key("strategy", strategy),),
             ).get
-            self._words[strategy] = did(body) if body else None
+            self._words[strategy] = None
+            with suppress(ValueError, KeyError):  # what cannot be read, doctor names
+                if body:
+                    said = json.loads(body)
+                    if next(iter(said)) == "packed":  # as few are
+                        said = json.loads(unpack(said["packed"]))
+                    self._words[strategy] = did(said)
         return self._words[strategy]
 
     def learned(self) -> FixKnowledge:
@@ -677,7 +691,7 @@ class FixHistory:
         )
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             found = session.select(sql, (exact_key("adopted", FIX_HISTORY), limits.SHOWN_MAX))
-        read = readable(starmap(Stored, found))
+        read = readable(starmap(Stored, found)) if found else ()
         return [record for record in read if isinstance(record, Adopted)]
 
 

@@ -29,8 +29,7 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hashes
 from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.tables import beyond_ascii
-from hardwon.text.terms import Remembered
-from hardwon.text.words import canonical, key_of, same_action
+from hardwon.text.terms import Remembered, canonical, key_of, same_action
 
 FAILED, WORKED, SOLVED = 0, 1, 2  # levels of a step
 
@@ -166,7 +165,7 @@ class StepOutcome(NamedTuple):
         if step.ok:
             return cls(True, ())
         shown, said_so = step.observation, step.ok is False or step.reward < 0
-        failures = errors_in(shown)
+        _, failures = errors_in(shown)
         if not failures and not said_so:
             return cls(True, ())
         return cls(False, failures or (failure_hashes(shown) if shown.strip() else ()))
@@ -196,15 +195,16 @@ _REMEMBERED_CHARS_MAX: Final = 2_000
 
 def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
-    return next(iter(errors_in(observation)), "")
+    return next(iter(errors_in(observation)[1]), "")
 
 
-def _find_errors(observation: str) -> tuple[str, ...]:
+def _find_errors(observation: str) -> tuple[str, tuple[str, ...]]:
     said = reported_failure(observation)
-    return failure_hashes(said) if said else ()
+    return said, failure_hashes(said) if said else ()
 
 
-# The same with the hash that older versions gave it. Agents see the same again and again.
+# What is reported, and its hash with the one that older versions gave it. Agents see the same again
+# and again.
 errors_in = Remembered(
     _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
 ).__getitem__

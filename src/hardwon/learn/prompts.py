@@ -30,7 +30,7 @@ from hardwon.records.fields import check_that
 from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
 from hardwon.text.tables import Patterns, WordLists
-from hardwon.text.words import LITTLE, NEGATIONS, all_words_in
+from hardwon.text.terms import LITTLE, NEGATIONS, all_words_in
 
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)

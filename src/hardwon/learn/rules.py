@@ -31,7 +31,7 @@ from hardwon.learn.tallies import (
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import AnyRecord, Decision, Episode, Experience, Fix, MistakeCard, Status
 from hardwon.records.kinds import RuleState as RuleState
-from hardwon.text.words import Words, key_of, say_the_same, words_of
+from hardwon.text.terms import Words, key_of, say_the_same, words_of
 
 RuleKind = Literal["works", "avoid", "written"]
 

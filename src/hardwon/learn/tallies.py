@@ -43,6 +43,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -64,8 +65,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.text.failures import failure_hashes
 from hardwon.text.sentences import fact_key
-from hardwon.text.terms import share_of_words
-from hardwon.text.words import canonical, key_of, same_action, spelled
+from hardwon.text.terms import canonical, key_of, same_action, share_of_words, spelled
 
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
@@ -190,7 +190,7 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 def count_experience(record: Experience) -> tuple[Increment, ...]:
-    well, extra = record.turned_out_well, record.extra
+    well, extra = record.turned_out_well, record.__pydantic_extra__
     if well is None or OUR_FENCE in record.content:
         return ()
     task = extra.get("task_id") or extra.get("task_type")
@@ -746,6 +746,16 @@ def summary_of(fix: Fix) -> str:
             *(text[: limits.BEGINNING_CHARS] for text in said),
         )
     )
+
+
+def did(said: Mapping[str, Any]) -> tuple[list[str], str]:
+    """What a fix did, as far as its strategy tells it from others: its commands, else its analysis.
+    `said` are its fields, as JSON has them.
+    """
+    most = limits.LESSON_CHARS_MAX
+    given = (" ".join(command.split())[:most] for command in said.get("fix_commands", ()))
+    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
+    return commands, "" if commands else " ".join(said.get("analysis", "").split())[:most]
 
 
 def strategy_text(commands: list[str], analysis: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
-from hardwon.text.words import counted
+from hardwon.text.terms import counted
 
 # The area of what lies directly in the folder of its outcome.
 UNSORTED: Final = "(unsorted)"

@@ -15,18 +15,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from hardwon import limits
 from hardwon.errors import PlaceError
-from hardwon.memory import places
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
-from hardwon.memory.later import tokens, transfer
-from hardwon.memory.places import current_folder, memory_exists
+from hardwon.memory.later import transfer
+from hardwon.memory.places import memory_exists
 from hardwon.memory.project import Clock as Clock
-from hardwon.memory.project import Noun, Project
+from hardwon.memory.project import Noun, Opened
 from hardwon.memory.record import (
     Entries,
     Envelope,
@@ -34,7 +32,7 @@ from hardwon.memory.record import (
     Recording,
     TrajectoryRecorder,
 )
-from hardwon.records.fields import check_all, check_flag, check_that, check_whole_number
+from hardwon.records.fields import check_all, check_that
 
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
@@ -42,9 +40,6 @@ if TYPE_CHECKING:
     from hardwon.memory.knowledge import Episodes
     from hardwon.memory.results import Merged
     from hardwon.memory.skills import Skills
-    from hardwon.memory.tokens import Tokens
-    from hardwon.outside.embedders import Embedder
-    from hardwon.outside.llm import Llm
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
 
@@ -81,7 +76,7 @@ def renamed(owner: object, name: str) -> Any:
     return attrgetter(RENAMED[name])(owner)
 
 
-class Memory(Recording, Asking, Learned, Deciding, Keeping):
+class Memory(Opened, Recording, Asking, Learned, Deciding, Keeping):
     """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or,
     with nothing said, the one that belongs to the current folder.
 
@@ -96,112 +91,6 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
     skills: Noun[Skills] = Noun("hardwon.memory.skills:Skills")
-
-    def __init__(
-        self,
-        location: str | Path | None = None,
-        project: str | None = None,
-        *,
-        embedder: Embedder | None = None,
-        llm: Llm | None = None,
-        clock: Clock | None = None,
-        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
-        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
-        staleness: bool = True,
-        checkout: bool = True,
-        busy_timeout_ms: int | None = None,
-        upgrade: bool = True,
-        progress: Progress | None = None,
-    ) -> None:
-        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
-        folder upward, else the user's own. `project`: None for the checkout's name where the memory
-        was looked for, `default` where it was named. `embedder` adds meaning to text search
-        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
-        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
-        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
-        verified record that was credited so often is published; 0 means never. `staleness`: inside
-        a git checkout, recall looks whether the files that hits are about are still what they were.
-        `checkout`: whether the git checkout that we are in counts at all; not where others record
-        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
-        brought to this one's format, after a backup beside it that `progress` follows; else it is
-        refused (OlderFileError), as in a hook, which must not take long.
-        """
-        most = limits.JSON_INT_ABS_MAX
-        check_all(
-            lambda: check_that(
-                llm is None or callable(getattr(llm, "complete", None)),
-                "llm",
-                llm,
-                "something with a method complete(system, user), such as a ChatModel",
-            ),
-            lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
-            lambda: check_whole_number("publish_after", publish_after, 0, most),
-            lambda: (
-                busy_timeout_ms is None
-                or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
-            ),
-            lambda: check_that(
-                embedder is None
-                or (
-                    not isinstance(embedder, type)
-                    and hasattr(embedder, "name")
-                    and hasattr(embedder, "embed")
-                ),
-                "embedder",
-                embedder,
-                "an object with name, dimension and embed(texts)",
-            ),
-            lambda: check_flag("staleness", staleness),
-            lambda: check_flag("checkout", checkout),
-            lambda: check_flag("upgrade", upgrade),
-        )
-        folder = current_folder()
-        where = places.find_place(location, folder)
-        self._project = Project(
-            where,
-            where.project if project is None else project,
-            folder=folder,
-            clock=clock,
-            embedder=embedder,
-            llm=llm,
-            consolidate_every=consolidate_every,
-            publish_after=publish_after,
-            staleness=staleness,
-            checkout=checkout,
-            busy_timeout_ms=busy_timeout_ms,
-            upgrade=upgrade,
-            progress=progress,
-        )
-        self.project = self._project.name
-        self._tokens: Tokens | None = None
-
-    @property
-    def location(self) -> str:
-        """The file that holds the memory; of a database the url, without the password."""
-        return self._project.store.location
-
-    @property
-    def tokens(self) -> Tokens:
-        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
-        if self._tokens is None:
-            self._tokens = tokens.Tokens(self._project.store.tokens(), self._project.now)
-        return self._tokens
-
-    def __repr__(self) -> str:
-        return f"Memory({self.location!r}, project={self.project!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the memory for every thread; closing twice is allowed."""
-        if self._tokens:
-            self._tokens.close()
-        self._project.close()
 
     if not TYPE_CHECKING:
 

@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 
 from hardwon import limits
 from hardwon.brief.advice import Advice, Chances, Instead, PastAttempt, advice_on, standing_failures
-from hardwon.brief.cases import folded
+from hardwon.brief.cases import Done, folded, telling_action
 from hardwon.learn.actions import (
     ALL_ACTIONS,
     ANY_FAILURE,
@@ -20,6 +20,7 @@ from hardwon.learn.actions import (
     Outcomes,
     StepOutcome,
     error_in,
+    errors_in,
     forecast,
     judge_steps,
     looks_on_the_way,
@@ -27,11 +28,12 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, Strategy
+from hardwon.learn.fixes import RankedStrategy, Solution, Strategy
 from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
 from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
 from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.knowledge import PairWords
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import (
@@ -54,8 +56,9 @@ from hardwon.text.failures import error_core, error_words, failure_hash, failure
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import deletes_unasked, reported_failure
-from hardwon.text.terms import index_text, query_terms
-from hardwon.text.words import same_action, spelled_alike
+from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
+
+_Worded = tuple[RankedStrategy, PairWords]
 
 
 class Adviser(Finder):
@@ -237,49 +240,67 @@ class Adviser(Finder):
         it, and what was tried in vain. `failed` is the action that it came from, `diagnosis` its
         failure hash where that is known.
         """
-        diagnosis, core = diagnosis or error_in(error) or failure_hash(error), error_core(error)
+        diagnosis = diagnosis or error_in(error) or failure_hash(error)
+        counted, anywhere = self._counted(error, diagnosis, task, failed, limit)
+        found = {key: self._known.solution(*each) for key, each in islice(counted.items(), limit)}
+        if len(found) < limit:
+            in_vain = (self._known.solution(*each) for each in anywhere)
+            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error), *in_vain):
+                found.setdefault(same_action(each.action), each)
+        return list(found.values())[:limit]
+
+    def cures(self, error: str, task: str | None, runs: Iterable[AnyRecord]) -> list[Solution]:
+        """What made the failure go away that a text tells of; where nobody met that one, what these
+        runs say of failures that are much like it. What mostly did not help is no cure.
+        """
+        diagnosis = error_in(error)
+        counted = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
+        known = (self._known.solution(*each) for each in counted)
+        return [each for each in known if each.helped * 2 >= each.tried] or _helped_in(runs, error)
+
+    def _counted(
+        self, error: str, diagnosis: str, task: str | None, failed: str = "", limit: int = 0
+    ) -> tuple[dict[str, _Worded], list[_Worded]]:
+        """What was done about this very failure and helped, by action; and all that was done
+        anywhere.
+        """
         tried = {("pair", diagnosis): diagnosis}
         if task:
             at_task = {
                 ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
             }
             tried = at_task | tried
-        lists = self._tried(tried, core, failed, max(limit, limits.SOLUTIONS_READ_MAX))
-        found: dict[str, Solution] = {}
-        in_vain = [each for each in lists[-1] if not each.helped]
-        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            if each.helped:
-                found.setdefault(same_action(each.action), each)
-        if len(found) < limit:
-            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error)):
-                found.setdefault(same_action(each.action), each)
-        for each in in_vain:
-            found.setdefault(same_action(each.action), each)
-        return list(found.values())[:limit]
+        lists = self._tried(tried, error_core(error), failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        helped = ([each for each in tried if each[0].share.verified] for tried in lists)
+        found: dict[str, _Worded] = {}
+        for each in filter(None, chain.from_iterable(zip_longest(*helped))):
+            found.setdefault(same_action(each[1].action), each)
+        return found, lists[-1]
 
     def _tried(
         self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
-    ) -> list[list[Solution]]:
+    ) -> list[list[_Worded]]:
         """What was done under each key, which is of a diagnosis: what somebody vouches for first,
         then the likeliest, which is what helped most often, the more so against an error that is
-        worded like this one, after an action like the one that failed.
+        worded like this one, after an action like the one that failed. What did not help is told
+        under the last key alone.
         """
 
-        def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
-            believed, each = found
-            as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
-            return not believed, -likely, -each.tried
+        def likeliest_first(found: _Worded) -> tuple[bool, float, int]:
+            each, said = found
+            as_done = alike_actions(said.after, failed) if failed else bool(said.after)
+            likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)
+            return not each.share.believed, -likely, -each.share.attempts
 
-        ranked = list(zip(self._known.tried(list(keys), most), keys.values(), strict=True))
+        *others, anywhere = self._known.tried(list(keys), most)
+        helped = [[each for each in tried if each.share.verified] for tried in others]
+        ranked = list(zip((*helped, anywhere), keys.values(), strict=True))
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         lists = []
         for tried, diagnosis in ranked:
-            worded = (
-                (each.share.believed, self._known.solution(each, diagnosis)) for each in tried
-            )
-            said = sorted(((known, each) for known, each in worded if each), key=likeliest_first)
-            lists.append([each for _, each in said])
+            worded = ((each, self._known.words_of(each, diagnosis)) for each in tried)
+            said = [(each, words) for each, words in worded if words]
+            lists.append(sorted(said, key=likeliest_first))
         return lists
 
     def _ran_otherwise(self, diagnosis: str) -> list[Solution]:
@@ -297,27 +318,25 @@ class Adviser(Finder):
 
     def _like_solutions(self, error: str) -> list[Solution]:
         """What made errors go away that are much like this one."""
-        core, said = error_core(error), reported_failure(error) or error
-        ranked = self.find(said, CANDIDATES, Filters())
+        ranked = self.find(reported_failure(error) or error, CANDIDATES, Filters())
         # experiences say nothing of it, and are most of what is found
-        telling = (each for _, each in ranked if each.kind != "experience")
-        found: dict[str, tuple[float, Solution]] = {}
-        for record in readable(telling):
-            for solution in _helped_against(record, error):
-                key, like = (
-                    same_action(solution.action),
-                    alike_cores(error_core(solution.diagnosis), core),
-                )
-                known = found.get(key)
-                if known:
-                    like, solution = max(like, known[0]), _added(known[1], solution)
-                found[key] = (like, solution)
-        return [
-            solution
-            for _, solution in sorted(
-                found.values(), key=lambda each: (-each[0], -each[1].p_helped)
-            )
-        ]
+        return _helped_in(readable(each for _, each in ranked if each.kind != "experience"), error)
+
+
+def _helped_in(records: Iterable[AnyRecord], error: str) -> list[Solution]:
+    """What helped against errors that are much like this one, the likest first."""
+    found: dict[str, tuple[float, Solution]] = {}
+    for solution in chain.from_iterable(_helped_against(record, error) for record in records):
+        key, like = (
+            same_action(solution.action),
+            alike_cores(error_core(solution.diagnosis), error_core(error)),
+        )
+        known = found.get(key)
+        if known:
+            like, solution = max(like, known[0]), _added(known[1], solution)
+        found[key] = (like, solution)
+    best_first = sorted(found.values(), key=lambda each: (-each[0], -each[1].p_helped))
+    return [solution for _, solution in best_first]
 
 
 def _solving_actions(found: Iterable[Found]) -> list[str]:
@@ -327,7 +346,11 @@ def _solving_actions(found: Iterable[Found]) -> list[str]:
     actions: dict[str, None] = {}
     for record in readable(each for each in found if each.kind == "trajectory" and each.good):
         if isinstance(record, Trajectory) and record.steps:
-            actions[record.steps[max(solving_steps(record), default=-1)].action] = None
+            steps = [
+                Done(step.action, step.observation, 0.0, worked(step)) for step in record.steps
+            ]
+            place = max(solving_steps(record), default=len(steps) - 1)
+            actions[telling_action(steps, place)] = None
         if len(actions) > limits.INSTEAD_MAX:
             break
     return list(actions)
@@ -361,9 +384,11 @@ def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
     known = store.by_key(
         project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
     )
-    # most are trajectories of many steps, which need not be read
-    single = (each for each in known if each.body.count('"action":') == 1)
-    return [each for each in filter(_is_run, readable(single)) if not worked(each.steps[0])]
+    return [
+        each
+        for each in filter(_is_run, readable(each.stored for each in known))
+        if not worked(each.steps[0])
+    ]
 
 
 def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
@@ -405,11 +430,13 @@ def _instead(pairs: Iterable[tuple[Trajectory, AnyRecord]]) -> list[Solution]:
 def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
     """What a record says made an error like this go away."""
     if isinstance(record, Trajectory):
-        steps, outcomes = record.steps, judge_steps(record.steps)
-        for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
+        steps = record.steps
+        like = [place for place, step in enumerate(steps) if likeness(step.observation, error)]
+        outcomes = judge_steps(steps) if like else ()
+        for place in like:
+            step = steps[place]
             # what nobody calls an error may be one all the same: the reader is told one
-            like = likeness(step.observation, error)
-            if like and (not outcome.worked or not step.reward):
+            if not outcomes[place].worked or not step.reward:
                 looks = looks_on_the_way(steps, outcomes)
                 later = next((at for at in range(place + 1, len(steps)) if at not in looks), None)
                 if later is None or not outcomes[later].worked:
@@ -461,7 +488,7 @@ def _attempted(
     step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
 ) -> PastAttempt:
     outcome, shown = StepOutcome.of(step), step.observation
-    said = "" if outcome.worked else reported_failure(shown) or shown
+    said = "" if outcome.worked else errors_in(shown)[0] or shown
     return PastAttempt(
         at_us,
         record_id,
@@ -563,10 +590,11 @@ def _names(sentence: str, action: str, *, first: bool = False) -> bool:
     is what it is about. A single word may be any word, and one with another option is another
     action.
     """
-    named = spelled_alike(action)
+    named, said = spelled_alike(action), spelled_alike(sentence)
+    if " " not in named or named not in said:
+        return False
     before = r"\A\W*(?:(?:i )?(?:ran|running|tried|used|using) \W*)?" if first else r"(?<!\w)"
-    found = re.search(rf"{before}{re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
-    return " " in named and found is not None
+    return re.search(rf"{before}{re.escape(named)}(?!\w| --?\w)", said) is not None
 
 
 def _same(one: str, other: str) -> bool:

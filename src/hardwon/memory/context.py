@@ -47,10 +47,16 @@ from hardwon.brief.lines import (
     without_mark,
 )
 from hardwon.learn.actions import error_in, same_key, worked
-from hardwon.learn.fixes import Choice, ModelHistory, Strategy
+from hardwon.learn.fixes import Choice, ModelHistory, Solution, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
-from hardwon.memory.advise import attempts_in, failed_runs, ran_next, unvouched_source
+from hardwon.memory.advise import (
+    Adviser,
+    attempts_in,
+    failed_runs,
+    ran_next,
+    unvouched_source,
+)
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
@@ -68,9 +74,10 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import Hit
 from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
-from hardwon.text.clean import CUT, clean_line
+from hardwon.text.clean import CODE_INDENT, CUT, clean_line
 from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
+from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 
@@ -280,7 +287,7 @@ class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
     def __init__(self, project: Project) -> None:
-        self._known = project.knowledge
+        self._known, self._adviser = project.knowledge, Adviser(project)
         super().__init__(project)
 
     # --- context ---
@@ -316,7 +323,13 @@ class Recaller(Finder):
         read = {each.hit.record.id: each.hit.record for each in weighed}
         warned = self._warned(told, read)
         wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
-        done = list(lines_of(told, wording))
+        settled = list(islice(self._settled(asked, weighed, told, wording), _SETTLED_MAX))
+        cured = {each for line in settled for each in line.ids}
+        done = [
+            line
+            for line in lines_of(told, wording)
+            if line.relevance == 1 or cured.isdisjoint(line.ids)
+        ]
         same = done[: sum(line.relevance == 1 for line in done)]
         like = sorted(done[len(same) :], key=lambda line: -(line.relevance or 0.0))
         like_first = [line for line in like if line.kind == DONE][:_LIKE_FIRST]
@@ -330,7 +343,10 @@ class Recaller(Finder):
             islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
         )
         seen = seen_line(cases, question, room.cost) if question and cases else None
-        first_known = [*lessons, *same] if request.issue else [*same, *lessons]
+        # what solved the very task is worth more than what settled a failure, and that than failures
+        solved = int(bool(same) and same[0].kind == DONE)
+        done_first = [*same[:solved], *settled, *same[solved:]]
+        first_known = [*lessons, *done_first] if request.issue else [*done_first, *lessons]
         files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
         about = sorted((*like_first, *known), key=lambda line: -(line.relevance or 0.0))
         spoken = [*first_known, *unproven, *files, *about, *([seen] if seen else ())]
@@ -450,6 +466,24 @@ class Recaller(Finder):
                 warned[key] = failures[-1].said
         return warned
 
+    def _settled(
+        self, asked: str, weighed: Sequence[_Weighed], told: Sequence[Told], wording: Wording
+    ) -> Iterator[Line]:
+        """What made the failure go away that the question tells of, where it tells of one."""
+        runs = (each.hit.record for each in weighed if isinstance(each.hit.record, Trajectory))
+        task = next((each.attempts[0].task for each in told if each.same), None)
+        for cure in self._adviser.cures(asked, task, runs) if asked.strip() else ():
+            cases = self._cases_of(cure)
+            action = cure.action.replace(f"\n{CODE_INDENT}", "\n").strip()
+            helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
+            if cases and cure.after and not deletes_unasked(action, asked):
+                yield after_line(Attempt("", (cure.after,)), helped, wording)
+
+    def _cases_of(self, solution: Solution) -> list[Case]:
+        self._known.read_ahead(solution.evidence)
+        records = map(self._known.record, solution.evidence)
+        return [_case_of(record) for record in records if record]
+
     def _after(self, failed: Attempt, solved_from: float, wording: Wording) -> Iterator[Line]:
         """What worked after the same failure, wherever that was. A failure that comes again and again
         has many causes; then, and of commands that were run by themselves, what was run next.
@@ -471,11 +505,7 @@ class Recaller(Finder):
                 return
         runs = failed_runs(self._store, self._project, failure)
         for helped in ran_next(self._store, self._project, runs)[:1]:
-            self._known.read_ahead(helped.evidence)
-            cases = [
-                _case_of(record) for each in helped.evidence if (record := self._known.record(each))
-            ]
-            counts = (helped.helped, helped.tried)
+            cases, counts = self._cases_of(helped), (helped.helped, helped.tried)
             next_one = Attempt("", (helped.action,), *counts, cases=cases)
             if cases and next_one.holds and next_one.key != failed.key:
                 yield after_line(failed, next_one, wording)
@@ -548,6 +578,7 @@ _OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
+_SETTLED_MAX: Final = 2  # of what made the failure go away that a question tells of
 # For so many tokens of a large budget one more sentence is said of what is known.
 _TOKENS_PER_KNOWN: Final = 60
 _FILE_LINES_MAX: Final = 4

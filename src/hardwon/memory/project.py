@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
 from unicodedata import normalize
 
 from hardwon import limits
@@ -30,12 +30,29 @@ from hardwon.errors import (
 )
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
-from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness
-from hardwon.memory.places import FILE_NAME, FIX_HISTORY_FILE_NAME, Place, open_store
+from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness, tokens
+from hardwon.memory.places import (
+    FILE_NAME,
+    FIX_HISTORY_FILE_NAME,
+    Place,
+    current_folder,
+    find_place,
+    open_store,
+)
 from hardwon.outside.files import home_of, repository_root
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import TIME_US_MAX, check_that, from_us, new_id, to_us
+from hardwon.records.fields import (
+    EPOCH,
+    TIME_US_MAX,
+    check_all,
+    check_flag,
+    check_that,
+    check_whole_number,
+    from_us,
+    new_id,
+    to_us,
+)
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -57,8 +74,8 @@ from hardwon.records.kinds import (
     sources_named,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Writer, kept_row, row_of
-from hardwon.store.query import counted_from, dated, has_tree, original_of, record_of, restored
+from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row, row_of
+from hardwon.store.query import counted_from, dated, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
     Finding,
@@ -87,6 +104,7 @@ if TYPE_CHECKING:
     from hardwon.memory.embedding import Embedding
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.staleness import Watch
+    from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
     from hardwon.outside.llm import Llm
 
@@ -215,7 +233,8 @@ class Project:
 
     def date(self, records: Sequence[R]) -> Sequence[R]:
         """The records as they arrive now: nothing happened later than that, whatever they say."""
-        latest_us = max((record.at_us for record in records), default=0)
+        times = (record.metadata.context.timestamp for record in records)
+        latest_us = to_us(max(times, default=EPOCH))
         # what the clock has shown, or shows now
         now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
         if latest_us <= now_us:
@@ -679,6 +698,124 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the project {self._project.name}>"
+
+
+class Opened(Group):
+    """A memory that is open, for one of its projects: the part of `Memory` that opens and closes
+    it.
+    """
+
+    def __init__(
+        self,
+        location: str | Path | None = None,
+        project: str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        llm: Llm | None = None,
+        clock: Clock | None = None,
+        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
+        staleness: bool = True,
+        checkout: bool = True,
+        busy_timeout_ms: int | None = None,
+        upgrade: bool = True,
+        progress: Progress | None = None,
+    ) -> None:
+        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
+        folder upward, else the user's own. `project`: None for the checkout's name where the memory
+        was looked for, `default` where it was named. `embedder` adds meaning to text search
+        (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
+        for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
+        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
+        verified record that was credited so often is published; 0 means never. `staleness`: inside
+        a git checkout, recall looks whether the files that hits are about are still what they were.
+        `checkout`: whether the git checkout that we are in counts at all; not where others record
+        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
+        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
+        brought to this one's format, after a backup beside it that `progress` follows; else it is
+        refused (OlderFileError), as in a hook, which must not take long.
+        """
+        most = limits.JSON_INT_ABS_MAX
+        check_all(
+            lambda: check_that(
+                llm is None or callable(getattr(llm, "complete", None)),
+                "llm",
+                llm,
+                "something with a method complete(system, user), such as a ChatModel",
+            ),
+            lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
+            lambda: check_whole_number("publish_after", publish_after, 0, most),
+            lambda: (
+                busy_timeout_ms is None
+                or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+            ),
+            lambda: check_that(
+                embedder is None
+                or (
+                    not isinstance(embedder, type)
+                    and hasattr(embedder, "name")
+                    and hasattr(embedder, "embed")
+                ),
+                "embedder",
+                embedder,
+                "an object with name, dimension and embed(texts)",
+            ),
+            lambda: check_flag("staleness", staleness),
+            lambda: check_flag("checkout", checkout),
+            lambda: check_flag("upgrade", upgrade),
+        )
+        folder = current_folder()
+        where = find_place(location, folder)
+        self._project = Project(
+            where,
+            where.project if project is None else project,
+            folder=folder,
+            clock=clock,
+            embedder=embedder,
+            llm=llm,
+            consolidate_every=consolidate_every,
+            publish_after=publish_after,
+            staleness=staleness,
+            checkout=checkout,
+            busy_timeout_ms=busy_timeout_ms,
+            upgrade=upgrade,
+            progress=progress,
+        )
+        self.project = self._project.name
+        self._tokens: Tokens | None = None
+
+    @property
+    def location(self) -> str:
+        """The file that holds the memory; of a database the url, without the password."""
+        return self._project.store.location
+
+    @property
+    def elsewhere(self) -> list[str]:
+        """The projects that have records, where this one has none: perhaps one of them is meant."""
+        there = self._project.store.projects()
+        return [] if self.project in there else there
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
+        if self._tokens is None:
+            self._tokens = tokens.Tokens(self._project.store.tokens(), self._project.now)
+        return self._tokens
+
+    def __repr__(self) -> str:
+        return f"Memory({self.location!r}, project={self.project!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the memory for every thread; closing twice is allowed."""
+        if self._tokens:
+            self._tokens.close()
+        self._project.close()
 
 
 G = TypeVar("G", bound=Group)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -525,17 +525,6 @@ def _validate(model: type, make: Callable[..., T], /, *args: Any, **fields: Any)
         raise InvalidInputError(problems) from None
 
 
-def read_as(model: type[T], fields: type[BaseModel], body: str) -> T:
-    """JSON as the fields of one model say, without the rules of the other, which it becomes."""
-
-    def fill() -> T:
-        made = _new(model)
-        fields.__pydantic_validator__.validate_json(body, self_instance=made)
-        return made
-
-    return _validate(fields, fill)
-
-
 _used: Final[set[type]] = set()
 _new = object.__new__
 _set_fields_set, _set_extra, _set_private = (
@@ -566,6 +555,8 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
     """What every model here shares: immutable, no unknown fields, errors of our own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    # The model whose fields read what was kept, where that is another.
+    kept_as: ClassVar[type[BaseModel] | None] = None
 
     @classmethod
     def find_more(cls, data: Mapping[str, Any]) -> Iterable[Problem]:  # noqa: ARG003  # others need it
@@ -581,6 +572,21 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
         return _validate(cls, super().model_validate_json, json_data, **options)
+
+    @classmethod
+    def read_kept(cls, body: str) -> Self:
+        """From its own JSON, as it was kept. By the fields of another model in a quarter of the
+        time: what the rules make of it was made of it before it was kept.
+        """
+        fields = cls.kept_as
+        if fields is None:
+            return cls.model_validate_json(body)
+
+        def fill(made: Self) -> Self:
+            fields.__pydantic_validator__.validate_json(body, self_instance=made)
+            return made
+
+        return _validate(fields, fill, _new(cls))
 
     def altered(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -109,22 +108,6 @@ def is_packed(body: str) -> bool:
 def plain_body(body: str) -> str:
     """The body as it was written, packed or not."""
     return unpack(json.loads(body)["packed"]) if is_packed(body) else body
-
-
-def did(body: str) -> tuple[list[str], str] | None:
-    """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
-    try:
-        said = json.loads(plain_body(body))
-    except (ValueError, KeyError):
-        return None
-    given = (
-        " ".join(command.split())[: limits.LESSON_CHARS_MAX]
-        for command in said.get("fix_commands", ())
-    )
-    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
-    return commands, "" if commands else " ".join(said.get("analysis", "").split())[
-        : limits.LESSON_CHARS_MAX
-    ]
 
 
 # --- rows ---
@@ -482,11 +465,6 @@ def from_everybody(
     return list({each.id: (each, score) for each, score in found}.values())
 
 
-def has_tree(session: Session, project: str) -> bool:
-    """Whether a tree of files mirrors a project of this file."""
-    return session.first("SELECT 1 FROM tree WHERE project_id = ?1", (project,)) is not None
-
-
 def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
     """The embedder, and the dimension, of the vectors that are kept."""
     row = session.first("SELECT name, dimension FROM embedder WHERE project_id = ?1", (project,))
@@ -743,9 +721,9 @@ class Query(Reader):
             return []
         if in_turns:
             vouched = f"r.status IN {_IN_EFFECT}"
-            of_all = f"row_number() OVER (PARTITION BY {vouched} {newest})"
-            of_author = f"row_number() OVER (PARTITION BY {vouched}, r.author {newest})"
-            turn = f"CASE WHEN {vouched} THEN ({of_all} - 1) / {half} ELSE {of_author} END"
+            among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"
+            number = f"row_number() OVER ({among} {newest})"
+            turn = f"CASE WHEN {vouched} THEN ({number} - 1) / {half} ELSE {number} END"
             order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
         sql = (
             f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {joined} k.seq WHERE {where} "

@@ -1018,5 +1018,6 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "tree.mirror": "the files beside the memory",
         "skills.export": "writes files of this machine",
         "location": "a path of this machine",
+        "elsewhere": "is of no project: each surface lists those that the caller reaches",
     }
 )

@@ -34,8 +34,7 @@ from hardwon.records.kinds import Fact
 from hardwon.text import sentences_tables as tables
 from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
-from hardwon.text.terms import Remembered
-from hardwon.text.words import canonical
+from hardwon.text.terms import Remembered, canonical
 
 RE: Final = Patterns(tables.PATTERNS, tables.ANY_OF)
 WORDS: Final = WordLists(tables.WORDS)

@@ -64,6 +64,14 @@ def changes_nothing(line: str) -> bool:
     return all(_looks(words) and not _sets(words) for words in parts.commands)
 
 
+def hands_in(line: str) -> bool:
+    """Whether a line only ends or stores work that was done before it, and tells nothing of that:
+    `submit`, or a commit that is pushed.
+    """
+    said = re.split(r"['\"`]|<<", line.strip(), maxsplit=1)[0]  # a message is any text
+    return all(map(RE.hands_in.fullmatch, re.split(r"&&|[;\n]", said.rstrip("; "))))
+
+
 def deletes_unasked(action: str, asked: str) -> bool:
     """Whether an action takes away what may not come back, where what was asked neither does so nor
     speaks of it.

@@ -41,6 +41,11 @@ PATTERNS: dict[str, str | list[str]] = {
         r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard",
         r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full)|\.lock\b",
     ],
+    # what ends or stores work that was done before
+    "hands_in": [
+        r"(?i)\s*(?:cd \S+|(?:git (?:add|commit|push)|gh pr)\b.*",
+        r"|\W*(?:submit|finish(?:ed)?|done|exit|quit|stop|end|complete|terminate|attempt_completion)\W*|exit \d)\s*",
+    ],
     # how an observation begins
     "first_line": [
         r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+))",

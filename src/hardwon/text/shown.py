@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from hardwon.text.clean import CUT
 from hardwon.text.failures import RE, error_words, shows_error
-from hardwon.text.shell import reported_failure
+from hardwon.text.shell import only_looks, reported_failure
 
 _READ_CHARS_MAX: Final = 4_000
 _NAMES_MIN: Final = 2
@@ -78,25 +78,67 @@ def files_touched(steps: Iterable[tuple[str, str]]) -> Touched:
     """Of actions with what they showed. An editor says which file it has open; else the action does.
     What a run created for itself is of no use to others.
     """
-    how: dict[str, str] = {}  # changed, opened or created, by the path as it is said
+    how = _follow_files(steps)[0]
+    return Touched(*([path for path in how if how[path] == did] for did in ("changed", "opened")))
+
+
+def edits_of(steps: Sequence[tuple[str, str]]) -> list[int]:
+    """The places of the steps that edited a file; of new ones only where nothing else was edited:
+    most of those are for trying something.
+    """
+    if not any(_verb_of(action) in _EDITS for action, _ in steps):
+        return []
+    how, paths = _follow_files(steps)
+    edits = [place for place, (action, _) in enumerate(steps) if _verb_of(action) in _EDITS]
+    return [place for place in edits if how.get(paths[place]) in (None, "changed")] or edits
+
+
+def _follow_files(steps: Iterable[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
+    """What became of each file, by the path as it is said: changed, opened or created; and the file
+    of each step, empty where it names none.
+    """
+    how: dict[str, str] = {}
+    paths = []
     for action, observation in steps:
         head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
         text = observation[:_READ_CHARS_MAX]
-        words = head.lower().split(None, 2)[:2]  # an editor's name, and what it is to do
-        did = _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
+        did = _verb_of(head)
         diff = _DIFF.findall(text) if "+++ b/" in text else []
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
         if shown and named and "/" in named[0] and shown[0].endswith(f"/{named[0]}"):
             shown = named  # the shorter way to say it
+        longer = ""
         for path in diff or shown or named:
             said = next((each for each in how if f"/{each}".endswith(f"/{path}")), path)
             longer = next((each for each in how if path.endswith(f"/{each}")), said)
             before = how.get(longer, "")
             how[longer] = "changed" if diff else _FIRST.get((before, did), did)
-    return Touched(*([path for path in how if how[path] == did] for did in ("changed", "opened")))
+        paths.append(longer)
+    return how, paths
 
 
+def _verb_of(action: str) -> str:
+    """What an editor was asked to do with a file: changed, opened or created; empty where it was
+    something else.
+    """
+    words = (
+        action[:_READ_CHARS_MAX].lower().split(None, 2)[:2]
+    )  # an editor's name, and what it is to do
+    return _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
+
+
+def only_shows(action: str) -> bool:
+    """Whether an action looks at something, in a shell or in an editor, and does nothing."""
+    return (
+        action.strip().partition(" ")[0] in _SEARCHES
+        or _verb_of(action) == "opened"
+        or only_looks(action)
+    )
+
+
+_EDITS: Final = ("changed", "created")
+_SEARCHES: Final = frozenset(("find_file", "search_dir", "search_file"))
 _VERBS: Final = {
     **dict.fromkeys("edit insert str_replace replace write append apply_patch".split(), "changed"),
     **dict.fromkeys("open view read goto scroll_down scroll_up".split(), "opened"),

@@ -1,5 +1,6 @@
-"""Which parts of a record a search looks at, and text as search terms. Both engines index what these
-functions return, so both find the same words.
+"""Words of texts: which parts of a record a search looks at, and text as search terms, of which both
+engines index the same; and whether two texts say the same, by one key, whatever their case, spacing
+or trailing dot, and by a measure of their words.
 
 Prose is found in every form: "running" and "runs" are one term, the stem, which is made by the rules
 of the text's language; the very form is a term of its own (`+running`), so that whoever uses the
@@ -10,14 +11,17 @@ whole and by their parts.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
+from hashlib import blake2b
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeVar
 
 import Stemmer
 
@@ -58,8 +62,11 @@ _SHORTENED: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|re|ve|ll|d|m)\b", re.IGN
 
 ENGLISH: Final = "english"
 LANGUAGES: Final = (ENGLISH, "german", "french", "spanish", "italian", "portuguese", "dutch")
-# Of other alphabets, the language whose rules fit: the alphabet's first and last letter.
-_BY_LETTER: Final = (("\u0400", "\u04ff", "russian"), ("\u0370", "\u03ff", "greek"))
+# Of the letters of other alphabets, the language whose rules fit.
+_BY_ALPHABET: Final = {
+    **dict.fromkeys(map(chr, range(0x400, 0x500)), "russian"),
+    **dict.fromkeys(map(chr, range(0x370, 0x400)), "greek"),
+}
 
 
 class Remembered(dict[K, V]):
@@ -95,7 +102,7 @@ def searchable_text(record: Record) -> str:
 def own_texts(record: Record) -> Iterable[str]:
     """What the record says itself, without its envelope."""
     if isinstance(record, Experience):
-        extra = [value for value in record.extra.values() if isinstance(value, str)]
+        extra = [value for value in record.__pydantic_extra__.values() if isinstance(value, str)]
         return [record.content, record.summary.replace("_", " "), record.tool or "", *extra]
     if isinstance(record, Fact):
         entities = record.entities
@@ -162,25 +169,14 @@ def index_text(text: str, language: str | None = None) -> str:
     text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii() or "'" in text:
         text = _plain(text)
-    known = _remembered(language or language_of(text.lower().split()))
-    found = [known[word] for word in text.split()]
-    if not found:
-        return ""
-    terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
+    known, words = _remembered(language or ENGLISH), text.split()
+    found = [known[word] for word in words]
+    if language is None and any(map(itemgetter(2), found)):
+        known = _remembered(language_of(text.lower().split()))
+        found = [known[word] for word in words]
+    terms = " ".join([terms for terms, _, _ in found if terms])
+    forms = " ".join([forms for _, forms, _ in found if forms])
     return f"{terms}\n{forms}" if forms else terms
-
-
-def share_of_words(one: str, other: str) -> float | None:
-    """How much two texts speak of the same: the cosine of their words, without those that everybody
-    uses. None where one has too few to tell.
-    """
-    a, b = (
-        set(_NAME.findall(text[: limits.ACTION_CHARS_MAX].casefold())) - stop_words(ENGLISH)
-        for text in (one, other)
-    )
-    if min(len(a), len(b)) < _TELLING_MIN:
-        return None
-    return len(a & b) / math.sqrt(len(a) * len(b))
 
 
 def _plain(text: str) -> str:
@@ -193,61 +189,55 @@ def _terms(word: str, language: str) -> tuple[str, str]:
         return word[: limits.TERM_CHARS_MAX], ""
     terms: list[str] = []
     forms: list[str] = []
+    stops = stop_words(language)
     for place, run in enumerate(RE.cjk_run.split(word) if not word.isascii() else (word,)):
         if place % 2:  # between two matches of the split stands what it matched
             terms += [run[start : start + 2] for start in range(len(run) - 1)]
             forms += [FORM + character for character in run]
             continue
         for chunk in _CHUNK.findall(run):
-            if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or len(chunk) == 1):
-                _add_word(chunk.lower(), language, terms, forms)
-                continue
-            terms.append(chunk.lower())
-            if not chunk.isdigit():
-                parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
-                for part in parts if len(parts) > 1 else ():
-                    if len(part) > 1:
-                        _add_word(part.lower(), language, terms, forms)
-    if len(word) > limits.TERM_CHARS_MAX:
-        terms = [term[: limits.TERM_CHARS_MAX] for term in terms]
-        forms = [form[: limits.TERM_CHARS_MAX] for form in forms]
-    return " ".join(terms), " ".join(forms)
+            words = [chunk]
+            if not chunk.isalpha() or not (
+                chunk[1:].islower() or chunk.isupper() or len(chunk) == 1
+            ):
+                terms.append(chunk.lower())
+                words = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
+                words = [part for part in words if len(part) > 1] if len(words) > 1 else []
+            for written in map(str.lower, words):
+                stem = written if written not in stops else ""  # the form alone
+                if len(stem) > _UNSTEMMED_CHARS and stem.isalpha():
+                    rules = language if stem.isascii() else _BY_ALPHABET.get(stem[0], language)
+                    stem = _stemmers.of[rules].stemWord(stem)
+                if stem:
+                    terms.append(stem)
+                if stem != written:
+                    forms.append(FORM + written)
+    most = limits.TERM_CHARS_MAX if len(word) > limits.TERM_CHARS_MAX else None
+    return " ".join([term[:most] for term in terms]), " ".join([form[:most] for form in forms])
 
 
 @cache
-def _remembered(language: str) -> Remembered[str, tuple[str, str]]:
-    """The same words come again and again; but one may be as long as a text."""
+def _remembered(language: str) -> Remembered[str, tuple[str, str, bool]]:
+    """The terms and forms of words, and whether other languages have it for a stop word. The same
+    words come again and again; but one may be as long as a text.
+    """
     return Remembered(
-        lambda word: _terms(word, language), lambda word, _: len(word) <= limits.WORD_CHARS_MAX
+        lambda word: (*_terms(word, language), word.lower() in _foreign_words()),
+        lambda word, _: len(word) <= limits.WORD_CHARS_MAX,
     )
 
 
 _UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
-_stemmers = threading.local()  # one must not be used by two threads
 
 
-def _add_word(word: str, language: str, terms: list[str], forms: list[str]) -> None:
-    """The stem of a word in lower case, and its form where that is another; of a stop word the form
-    alone.
-    """
-    if word in stop_words(language):
-        forms.append(FORM + word)
-        return
-    term = word
-    if len(word) > _UNSTEMMED_CHARS and word.isalpha():
-        if not word.isascii():
-            for first, last, other in _BY_LETTER:
-                if first <= word[0] <= last:
-                    language = other
-        try:
-            stemmer = _stemmers.__dict__[language]
-        except KeyError:
-            stemmer = _stemmers.__dict__[language] = Stemmer.Stemmer(language)
-        term = stemmer.stemWord(word)
-    if term:
-        terms.append(term)
-    if term != word:
-        forms.append(FORM + word)
+class _Stemmers(threading.local):
+    """By the names of languages. One must not be used by two threads."""
+
+    def __init__(self) -> None:
+        self.of = Remembered(Stemmer.Stemmer)
+
+
+_stemmers = _Stemmers()
 
 
 class TermMatch(NamedTuple):
@@ -324,3 +314,164 @@ def query_terms(query: str) -> list[str]:
     if not forms and not own:
         forms = written
     return [*terms, *forms][: limits.QUERY_TERMS_MAX]
+
+
+# --- whether two texts say the same ---
+
+_AROUND: Final = " \t.,;:!-*•\"'`"
+
+
+def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
+    """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is
+    cut: however much of them somebody puts in between, what comes after is part of what is
+    compared.
+    """
+    words = text.split(None, chars_max)
+    if len(text) > chars_max:
+        words = [word[:chars_max] for word in words[:chars_max]]
+    folded = " ".join(words)
+    if not folded.isascii():
+        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * chars_max]).split())
+    return folded.casefold().strip(_AROUND)[:chars_max].strip(_AROUND)
+
+
+def key_of(*parts: object) -> str:
+    """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
+    try:  # of texts, as nearly all are, without the encoder's preparations
+        told = f"[{','.join(map(_quote, parts))}]"
+    except TypeError:
+        told = _encode(parts)
+    return blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+_quote: Final[Callable[[Any], str]] = json.encoder.encode_basestring_ascii  # texts alone
+# made once: to make it takes longer than to use it
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """A number and what it counts: `1 memory`, `2 memories`."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def same_action(action: str) -> str:
+    """The same for the very same action, but for case and spacing. Quoted values and numbers count:
+    another timeout, or another command inside a shell, is another action.
+    """
+    return _key_of_same(action[: limits.ACTION_CHARS_MAX])
+
+
+@lru_cache(maxsize=1024)  # agents do the same again and again, and recording asks three times
+def _key_of_same(action: str) -> str:
+    return key_of("same", spelled_alike(action))
+
+
+def spelled_alike(action: str) -> str:
+    """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
+    an underscore needs no escape anywhere else.
+    """
+    return _fold(action[: limits.ACTION_CHARS_MAX])
+
+
+@lru_cache(maxsize=2_048)  # agents do the same again and again
+def _fold(cut: str) -> str:
+    if "\\_" in cut:
+        cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
+    return " ".join(cut.casefold().split())
+
+
+_MARKDOWN_ESCAPE: Final = re.compile(r"\\([_*<>\[\]#])")
+
+
+# From this share of common words on two texts may be near-duplicates.
+_SAME_FROM: Final = 0.8
+
+_WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
+_SHORT_NOT: Final = "ai are ca could did does do had has have is might must need ought sha should was were wo would".split()
+# Words that deny what they stand with, or take it back.
+NEGATIONS: Final = frozenset(
+    """not no never none nor neither nobody nothing nowhere without cannot hardly barely scarcely seldom rarely unable
+    impossible incorrectly wrongly falsely supposedly allegedly formerly stop stops stopped stopping refuse refuses refused
+    refusing cease ceases ceased lacks lacked prevents prevented nearly almost nicht nie niemals kein keine keinen
+    keiner ohne""".split()
+) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
+
+# Words that turn a sentence into its opposite: texts that differ in one of them are not the same.
+_TURNING: Final = NEGATIONS | frozenset(
+    """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
+    removed add adds added increase increases increased decrease decreases decreased less more""".split()
+)
+
+_WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
+LITTLE: Final = frozenset(
+    "a an the to of in on at for and or is are was were be it this that with by as".split()
+)
+
+Words = tuple[str, ...]
+
+
+def all_words_in(text: str) -> list[str]:
+    """Every word of a text, in small letters."""
+    return _WORD.findall(text.casefold())
+
+
+def words_of(text: str) -> Words:
+    return tuple(word for word in all_words_in(canonical(text)) if word not in LITTLE)
+
+
+def say_the_same(one: Words, other: Words) -> bool:
+    """One is the other with a few words more, in the same order. A word in another's place (another
+    host, another file) makes another text, and so does a number more, or a word that turns the
+    meaning round.
+    """
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < _WORDS_MIN:
+        return shorter == longer and bool(shorter)
+    if len(shorter) < _SAME_FROM * len(longer):
+        return False
+    rest = iter(longer)
+    more = []
+    for word in shorter:
+        for found in rest:
+            if found == word:
+                break
+            more.append(found)
+        else:
+            return False
+    more += rest
+    return not any(word in _TURNING or any(char.isdigit() for char in word) for word in more)
+
+
+def share_of_words(one: str, other: str) -> float | None:
+    """How much two texts speak of the same: the cosine of their words, without those that everybody
+    uses. None where one has too few to tell.
+    """
+    a, b = (
+        set(_NAME.findall(text[: limits.ACTION_CHARS_MAX].casefold())) - stop_words(ENGLISH)
+        for text in (one, other)
+    )
+    if min(len(a), len(b)) < _TELLING_MIN:
+        return None
+    return len(a & b) / math.sqrt(len(a) * len(b))
+
+
+def spelled(value: object) -> str | None:
+    """The one text that a value is routed by, or None where it is nothing that one could be routed
+    by (a list, an object). Two values with the same spelling are the same value here: 1, 1.0 and
+    "1".
+    """
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not value.is_integer():
+            return float.__repr__(value)
+        value = int(value)
+    if isinstance(value, int):
+        return (
+            int.__repr__(value)
+            if value.bit_length() <= limits.ROUTED_NUMBER_CHARS_MAX * 3
+            else hex(value)
+        )
+    return None

@@ -39,7 +39,7 @@ from hardwon.outside import files
 from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, check_that, from_us, parse_time
 from hardwon.records.kinds import INTAKE, Experience, Record, Source
-from hardwon.text.words import spelled
+from hardwon.text.terms import spelled
 from hardwon.tree.tables import NOTHING_THERE, FileContent, Seen, digest_of_file
 
 if TYPE_CHECKING:

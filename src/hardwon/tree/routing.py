@@ -46,7 +46,7 @@ from hardwon.errors import InvalidInputError, Problem
 from hardwon.learn.topology import Reflection, area_of
 from hardwon.records.fields import ABSENT, check_that, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
-from hardwon.text.words import spelled
+from hardwon.text.terms import spelled
 
 # where a packet goes that lacks a key which the schema asks for
 MISSING_METADATA: Final = "_intake/missing_metadata"

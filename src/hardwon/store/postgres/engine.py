@@ -24,7 +24,7 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
-from hardwon.learn.tallies import FixRow, RecordCounts, entry_of, shortened, strategy_text
+from hardwon.learn.tallies import FixRow, RecordCounts, did, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
@@ -70,7 +70,6 @@ from hardwon.store.query import (
     ROLLED_BACK,
     Among,
     Scored,
-    did,
     embedder_of,
     found_columns,
     found_of,
@@ -78,6 +77,7 @@ from hardwon.store.query import (
     is_packed,
     is_whole,
     original_of,
+    plain_body,
     rarest,
     search_condition_of,
 )
@@ -476,7 +476,7 @@ def _fix_values(row: Row) -> dict[str, Any]:
     assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
     if is_packed(row.body):
         entry = shortened(entry)
-    done = did(row.body)
+    commands, analysis = did(json.loads(plain_body(row.body)))
     shown = FixRow(0, *entry.shown)._asdict() if entry.shown is not None else {}  # type: ignore[arg-type]  # the values are those of a row
     return {
         **shown,
@@ -488,10 +488,8 @@ def _fix_values(row: Row) -> dict[str, Any]:
         "issue_type": entry.issue_type,
         "strategy": entry.strategy,
         "level": entry.level,
-        "did": json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False)
-        if done
-        else None,
-        "told": strategy_text(*done) if done else None,
+        "did": json.dumps({"fix_commands": commands, "analysis": analysis}, ensure_ascii=False),
+        "told": strategy_text(commands, analysis),
         "shown": bool(shown),
     }
 

@@ -1,6 +1,10 @@
 """Connections to a SQLite file: how statements are run and worded on one, what their errors mean,
 when one can be lent again; a memory's file as one process has it open, told in a way that another
-SQLite library in the same process notices too; and the index of words.
+SQLite library in the same process notices too; the index of words; and how a file is created whole,
+or looked at before it is trusted.
+
+Nothing here or in `file.py` opens a database with plain file functions while it may be in use:
+closing such a file would drop the locks that SQLite holds on it for the whole process.
 
 SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours)
 takes them for its own. When its last connection is closed it believes that nobody else is there and
@@ -28,8 +32,10 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import hashlib
 import json
 import os
+import re
 import struct
 import sys
 import threading
@@ -37,7 +43,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -47,10 +53,23 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, DamagedError, FullError, PlaceError, StorageError
+from hardwon.errors import (
+    BusyError,
+    DamagedError,
+    ForeignFileError,
+    FullError,
+    NewerFileError,
+    OlderFileError,
+    PlaceError,
+    StorageError,
+)
+from hardwon.outside import files
+from hardwon.records.fields import digest_of
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.base import Pool
+from hardwon.store.query import is_whole
+from hardwon.store.sqlite.migrations import APPLICATION_ID, SCHEMA_VERSION
 from hardwon.store.types import Dialect, Session, Values
 from hardwon.text.terms import TERM_PUNCTUATION
 
@@ -624,13 +643,6 @@ class WordIndex:
             return None
         return rows[-1][:2], [row[3:] for row in rows[1:] if row[2] == self.project]
 
-    def look_again(self) -> None:
-        """FTS5 compares what it remembers of its index with what is there now. Only a query has it
-        look whether another process changed the index since: without one, a sound index that others
-        wrote to seems damaged.
-        """
-        self._session.select(f"SELECT 1 FROM {self.name} LIMIT 1")
-
 
 def add_texts(session: SqliteSession, project: str, texts: Sequence[tuple[int, str, str]]) -> None:
     """Numbers of records that have no text yet, with their terms and marks. The project's index is
@@ -660,3 +672,284 @@ PROJECTS: Final = (
 def indexes_in(session: SqliteSession) -> list[WordIndex]:
     """Of all projects that have records."""
     return [WordIndex(session, str(project)) for (project,) in session.select(PROJECTS)]
+
+
+# --- before it is open ---
+
+_PAGE_BYTES: Final = 4096
+_UNREAD: Final = r"unable to get the page\. error code=(\d+)"
+
+
+def connect(
+    path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
+) -> apsw.Connection:
+    """A connection as every reader and writer uses it. The file must exist."""
+    connection = apsw.Connection(
+        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
+    )
+    be_patient(connection, busy_timeout_ms)
+    for setting in (
+        "synchronous = FULL",
+        "secure_delete = ON",
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        "temp_store = MEMORY",
+        f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
+        f"journal_size_limit = {limits.LOG_KEPT_BYTES}",
+        f"max_page_count = {bytes_max // _PAGE_BYTES}",
+    ):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    if files.is_shared(path):  # SQLite makes a log for its maker's own group
+        for log in companions_of(path):
+            with suppress(OSError):
+                os.chown(log, -1, path.stat().st_gid)
+    return connection
+
+
+def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
+    """Waits for a lock up to the busy timeout (None: the usual one), trying about every
+    millisecond.
+
+    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that
+    hardly pauses it then waits for minutes.
+    """
+    started = 0.0
+
+    def try_again(attempts: int) -> bool:
+        nonlocal started
+        if attempts == 0:
+            started = time.monotonic()
+        if (
+            time.monotonic() - started
+            > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
+        ):
+            return False
+        time.sleep((os.urandom(1)[0] % 100 + 50) / 100_000)  # not in step with others who wait
+        return True
+
+    connection.set_busy_handler(try_again)
+
+
+@contextmanager
+def temporary_file(target: Path) -> Iterator[Path]:
+    """A name beside what is to be made. What is left under it goes."""
+    temporary = files.temporary_beside(target)
+    try:
+        with files.disk_errors(target):
+            yield temporary
+    finally:
+        files.remove(temporary, *companions_of(temporary))
+
+
+def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
+    """Makes a database, complete from its first visible moment. False when there is a file already."""
+    with files.disk_errors(path):
+        if path.exists():
+            return False
+    with temporary_file(path) as temporary:
+        files.make_folder(path.parent)
+        refuse_network_file_system(path.parent)
+        with files.create(temporary):  # nobody sweeps what is open
+            with storage_errors(path), closing(connect(temporary)) as connection:
+                fill(connection)
+            try:
+                files.publish(temporary, path)
+            except FileExistsError:
+                return False  # another process was first, and its file is as good as ours
+    return True
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def companions_of(path: Path) -> tuple[Path, Path]:
+    return log_of(path), path.with_name(path.name + "-shm")
+
+
+def inspect_before_opening(
+    path: Path, busy_timeout_ms: int | None = None, *, may_upgrade: bool = True
+) -> None:
+    """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
+    refuse_network_file_system(path.parent)
+    if not path.is_file():
+        raise PlaceError(f"{path} is not a file: choose another place for the memory")
+    size = path.stat().st_size
+    if size < _PAGE_BYTES:
+        raise ForeignFileError(
+            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the "
+            f"file to start anew"
+        )
+    with storage_errors(path):
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                be_patient(connection, busy_timeout_ms)
+                version = refuse_unless_ours(connection, path)
+                if version < SCHEMA_VERSION and not may_upgrade:
+                    import shlex  # few files are older
+
+                    raise OlderFileError(
+                        f"{path} was written by an older Hardwon (format {version}, this one "
+                        f"writes {SCHEMA_VERSION}) and was left as it is. Run hardwon --memory "
+                        f"{shlex.quote(str(path))} stats once: it makes a backup beside the file, "
+                        "and brings it to the new format"
+                    )
+                cut_off = size % _PAGE_BYTES > 0
+                if cut_off and not size_of(log_of(path)):
+                    raise apsw.CorruptError("its last page is cut off")
+                # The power may have gone just when the log was folded in: then the log has the page
+                # that is cut off.
+                if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
+                    refuse_damage(connection, path)
+        except apsw.NotADBError as error:
+            raise ForeignFileError(
+                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it "
+                f"is: choose another "
+                "place, or restore a backup"
+            ) from error
+
+
+def size_of(path: Path) -> int:
+    """0 where there is nothing that could be looked at."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+class OtherProgramError(ForeignFileError):
+    """A database that we have no business with, rather than the ruins of a memory."""
+
+
+def refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
+    """The file's format."""
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise OtherProgramError(
+            f"{path} is a SQLite database of another program. It was left as it is: choose another "
+            f"place; a database of fix "
+            "history is taken over by opening its folder with AIMemory"
+        )
+    version: int = connection.pragma("user_version")
+    if version > SCHEMA_VERSION:
+        raise NewerFileError(
+            f"{path} was written by a newer Hardwon (format {version}, this one knows "
+            f"{SCHEMA_VERSION}): "
+            "pip install --upgrade hardwon"
+        )
+    return version
+
+
+def refuse_damage(connection: apsw.Connection, path: Path) -> None:
+    damage = check_whole_file(connection)
+    if damage:
+        raise DamagedError(
+            f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a "
+            f"backup"
+        )
+
+
+def check_whole_file(connection: apsw.Connection) -> list[str]:
+    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does
+    not read what it has is an error, and no damage: it may read it the next time.
+    """
+    begun = not connection.in_transaction  # of one moment, whatever others write meanwhile
+    try:
+        if begun:
+            connection.execute("BEGIN")
+        # FTS5 compares what it remembers of its index with what is there now. Only a query has it
+        # look whether another process changed the index since: without one, a sound index that
+        # others wrote to seems damaged.
+        for index in indexes_in(SqliteSession(connection)):
+            if index.exists:
+                connection.execute(f"SELECT 1 FROM {index.name} LIMIT 1").fetchall()
+        found = [
+            line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
+        ]
+        # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
+        for code in map(int, re.findall(_UNREAD, "\n".join(found))):
+            if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
+                raise apsw.exception_for(code)
+        return found or [
+            f"record {record_id} is not what was written"
+            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
+            # nearly none is packed
+            if digest_of(body.encode()) != digest and not is_whole(body, digest)
+        ]
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
+        return [str(error)]
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) not in CUT_OFF:
+            raise
+        return [str(error)]
+    finally:
+        if begun and connection.in_transaction:  # where the disk fails, SQLite ends it by itself
+            connection.execute("ROLLBACK")
+
+
+# Of the triggers that `migrate` makes. Another would run with every write, in our name.
+_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
+
+
+def refuse_strange_triggers(
+    session: SqliteSession, path: Path, expected_schema: Callable[[], list[tuple[str, str]]]
+) -> None:
+    """Refuses a memory that would do something else than it is told."""
+    found = session.select(
+        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
+    )
+    acting = [(name, " ".join(sql.split())) for name, sql in found]
+    if hashlib.sha256(repr(acting).encode()).hexdigest() == _ACTING_SCHEMA:
+        return
+    known = dict(expected_schema())
+    strange = [name for name, sql in acting if known.get(name) != sql]
+    gone = {name for name, sql in known.items() if " TRIGGER " in sql[:20]}.difference(
+        name for name, _ in acting
+    )
+    raise ForeignFileError(
+        f"{path} has triggers that Hardwon did not make, or lacks some that it did "
+        f"({', '.join([*strange, *sorted(gone)])}): what is written could be changed or lost. It "
+        f"was left as it is: restore a backup"
+    )
+
+
+# --- where it may lie ---
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
+    fuse.s3fs fuse.rclone fuse.glusterfs fuse.davfs2 fuse.gcsfuse fuse.juicefs fuse.ceph""".split()
+)
+# a line of the list of mounts: where it is mounted, and its type
+_MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
+# how the list writes blanks and backslashes
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+
+
+def file_system_of(path: Path, mounts: str) -> str:
+    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
+    when unknown.
+    """
+    mounted = [
+        (_ESCAPED.sub(lambda found: chr(int(found[1], 8)), point), kind)
+        for point, kind in _MOUNTED.findall(mounts)
+    ]
+    # of two at the same place, the one that was mounted last
+    above = [each for each in mounted if f"{path}/".startswith(f"{each[0].rstrip('/')}/")]
+    return max(reversed(above), key=lambda each: len(each[0]), default=("", ""))[1]
+
+
+def refuse_network_file_system(folder: Path) -> None:
+    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do
+    not give.
+    """
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux: there is no list to look at
+        return
+    kind = file_system_of(folder.resolve(), mounts)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise PlaceError(
+            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
+            f"memory safe. "
+            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
+            "machines"
+        )

@@ -60,27 +60,28 @@ from hardwon.store.sqlite.connection import (
     SqliteSession,
     WordIndex,
     add_texts,
+    be_patient,
+    connect,
+    create_if_missing,
     index_name,
     indexes_in,
+    inspect_before_opening,
+    log_of,
     mark_of_source,
     marks_of,
+    refuse_strange_triggers,
+    size_of,
     translated,
 )
 from hardwon.store.sqlite.file import (
     BEFORE_UPGRADE,
     TokenFile,
     back_up,
-    be_patient,
     check_contents,
     check_library,
     checksum_file,
-    connect,
-    create_if_missing,
-    inspect_before_opening,
-    log_of,
+    expected_schema,
     make_memory,
-    refuse_strange_triggers,
-    size_of,
     upgrade,
 )
 from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
@@ -251,6 +252,7 @@ class SqliteWriter(Writer):
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
+_FILTERED_SPARE: Final = 4
 
 
 class _Counted(NamedTuple):
@@ -342,6 +344,8 @@ class _Matches:
         whole: bool = False,
     ) -> None:
         self._session, self._limit, self._standing = session, limit, counted.standing
+        # so many are read first: of those that filters leave out, more
+        self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
         self._name = index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
@@ -363,7 +367,12 @@ class _Matches:
         small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
         self._read: dict[int, Found] = {}
-        self._first = self._matching("", self._most)
+        # To rank costs a look at every text that has any of the terms, and of few nobody is left out.
+        self._first = self._matching("", limit + 1, ranked=False) if whole else []
+        if whole and len(self._first) <= limit:
+            self._most = None
+        else:
+            self._first = self._matching("", self._most)
 
     def best(self, among: Among) -> list[Scored]:
         """Of these, those that pass the filters."""
@@ -381,11 +390,16 @@ class _Matches:
         found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
         return found[: self._limit]
 
-    def _matching(self, marked: str, most: int | None) -> list[tuple[int, float]]:
-        """Their numbers and scores, the newest first among those that are as good."""
-        matching = f"SELECT rowid, -rank FROM {self._name} WHERE {self._name} MATCH ?"
+    def _matching(
+        self, marked: str, most: int | None, *, ranked: bool = True
+    ) -> list[tuple[int, float]]:
+        """Their numbers and scores, the newest first among those that are as good; any of them, all
+        as good, where they are not `ranked`.
+        """
+        score, order = ("-rank", "ORDER BY rank, rowid DESC ") if ranked else ("0.0", "")
+        matching = f"SELECT rowid, {score} FROM {self._name} WHERE {self._name} MATCH ?"
         if most is not None:
-            matching += f" ORDER BY rank, rowid DESC LIMIT {most}"
+            matching += f" {order}LIMIT {most}"
         found: list[Any] = self._session.connection.execute(
             matching, (self._match + marked,)
         ).fetchall()
@@ -401,7 +415,7 @@ class _Matches:
         if among != Among():
             matched = self._of(matched, among)
         found: list[Scored] = []
-        start, size = 0, self._limit
+        start, size = 0, self._page
         while start < len(matched) and len(found) < self._limit:
             end = start + size
             last = min(len(matched), end + limits.SEARCHED_TEXTS)
@@ -524,7 +538,7 @@ class SqliteStore(Store):
                 self._file.hold()
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 upgrade(connection, path, progress)
-            refuse_strange_triggers(session, path)
+            refuse_strange_triggers(session, path, expected_schema)
             self._warn_when_nearly_full(connection)
             undoing.pop_all()
 

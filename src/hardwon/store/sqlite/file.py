@@ -1,5 +1,5 @@
-"""The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and
-restored; and what it can say about its own health.
+"""The SQLite file itself: its format, migrated, backed up and restored; what it can say about its
+own health; and the file of tokens beside it.
 
 Nothing here opens a database with plain file functions while it may be in use: closing such a file
 would drop the locks that SQLite holds on it for the whole process.
@@ -7,11 +7,7 @@ would drop the locks that SQLite holds on it for the whole process.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
@@ -26,25 +22,32 @@ from hardwon.errors import (
     DamagedError,
     ForeignFileError,
     HardwonError,
-    NewerFileError,
-    OlderFileError,
     PlaceError,
     log_warning,
 )
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
 from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
-from hardwon.store.query import is_whole, original_of
+from hardwon.store.query import original_of
 from hardwon.store.sqlite.connection import (
-    CUT_OFF,
     DRAW_NUMBER,
     NAME,
     SQLITE,
+    OtherProgramError,
     SqliteSession,
     add_texts,
+    check_whole_file,
+    companions_of,
+    connect,
+    create_if_missing,
     indexes_in,
+    inspect_before_opening,
     marks_of,
+    refuse_damage,
+    refuse_network_file_system,
+    refuse_unless_ours,
     storage_errors,
+    temporary_file,
 )
 from hardwon.store.sqlite.migrations import (
     APPLICATION_ID,
@@ -111,260 +114,13 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
 # In the name of what a memory was before it was brought to another format, before that format's
 # number.
 BEFORE_UPGRADE: Final = ".before-"
-_PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
-_UNREAD: Final = r"unable to get the page\. error code=(\d+)"
-
-
-def connect(
-    path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None
-) -> apsw.Connection:
-    """A connection as every reader and writer uses it. The file must exist."""
-    connection = apsw.Connection(
-        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
-    )
-    be_patient(connection, busy_timeout_ms)
-    for setting in (
-        "synchronous = FULL",
-        "secure_delete = ON",
-        "trusted_schema = OFF",
-        "cell_size_check = ON",
-        "temp_store = MEMORY",
-        f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
-        f"journal_size_limit = {limits.LOG_KEPT_BYTES}",
-        f"max_page_count = {bytes_max // _PAGE_BYTES}",
-    ):
-        connection.execute(f"PRAGMA {setting}").fetchall()
-    if files.is_shared(path):  # SQLite makes a log for its maker's own group
-        for log in _companions(path):
-            with suppress(OSError):
-                os.chown(log, -1, path.stat().st_gid)
-    return connection
-
-
-def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
-    """Waits for a lock up to the busy timeout (None: the usual one), trying about every
-    millisecond.
-
-    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that
-    hardly pauses it then waits for minutes.
-    """
-    started = 0.0
-
-    def try_again(attempts: int) -> bool:
-        nonlocal started
-        if attempts == 0:
-            started = time.monotonic()
-        if (
-            time.monotonic() - started
-            > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
-        ):
-            return False
-        time.sleep((os.urandom(1)[0] % 100 + 50) / 100_000)  # not in step with others who wait
-        return True
-
-    connection.set_busy_handler(try_again)
-
-
-@contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
-    """A name beside what is to be made. What is left under it goes."""
-    temporary = files.temporary_beside(target)
-    try:
-        with files.disk_errors(target):
-            yield temporary
-    finally:
-        files.remove(temporary, *_companions(temporary))
-
-
-def create_if_missing(path: Path, fill: Callable[[apsw.Connection], object]) -> bool:
-    """Makes a database, complete from its first visible moment. False when there is a file already."""
-    with files.disk_errors(path):
-        if path.exists():
-            return False
-    with _temporary(path) as temporary:
-        files.make_folder(path.parent)
-        refuse_network_file_system(path.parent)
-        with files.create(temporary):  # nobody sweeps what is open
-            with storage_errors(path), closing(connect(temporary)) as connection:
-                fill(connection)
-            try:
-                files.publish(temporary, path)
-            except FileExistsError:
-                return False  # another process was first, and its file is as good as ours
-    return True
 
 
 def make_memory(connection: apsw.Connection) -> None:
     """In a file that is empty."""
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     migrate(connection)
-
-
-def log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
-
-
-def _companions(path: Path) -> tuple[Path, Path]:
-    return log_of(path), path.with_name(path.name + "-shm")
-
-
-def inspect_before_opening(
-    path: Path, busy_timeout_ms: int | None = None, *, may_upgrade: bool = True
-) -> None:
-    """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
-    refuse_network_file_system(path.parent)
-    if not path.is_file():
-        raise PlaceError(f"{path} is not a file: choose another place for the memory")
-    size = path.stat().st_size
-    if size < _PAGE_BYTES:
-        raise ForeignFileError(
-            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the "
-            f"file to start anew"
-        )
-    with storage_errors(path):
-        try:
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                be_patient(connection, busy_timeout_ms)
-                version = _refuse_unless_ours(connection, path)
-                if version < SCHEMA_VERSION and not may_upgrade:
-                    import shlex  # few files are older
-
-                    raise OlderFileError(
-                        f"{path} was written by an older Hardwon (format {version}, this one "
-                        f"writes {SCHEMA_VERSION}) and was left as it is. Run hardwon --memory "
-                        f"{shlex.quote(str(path))} stats once: it makes a backup beside the file, "
-                        "and brings it to the new format"
-                    )
-                cut_off = size % _PAGE_BYTES > 0
-                if cut_off and not size_of(log_of(path)):
-                    raise apsw.CorruptError("its last page is cut off")
-                # The power may have gone just when the log was folded in: then the log has the page
-                # that is cut off.
-                if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
-                    _refuse_damage(connection, path)
-        except apsw.NotADBError as error:
-            raise ForeignFileError(
-                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it "
-                f"is: choose another "
-                "place, or restore a backup"
-            ) from error
-
-
-def size_of(path: Path) -> int:
-    """0 where there is nothing that could be looked at."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-class _OtherProgramError(ForeignFileError):
-    """A database that we have no business with, rather than the ruins of a memory."""
-
-
-def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
-    """The file's format."""
-    if connection.pragma("application_id") != APPLICATION_ID:
-        raise _OtherProgramError(
-            f"{path} is a SQLite database of another program. It was left as it is: choose another "
-            f"place; a database of fix "
-            "history is taken over by opening its folder with AIMemory"
-        )
-    version: int = connection.pragma("user_version")
-    if version > SCHEMA_VERSION:
-        raise NewerFileError(
-            f"{path} was written by a newer Hardwon (format {version}, this one knows "
-            f"{SCHEMA_VERSION}): "
-            "pip install --upgrade hardwon"
-        )
-    return version
-
-
-def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
-    damage = check_whole_file(connection)
-    if damage:
-        raise DamagedError(
-            f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a "
-            f"backup"
-        )
-
-
-def check_whole_file(connection: apsw.Connection) -> list[str]:
-    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does
-    not read what it has is an error, and no damage: it may read it the next time.
-    """
-    begun = not connection.in_transaction  # of one moment, whatever others write meanwhile
-    try:
-        if begun:
-            connection.execute("BEGIN")
-        for index in indexes_in(SqliteSession(connection)):
-            if index.exists:
-                index.look_again()
-        found = [
-            line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
-        ]
-        # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
-        for code in map(int, re.findall(_UNREAD, "\n".join(found))):
-            if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
-                raise apsw.exception_for(code)
-        return found or [
-            f"record {record_id} is not what was written"
-            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
-            if not is_whole(body, digest)
-        ]
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
-        return [str(error)]
-    except apsw.IOError as error:
-        if getattr(error, "extendedresult", 0) not in CUT_OFF:
-            raise
-        return [str(error)]
-    finally:
-        if begun and connection.in_transaction:  # where the disk fails, SQLite ends it by itself
-            connection.execute("ROLLBACK")
-
-
-# --- where it may lie ---
-
-NETWORK_FILE_SYSTEMS: Final = frozenset(
-    """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
-    fuse.s3fs fuse.rclone fuse.glusterfs fuse.davfs2 fuse.gcsfuse fuse.juicefs fuse.ceph""".split()
-)
-# a line of the list of mounts: where it is mounted, and its type
-_MOUNTED: Final = re.compile(r"^(?:\S+ ){4}(\S+) .*? - (\S+)", re.MULTILINE)
-# how the list writes blanks and backslashes
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
-
-
-def file_system_of(path: Path, mounts: str) -> str:
-    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty
-    when unknown.
-    """
-    mounted = [
-        (_ESCAPED.sub(lambda found: chr(int(found[1], 8)), point), kind)
-        for point, kind in _MOUNTED.findall(mounts)
-    ]
-    # of two at the same place, the one that was mounted last
-    above = [each for each in mounted if f"{path}/".startswith(f"{each[0].rstrip('/')}/")]
-    return max(reversed(above), key=lambda each: len(each[0]), default=("", ""))[1]
-
-
-def refuse_network_file_system(folder: Path) -> None:
-    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do
-    not give.
-    """
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:  # not Linux: there is no list to look at
-        return
-    kind = file_system_of(folder.resolve(), mounts)
-    if kind in NETWORK_FILE_SYSTEMS:
-        raise PlaceError(
-            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
-            f"memory safe. "
-            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
-            "machines"
-        )
 
 
 # --- schema ---
@@ -491,30 +247,6 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
     ]
 
 
-# Of the triggers that `migrate` makes. Another would run with every write, in our name.
-_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
-
-
-def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:
-    """Refuses a memory that would do something else than it is told."""
-    found = session.select(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
-    )
-    acting = [(name, " ".join(sql.split())) for name, sql in found]
-    if hashlib.sha256(repr(acting).encode()).hexdigest() == _ACTING_SCHEMA:
-        return
-    known = dict(expected_schema())
-    strange = [name for name, sql in acting if known.get(name) != sql]
-    gone = {name for name, sql in known.items() if " TRIGGER " in sql[:20]}.difference(
-        name for name, _ in acting
-    )
-    raise ForeignFileError(
-        f"{path} has triggers that Hardwon did not make, or lacks some that it did "
-        f"({', '.join([*strange, *sorted(gone)])}): what is written could be changed or lost. It "
-        f"was left as it is: restore a backup"
-    )
-
-
 @cache
 def expected_schema() -> list[tuple[str, str]]:
     with closing(apsw.Connection(":memory:")) as connection:
@@ -532,7 +264,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
     The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
     """
     taken = PlaceError(f"{target} exists already and is kept: choose another name for the backup")
-    with _temporary(target) as temporary:
+    with temporary_file(target) as temporary:
         if target.exists():
             raise taken
         files.make_folder(target.parent)
@@ -569,7 +301,7 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
                     progress(backup.page_count - backup.remaining, backup.page_count)
         # a backup is one file, without a log beside it
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
-        _refuse_damage(copy, source)
+        refuse_damage(copy, source)
 
 
 def checksum_file(backup: Path) -> Path:
@@ -595,10 +327,10 @@ def restore(
     transaction under its write lock: other processes may have it open and see either the old or the
     new one. A damaged one is moved aside.
     """
-    with _temporary(target) as staged:
+    with temporary_file(target) as staged:
         if not backup.is_file():
             raise PlaceError(f"there is no backup at {backup}")
-        if any(companion.exists() for companion in _companions(backup)):
+        if any(companion.exists() for companion in companions_of(backup)):
             raise PlaceError(
                 f"{backup} is a memory in use, not a backup of one (it has a log beside it): use "
                 f"backup to make one"
@@ -616,14 +348,16 @@ def restore(
                 raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
             try:
                 inspect_before_opening(target)
-            except _OtherProgramError:
+            except OtherProgramError:
                 raise
             except (DamagedError, ForeignFileError):
                 # before the name is free: whoever comes next would find nothing, and begin anew
                 _begin_log(staged, target)
                 # The log goes first: a log left beside a database that it does not belong to would
                 # destroy the new one.
-                names = zip((*_companions(target), target), (*_companions(kept), kept), strict=True)
+                names = zip(
+                    (*companions_of(target), target), (*companions_of(kept), kept), strict=True
+                )
                 for name, new_name in names:
                     if name.exists():
                         name.rename(new_name)
@@ -651,8 +385,8 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
             with closing(
                 apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)
             ) as connection:
-                _refuse_unless_ours(connection, backup)
-                _refuse_damage(connection, backup)
+                refuse_unless_ours(connection, backup)
+                refuse_damage(connection, backup)
                 migrate(connection)
         except apsw.NotADBError as error:
             raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error

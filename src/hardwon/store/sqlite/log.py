@@ -49,8 +49,14 @@ import apsw
 
 from hardwon.errors import ForeignLogWarning, T
 from hardwon.outside import files
-from hardwon.store.sqlite.connection import NUMBER_MAX, NUMBER_NAME, alone
-from hardwon.store.sqlite.file import check_whole_file, log_of, size_of
+from hardwon.store.sqlite.connection import (
+    NUMBER_MAX,
+    NUMBER_NAME,
+    alone,
+    check_whole_file,
+    log_of,
+    size_of,
+)
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time

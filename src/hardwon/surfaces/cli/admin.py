@@ -42,8 +42,12 @@ from hardwon.outside.locations import (
 from hardwon.records.fields import check_that, now
 from hardwon.records.kinds import Source
 from hardwon.surfaces.cli.main import (
+    QUIET,
+    STRONG,
     Json,
+    Line,
     Output,
+    Span,
     Target,
     Yes,
     add_group,
@@ -56,9 +60,10 @@ from hardwon.surfaces.cli.main import (
     require_consent,
     require_packages,
     settings_of,
+    visible,
     write,
 )
-from hardwon.surfaces.cli.views import QUIET, STRONG, Line, Span, counted, size_text, visible
+from hardwon.surfaces.cli.views import counted, size_text
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.trust.access import Caller, Scope
 from hardwon.trust.redact import redact

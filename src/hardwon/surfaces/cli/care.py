@@ -29,12 +29,16 @@ from hardwon.records.kinds import Fix, RuleState, sources_named
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.derived import given_fields, options_of, whole_id, whole_ids
 from hardwon.surfaces.cli.main import (
+    QUIET,
+    STRONG,
     By,
     DryRun,
     Limit,
+    Line,
     Options,
     Output,
     Progress,
+    Span,
     Yes,
     add_group,
     chosen,
@@ -47,16 +51,10 @@ from hardwon.surfaces.cli.main import (
     look,
     progress,
     require_consent,
-)
-from hardwon.surfaces.cli.views import (
-    QUIET,
-    STRONG,
-    Line,
-    Span,
-    counted,
-    size_text,
+    table_lines,
     visible,
 )
+from hardwon.surfaces.cli.views import counted, size_text
 from hardwon.surfaces.operations import Filtered
 
 if TYPE_CHECKING:
@@ -284,7 +282,7 @@ def rules(
     nothing = "No rule was learned yet."
     if state == "active":
         nothing = "No rule is active yet; --state candidate lists those that wait."
-    return Output(found, views.table_lines(found, columns, look(), nothing))
+    return Output(found, table_lines(found, columns, look(), nothing))
 
 
 # --- what goes, and comes back ---

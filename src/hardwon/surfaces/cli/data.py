@@ -31,9 +31,10 @@ from hardwon.surfaces.cli.main import (
     fail,
     progress,
     require_consent,
+    visible,
     write,
 )
-from hardwon.surfaces.cli.views import counted, size_text, visible
+from hardwon.surfaces.cli.views import counted, size_text
 
 F = TypeVar("F")
 DatasetFormat = Literal["jsonl", "json", "python"]

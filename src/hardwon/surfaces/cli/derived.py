@@ -39,9 +39,11 @@ from hardwon.records.fields import Model, check_all, check_that
 from hardwon.records.kinds import AnyRecord, Fact, Issue, Kind, headline
 from hardwon.records.reading import read_record
 from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.commands import MODULE_OF
 from hardwon.surfaces.cli.complete import KEPT
 from hardwon.surfaces.cli.main import (
-    MODULE_OF,
+    Line,
+    Look,
     Options,
     Output,
     add_group,
@@ -56,16 +58,12 @@ from hardwon.surfaces.cli.main import (
     parameter,
     progress,
     signed,
+    table_lines,
+    value_lines,
     with_parameters,
     write,
 )
-from hardwon.surfaces.cli.views import (
-    Line,
-    Look,
-    counted,
-    table_lines,
-    value_lines,
-)
+from hardwon.surfaces.cli.views import counted
 from hardwon.surfaces.operations import (
     ISSUE_FIELDS,
     OPERATIONS,

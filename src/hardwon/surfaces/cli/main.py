@@ -1,10 +1,12 @@
-"""The `hardwon` command, and what its commands share: the table of them, the memory they work on,
-and how they write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
+"""The `hardwon` command, and what its commands share: how they are built, the memory they work on,
+and how they draw, write, ask and fail. Each command is one call of `Memory` (of `datasets`, of a design)
 and gives an `Output`, which is printed here: lines for people, or, with `--json`, one JSON value
 for programs. docs/reference/cli.md has the keys and the exit codes.
 
-Everything that goes to standard output passes `write`: a reader that left, or a full disk, ends the
-command there.
+Whatever people read is drawn as lines of spans, a text and a style each; `render` makes them a
+string, with colours only where it is told to. What came out of a memory passes `visible` first: a
+folder's name or a record's text may hold anything, also what a terminal would obey. Everything that
+goes to standard output passes `write`: a reader that left, or a full disk, ends the command there.
 
 Annotations are not postponed in these modules: typer would have to evaluate each of them twice
 before any command could start.
@@ -18,12 +20,15 @@ import os
 import re
 import shutil
 import sys
+import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import date, datetime
 from functools import partial
 from importlib import import_module
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
 
@@ -38,8 +43,8 @@ from hardwon.memory.places import VARIABLES, Settings, find_place, is_new_here, 
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import without_password
+from hardwon.surfaces.cli.commands import ALIASES, COMMANDS, MODULE_OF, NOUNS
 from hardwon.surfaces.cli.complete import find_values
-from hardwon.surfaces.cli.views import Line, Look, render, visible
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -52,107 +57,216 @@ _SHELLS: Final = ("bash", "zsh", "fish")
 WIDTH_MIN: Final = 20
 PIPE_CELLS: Final = 100_000  # more than any text that is shown in a line has
 
-# In the sections and the order of the help, and the module that declares each: it is imported
-# when somebody asks for the command. Without a module: a word of `NOUNS` that is declared here.
-COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Every day": {
-        "init": "admin",
-        **dict.fromkeys(("remember", "record", "recall", "context", "advise"), "derived"),
-        "run": "capture",
-        "credit": "care",
-    },
-    "See and decide": {
-        **dict.fromkeys(("stats", "browse", "show"), "derived"),
-        "rules": "care",
-        "verify": "derived",
-        "forget": "care",
-        "undo": "derived",
-        "doctor": "derived",
-        "config": "admin",
-    },
-    "Bring in and take out": {
-        "demo": "admin",
-        **dict.fromkeys(("load", "export", "merge", "adopt"), "data"),
-        "import": "capture",
-    },
-    "More, by what it is about": dict.fromkeys(("fixes", "episodes", "tree", "care"), ""),
-    "For agents and other programs": {
-        "hooks": "capture",
-        **dict.fromkeys(("mcp", "serve", "tokens", "postgres", "trust"), "admin"),
-        "skills": "",
-    },
-    "For scripts written for older designs": {"drop-in": "drop_in", "fix-history": "care"},
-}
-
-# The commands that have a word before them; `add_group` says what each of these words is for.
-NOUNS: Final[Mapping[str, Mapping[str, str]]] = {
-    "record": dict.fromkeys(("fact", "episode", "fix", "trajectory", "any"), "derived"),
-    "fixes": {
-        **dict.fromkeys(("similar", "solutions", "odds", "model"), "derived"),
-        **dict.fromkeys(("patterns", "recent"), "care"),
-        **dict.fromkeys(("totals", "days", "types", "matrix", "trends", "fixers"), "derived"),
-        **dict.fromkeys(("strategies", "best-strategies", "failed-strategies"), "derived"),
-        **dict.fromkeys(("temporal-patterns", "count"), "derived"),
-        "compress": "care",
-    },
-    "episodes": dict.fromkeys(
-        ("tasks", "scores", "compare", "cards", "candidate-rules"), "derived"
-    ),
-    "tree": {
-        **dict.fromkeys(("map", "hotspots", "reflect"), "derived"),
-        **dict.fromkeys(("sync", "generate", "validate"), "data"),
-    },
-    "care": {
-        **dict.fromkeys(("publish", "archive", "supersede", "consolidate"), "derived"),
-        **dict.fromkeys(("audit", "rollback", "check-stale"), "care"),
-        **dict.fromkeys(("cleanup", "compact", "reembed"), "care"),
-        "rebuild": "derived",
-        **dict.fromkeys(("backup", "restore"), "data"),
-        "report": "admin",
-        **dict.fromkeys(
-            ("activity", "decisions", "helpful", "stale", "adopted", "links"), "derived"
-        ),
-        **dict.fromkeys(("failures", "progress", "areas"), "derived"),
-        **dict.fromkeys(("failing-tests", "change-mark"), "derived"),
-    },
-    "hooks": dict.fromkeys(("install", "remove", "status", "run"), "capture"),
-    "mcp": dict.fromkeys(("install", "remove"), "admin"),
-    "skills": {"list": "derived", "export": "admin"},
-    "tokens": dict.fromkeys(("create", "list", "revoke"), "admin"),
-    "postgres": dict.fromkeys(("init", "grant", "revoke", "status"), "admin"),
-    "drop-in": dict.fromkeys(("install", "remove", "check"), "drop_in"),
-    "fix-history": dict.fromkeys(
-        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "care"
-    ),
-}
-
-# What commands were called up to 0.11: these names go on working and say the new one, and the help
-# does not list them.
-ALIASES: Final[Mapping[str, str]] = {
-    **{
-        name: f"{noun} {name}"
-        for noun, names in {
-            "fixes": "similar solutions odds model patterns recent strategies trends matrix fixers compress",
-            "episodes": "tasks scores compare cards",
-            "tree": "map hotspots reflect sync generate validate",
-            "care": "publish archive supersede consolidate audit rollback cleanup compact reembed rebuild "
-            "backup restore report decisions",
-        }.items()
-        for name in names.split()
-    },
-    "stale": "care check-stale",
-    "successful": "fixes best-strategies",
-}
-
-MODULE_OF: Final = {name: module for names in COMMANDS.values() for name, module in names.items()}
-MODULE_OF.update(
-    (f"{noun} {name}", module) for noun, names in NOUNS.items() for name, module in names.items()
-)
 # What the examples of a command stand under.
 EXAMPLES: Final = "\b\nExamples:\n"
 
 Function = Callable[..., Any]
 Opener = Callable[[typer.Context], AbstractContextManager[Any]]
+
+
+# --- drawing ---
+
+# A time as JSON has it.
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(\.\d+)?Z", re.ASCII)
+QUIET: Final = "dim"
+STRONG: Final = "bold"
+
+
+class Span(NamedTuple):
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to draw: into how many cells, and whether the terminal shows more than ASCII."""
+
+    width: int = 80
+    ascii_only: bool = False
+
+    def visible(self, text: str) -> str:
+        return visible(text, self.ascii_only)
+
+    def bar(self, share: float, cells: int = 10) -> str:
+        filled = max(1, round(min(share, 1) * cells)) if share > 0 else 0
+        full, empty = ("#", ".") if self.ascii_only else ("█", "░")
+        return full * filled + empty * (cells - filled)
+
+    @property
+    def more(self) -> str:
+        return "..." if self.ascii_only else "…"
+
+    def cut(self, text: str, cells: int | None = None) -> str:
+        """At most so many cells, with a sign that it was cut."""
+        most = max(0, self.width if cells is None else cells)
+        if cells_of(text) <= most:
+            return text
+        room = max(0, most - len(self.more))
+        return (
+            text[: sum(taken <= room for taken in accumulate(map(_cells, text)))] + self.more[:most]
+        )
+
+    def fitted(self, text: str, cells: int, to_the_right: bool = False) -> str:
+        """Exactly so many cells: filled up, or cut."""
+        text = self.cut(text, cells)
+        blank = " " * (cells - cells_of(text))
+        return blank + text if to_the_right else text + blank
+
+
+def render(lines: Iterable[Line], colour: bool = False) -> str:
+    """The lines as one text."""
+    if not colour:
+        return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
+    # only terminals have colours, and there nobody notices how long rich takes to load
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    def painted(span: Span) -> str:
+        return (
+            Style.parse(span.style).render(span.text, color_system=ColorSystem.STANDARD)
+            if span.style
+            else span.text
+        )
+
+    return "".join("".join(map(painted, line)).rstrip() + "\n" for line in lines)
+
+
+def visible(text: str, ascii_only: bool = False) -> str:
+    """The text on one line, with nothing in it that a terminal would act on: control characters,
+    direction marks and what cannot be encoded are written out.
+    """
+    if text.isprintable() and (text.isascii() or not ascii_only):
+        return text
+    return "".join(
+        char
+        if char.isprintable() and (char.isascii() or not ascii_only)
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def one_line(text: str, look: Look) -> str:
+    """A text in one line: its white space is closed up, the rest made visible."""
+    return look.visible(" ".join(text[: 8 * look.width].split()))
+
+
+def cells_of(text: str) -> int:
+    """How many cells of a terminal a text takes: East Asian characters two, marks on a letter
+    none.
+    """
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def aligned(
+    rows: Sequence[Sequence[Span]],
+    look: Look,
+    right: Collection[int] = (),
+    whole: Collection[int] = (),
+) -> list[Line]:
+    """Columns beside one another; those of `right` end in one line. Where there is too little room,
+    the widest are cut, but neither those nor the `whole` ones.
+    """
+    cells = [max(cells_of(span.text) for span in column) for column in zip(*rows, strict=True)]
+    most = min(sum(cells), look.width - 2 * (len(cells) - 1))
+    able = [number for number in range(len(cells)) if number not in (*right, *whole)]
+    while sum(cells) > most and able:
+        widest = max(able, key=cells.__getitem__)
+        if cells[widest] <= 8:  # so much each column keeps
+            break
+        cells[widest] -= 1
+    return [
+        tuple(
+            Span(look.fitted(span.text, width, number in right) + "  ", span.style)
+            for number, (span, width) in enumerate(zip(row, cells, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def table_lines(
+    rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
+) -> list[Line]:
+    """The attributes of each row that the columns name."""
+    if not rows:
+        return [(Span(nothing, QUIET),)]
+    values = [[getattr(row, name) for name in columns] for row in rows]
+    numbers = [
+        number
+        for number, column in enumerate(zip(*values, strict=True))
+        if all(isinstance(value, int | float | None) for value in column)
+    ]
+    titles = [Span(name.replace("_", " "), STRONG) for name in columns]
+    texts = [[Span(one_line(text_of(value), look)) for value in row] for row in values]
+    return aligned([titles, *texts], look, numbers)
+
+
+def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
+    """`name: value`, what is inside of something indented below its name. What is empty is left
+    out.
+    """
+    return list(_values(values, look, ""))
+
+
+def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[Line]:
+    for name, value in values.items():
+        if _is_empty(value):
+            continue
+        start = Span(f"{indent}{look.visible(name)}:", STRONG)
+        inside = _inside(value, look, indent + "  ")
+        yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
+        yield from inside
+
+
+def _is_empty(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_empty, value.values()))
+    return value is None or value in ("", [], ())
+
+
+def _inside(value: object, look: Look, indent: str) -> list[Line]:
+    """The lines of what holds names and values itself, or several that do, or more than one line;
+    none where it fits a line.
+    """
+    if isinstance(value, Mapping):
+        return list(_values(value, look, indent))
+    if isinstance(value, list | tuple) and any(
+        isinstance(each, Mapping) or "\n" in text_of(each) for each in value
+    ):
+        numbered = {str(number): each for number, each in enumerate(value, 1)}
+        return list(_values(numbered, look, indent))
+    lines = text_of(value).splitlines() if "\n" in text_of(value) else []
+    return [(Span(f"{indent}{look.visible(line)}"),) for line in lines]
+
+
+def text_of(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.3g}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M}"
+        case date():
+            return f"{value:%Y-%m-%d}"
+        case list() | tuple():
+            return ", ".join(map(text_of, value))
+        case Mapping():
+            return ", ".join(f"{name} {text_of(inner)}" for name, inner in value.items())
+        case str() if time := _TIME.fullmatch(value):
+            return f"{time[1]} {time[2]}"
+        case _:
+            return str(value)
 
 
 # --- the commands ---
@@ -564,13 +678,12 @@ class Target(NamedTuple):
         if file and repository_root(file.parent) and in_index(file):
             complain(f"warning: {IN_INDEX.format(memory.location)}")
         # whoever records may well begin a project, and says so
-        if not of_all and (to_read if self.project else self.memory):
-            there = memory.care.projects()
-            if there and memory.project not in there:
-                complain(
-                    f"nothing is in the project {memory.project} of this memory, which has "
-                    f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
-                )
+        asks = not of_all and (to_read if self.project else self.memory)
+        if asks and (there := memory.elsewhere):
+            complain(
+                f"nothing is in the project {memory.project} of this memory, which has "
+                f"{', '.join(there[: limits.SCREEN_ITEMS])}: --project names one"
+            )
         if self.memory is None and is_new_here(find_place(None)):
             complain(
                 f"no memory is here or above: this is your own, {memory.location}, project "

@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from hardwon.memory import Memory
-from hardwon.surfaces.cli.views import QUIET, STRONG, STYLES, Line, Look, Span, aligned, counted
+from hardwon.surfaces.cli.main import QUIET, STRONG, Line, Look, Span, aligned
+from hardwon.surfaces.cli.views import STYLES, counted
 
 # Deploys, but not to where it goes by itself.
 SCRIPT: Final = """#!/bin/sh

@@ -1,27 +1,30 @@
 """What a person reads in a terminal of each thing: the map of a memory, its hotspots, what it says
 about itself, records, fixes. Commands are shown as they were recorded, and never run.
-
-Everything is drawn as lines of spans, a text and a style each; `render` makes them a string, with
-colours only where it is told to. Whatever came out of a memory passes `visible` first: a folder's
-name or a record's text may hold anything, also what a terminal would obey.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
 from hardwon.records.kinds import INTAKE, AnyRecord, Decision, Fix, headline
 from hardwon.records.kinds import outcome_of as outcome_of_record
 from hardwon.search.rank import Hit
-from hardwon.text.words import counted as counted
+from hardwon.surfaces.cli.main import (
+    QUIET,
+    STRONG,
+    Line,
+    Look,
+    Span,
+    aligned,
+    one_line,
+    table_lines,
+    value_lines,
+    visible,
+)
+from hardwon.text.terms import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
@@ -40,105 +43,6 @@ STYLES: Final[Mapping[str, str]] = {
     INTAKE: "yellow",
 }
 
-# A time as JSON has it.
-_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(\.\d+)?Z", re.ASCII)
-QUIET: Final = "dim"
-STRONG: Final = "bold"
-
-
-class Span(NamedTuple):
-    text: str
-    style: str = ""
-
-
-Line = tuple[Span, ...]
-
-
-@dataclass(frozen=True)
-class Look:
-    """How to draw: into how many cells, and whether the terminal shows more than ASCII."""
-
-    width: int = 80
-    ascii_only: bool = False
-
-    def visible(self, text: str) -> str:
-        return visible(text, self.ascii_only)
-
-    def bar(self, share: float, cells: int = 10) -> str:
-        filled = max(1, round(min(share, 1) * cells)) if share > 0 else 0
-        full, empty = ("#", ".") if self.ascii_only else ("█", "░")
-        return full * filled + empty * (cells - filled)
-
-    @property
-    def more(self) -> str:
-        return "..." if self.ascii_only else "…"
-
-    def cut(self, text: str, cells: int | None = None) -> str:
-        """At most so many cells, with a sign that it was cut."""
-        most = max(0, self.width if cells is None else cells)
-        if cells_of(text) <= most:
-            return text
-        room = max(0, most - len(self.more))
-        return (
-            text[: sum(taken <= room for taken in accumulate(map(_cells, text)))] + self.more[:most]
-        )
-
-    def fitted(self, text: str, cells: int, to_the_right: bool = False) -> str:
-        """Exactly so many cells: filled up, or cut."""
-        text = self.cut(text, cells)
-        blank = " " * (cells - cells_of(text))
-        return blank + text if to_the_right else text + blank
-
-
-def render(lines: Iterable[Line], colour: bool = False) -> str:
-    """The lines as one text."""
-    if not colour:
-        return "".join("".join(span.text for span in line).rstrip() + "\n" for line in lines)
-    # only terminals have colours, and there nobody notices how long rich takes to load
-    from rich.color import ColorSystem
-    from rich.style import Style
-
-    def painted(span: Span) -> str:
-        return (
-            Style.parse(span.style).render(span.text, color_system=ColorSystem.STANDARD)
-            if span.style
-            else span.text
-        )
-
-    return "".join("".join(map(painted, line)).rstrip() + "\n" for line in lines)
-
-
-def visible(text: str, ascii_only: bool = False) -> str:
-    """The text on one line, with nothing in it that a terminal would act on: control characters,
-    direction marks and what cannot be encoded are written out.
-    """
-    if text.isprintable() and (text.isascii() or not ascii_only):
-        return text
-    return "".join(
-        char
-        if char.isprintable() and (char.isascii() or not ascii_only)
-        else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
-
-
-def one_line(text: str, look: Look) -> str:
-    """A text in one line: its white space is closed up, the rest made visible."""
-    return look.visible(" ".join(text[: 8 * look.width].split()))
-
-
-def cells_of(text: str) -> int:
-    """How many cells of a terminal a text takes: East Asian characters two, marks on a letter
-    none.
-    """
-    return len(text) if text.isascii() else sum(map(_cells, text))
-
-
-def _cells(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
 
 def percent(share: float) -> str:
     """Never 0% or 100% where that is not so."""
@@ -151,112 +55,6 @@ def size_text(size_bytes: int) -> str:
     power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
     unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
     return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
-
-
-# --- tables, and names with values ---
-
-
-def aligned(
-    rows: Sequence[Sequence[Span]],
-    look: Look,
-    right: Collection[int] = (),
-    whole: Collection[int] = (),
-) -> list[Line]:
-    """Columns beside one another; those of `right` end in one line. Where there is too little room,
-    the widest are cut, but neither those nor the `whole` ones.
-    """
-    cells = [max(cells_of(span.text) for span in column) for column in zip(*rows, strict=True)]
-    most = min(sum(cells), look.width - 2 * (len(cells) - 1))
-    able = [number for number in range(len(cells)) if number not in (*right, *whole)]
-    while sum(cells) > most and able:
-        widest = max(able, key=cells.__getitem__)
-        if cells[widest] <= 8:  # so much each column keeps
-            break
-        cells[widest] -= 1
-    return [
-        tuple(
-            Span(look.fitted(span.text, width, number in right) + "  ", span.style)
-            for number, (span, width) in enumerate(zip(row, cells, strict=True))
-        )
-        for row in rows
-    ]
-
-
-def table_lines(
-    rows: Sequence[object], columns: Sequence[str], look: Look, nothing: str
-) -> list[Line]:
-    """The attributes of each row that the columns name."""
-    if not rows:
-        return [(Span(nothing, QUIET),)]
-    values = [[getattr(row, name) for name in columns] for row in rows]
-    numbers = [
-        number
-        for number, column in enumerate(zip(*values, strict=True))
-        if all(isinstance(value, int | float | None) for value in column)
-    ]
-    titles = [Span(name.replace("_", " "), STRONG) for name in columns]
-    texts = [[Span(one_line(text_of(value), look)) for value in row] for row in values]
-    return aligned([titles, *texts], look, numbers)
-
-
-def value_lines(values: Mapping[str, object], look: Look) -> list[Line]:
-    """`name: value`, what is inside of something indented below its name. What is empty is left
-    out.
-    """
-    return list(_values(values, look, ""))
-
-
-def _values(values: Mapping[str, object], look: Look, indent: str) -> Iterator[Line]:
-    for name, value in values.items():
-        if _is_empty(value):
-            continue
-        start = Span(f"{indent}{look.visible(name)}:", STRONG)
-        inside = _inside(value, look, indent + "  ")
-        yield (start,) if inside else (start, Span(f" {look.visible(text_of(value))}"))
-        yield from inside
-
-
-def _is_empty(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_empty, value.values()))
-    return value is None or value in ("", [], ())
-
-
-def _inside(value: object, look: Look, indent: str) -> list[Line]:
-    """The lines of what holds names and values itself, or several that do, or more than one line;
-    none where it fits a line.
-    """
-    if isinstance(value, Mapping):
-        return list(_values(value, look, indent))
-    if isinstance(value, list | tuple) and any(
-        isinstance(each, Mapping) or "\n" in text_of(each) for each in value
-    ):
-        numbered = {str(number): each for number, each in enumerate(value, 1)}
-        return list(_values(numbered, look, indent))
-    lines = text_of(value).splitlines() if "\n" in text_of(value) else []
-    return [(Span(f"{indent}{look.visible(line)}"),) for line in lines]
-
-
-def text_of(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:.3g}"
-        case datetime():
-            return f"{value:%Y-%m-%d %H:%M}"
-        case date():
-            return f"{value:%Y-%m-%d}"
-        case list() | tuple():
-            return ", ".join(map(text_of, value))
-        case Mapping():
-            return ", ".join(f"{name} {text_of(inner)}" for name, inner in value.items())
-        case str() if time := _TIME.fullmatch(value):
-            return f"{time[1]} {time[2]}"
-        case _:
-            return str(value)
 
 
 # --- the map ---

@@ -29,7 +29,8 @@ from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, check_that
 from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record, headline
 from hardwon.surfaces.cli.derived import ROWS, CommandRow
-from hardwon.surfaces.cli.views import Look, map_lines, one_line, render
+from hardwon.surfaces.cli.main import Look, one_line, render
+from hardwon.surfaces.cli.views import map_lines
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import (
     OPERATIONS,

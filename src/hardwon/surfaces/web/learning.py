@@ -50,7 +50,11 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     by = request.choose("by", BY)
     since, until, in_time = _time_of(request)
     rates = ask("care.progress", per=by, since=since, limit=_NAMES_SHOWN)
-    found = [each for each in (_up_to(until, each) for each in rates) if each.days]
+    found = [
+        replace(each, days=days)
+        for each in rates
+        if (days := tuple(day for day in each.days if until is None or day.day <= until))
+    ]
     if by == "command":  # people ask which fails most
         found.sort(key=lambda each: -Rate.of(each.days).bad)
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
@@ -96,10 +100,6 @@ def _time_of(request: PageRequest) -> tuple[datetime | None, date | None, dict[s
         since = request.since
     end = datetime.combine(last, time.min, UTC) + timedelta(days=1) if last else request.now
     return since, last, {"since": since, "until": end}
-
-
-def _up_to(last: date | None, rates: Rates) -> Rates:
-    return replace(rates, days=tuple(day for day in rates.days if last is None or day.day <= last))
 
 
 def _row(

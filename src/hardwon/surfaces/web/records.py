@@ -42,8 +42,7 @@ from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten
 from hardwon.text.likeness import group_alike
-from hardwon.text.terms import matches, own_texts, query_terms
-from hardwon.text.words import counted
+from hardwon.text.terms import counted, matches, own_texts, query_terms
 
 # --- search ---
 

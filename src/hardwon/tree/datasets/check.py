@@ -29,7 +29,7 @@ from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
 from hardwon.records.fields import ABSENT, check_items, check_keys, check_that, derived_id, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Moment, Source, safe_summary
 from hardwon.store.types import Progress
-from hardwon.text.words import counted
+from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
 
 _log = logging.getLogger("hardwon")
