@@ -190,7 +190,7 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 def count_experience(record: Experience) -> tuple[Increment, ...]:
-    well, extra = record.turned_out_well, record.extra
+    well, extra = record.turned_out_well, record.__pydantic_extra__
     if well is None or OUR_FENCE in record.content:
         return ()
     task = extra.get("task_id") or extra.get("task_type")

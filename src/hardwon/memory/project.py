@@ -43,6 +43,7 @@ from hardwon.outside.files import home_of, repository_root
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
+    EPOCH,
     TIME_US_MAX,
     check_all,
     check_flag,
@@ -232,7 +233,8 @@ class Project:
 
     def date(self, records: Sequence[R]) -> Sequence[R]:
         """The records as they arrive now: nothing happened later than that, whatever they say."""
-        latest_us = max((record.at_us for record in records), default=0)
+        times = (record.metadata.context.timestamp for record in records)
+        latest_us = to_us(max(times, default=EPOCH))
         # what the clock has shown, or shows now
         now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
         if latest_us <= now_us:

@@ -26,6 +26,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     WithJsonSchema,
     model_validator,
 )
@@ -413,19 +414,23 @@ class Experience(ExperienceFields):
 
     kept_as = ExperienceFields
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _drop_absent_and_name_it(cls, data: object) -> object:
-        if not isinstance(data, dict):
-            return data
-        data = {key: value for key, value in data.items() if value is not None}
-        outcome = data.get("outcome")
-        if outcome not in (None, *OUTCOMES) and not data.keys() & {"unrouted", "own_schema"}:
-            data["outcome"] = plain_outcome(outcome)
-        summary, content = data.get("summary", ""), data.get("content")
-        if isinstance(summary, str) and isinstance(content, str):
-            data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
-        return data
+    def _name_and_check(cls, data: object, make: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(data, dict):
+            data = {key: value for key, value in data.items() if value is not None}
+            outcome = data.get("outcome")
+            if outcome not in (None, *OUTCOMES) and not data.keys() & {"unrouted", "own_schema"}:
+                data["outcome"] = plain_outcome(outcome)
+            summary, content = data.get("summary", ""), data.get("content")
+            if isinstance(summary, str) and isinstance(content, str):
+                summary = summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS]
+                data["summary"] = safe_summary(summary)
+        made = make(data)
+        check_keys(made.__pydantic_extra__)
+        if made.unrouted is None and not made.own_schema and made.outcome not in OUTCOMES:
+            raise refuse(OUTCOMES_TOLD, outcome=made.outcome)
+        return made
 
     @classmethod
     def find_more(cls, data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -438,13 +443,6 @@ class Experience(ExperienceFields):
                 check_keys({key: data[key]})
             except PydanticCustomError as error:
                 yield Problem(key, data[key], error.message())
-
-    @model_validator(mode="after")
-    def _check_route(self) -> Self:
-        check_keys(self.__pydantic_extra__)
-        if self.unrouted is None and not self.own_schema and self.outcome not in OUTCOMES:
-            raise refuse(OUTCOMES_TOLD, outcome=self.outcome)
-        return self
 
     @property
     def turned_out_well(self) -> bool | None:

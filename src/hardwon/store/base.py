@@ -38,7 +38,7 @@ from hardwon.learn.tallies import (
     summary_of,
     tallies_of,
 )
-from hardwon.records.fields import digest_of
+from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     ROUTES,
     VIA_IMPORT,
@@ -115,7 +115,8 @@ def row_of(
     has_keys = True
     if isinstance(record, Experience):
         outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
-        extra, (routed_by, _) = record.extra, ROUTES.get((record.outcome, record.tool)) or ("", ())
+        extra = record.__pydantic_extra__
+        routed_by, _ = ROUTES.get((record.outcome, record.tool)) or ("", ())
         task_id = extra.get("task_id")
         # most have none but the one that they are routed by
         has_keys = bool(record.unrouted or record.own_schema) or len(extra) > (routed_by in extra)
@@ -132,7 +133,8 @@ def row_of(
     metadata = record.metadata
     envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
     has_keys = has_keys or bool(metadata.source.id or envelope.failure_hash)
-    at_us, status, lessons = record.at_us, (effective or envelope).status, tallies_of(record)
+    at_us, lessons = to_us(metadata.context.timestamp), tallies_of(record)
+    status = (effective or envelope).status
     project, author = metadata.project_id, source or metadata.source.author
     return Row(
         project,

@@ -82,6 +82,7 @@ def _words_in(window: str) -> str:
     return _words_of_failure(_unwrap(window)) if window else ""
 
 
+@lru_cache(maxsize=4)  # a question is asked this when it is searched for and when it is answered
 def shows_error(observation: str) -> bool:
     """Whether what a tool answered reports a failure, rather than counting none or only speaking of
     errors.
@@ -103,7 +104,7 @@ def _window(text: str) -> str:
     """
     if "\x1b" in text:
         text = RE.ansi.sub("", text)
-    text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    text = (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text).strip()
     if not text:
         return ""
     if len(text) > limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:
@@ -120,9 +121,9 @@ def _window(text: str) -> str:
     text = f"\n{text}"
     if "[0m" in text or "[39m" in text:
         text = RE.colour.sub("", text)
-    if "\n20" in text or "\n[20" in text or "\n#" in text:
+    if "\n20" in text or "\n[20" in text or ("#" in text and "\n#" in text):
         text = RE.stamp.sub("\n", text)
-    if " | " in text and (service := RE.service.search(text)):
+    if "|" in text and " | " in text and (service := RE.service.search(text)):
         text = text.replace(service.group(), "\n")
     return text
 

@@ -149,7 +149,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # "Error: none"
     "nothing": r"(?i:none|null|nil|no|false|n/a|0|-+|\[\]|\{\}|\(none\)|\"\"|'')[.,]?[ \t]*(?:\n|\Z)",
-    "field": r"(?:\n[ \t]*|[{,][ \t]*)[\"']",
+    "field": r"[\n{,][ \t]*[\"']",
     # an exception at the beginning of its line, and not "Error: none" or "Timeout: 30"
     "alone": [
         r"\n(?:{{place}} )?(?:Uncaught (?:\(in promise\) )?|Unhandled exception\. ",

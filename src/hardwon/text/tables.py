@@ -73,13 +73,6 @@ class WordLists:
 _COMMON: Final = "v\"_()wk0xgb'y.,m:fh/1pu\n-dclsianrote "
 
 
-def rarest_place(trigger: str) -> int:
-    """Which letter or sign of a trigger texts have least: where it is missing, which is known at a
-    third of the price, the trigger is too.
-    """
-    return min(range(len(trigger)), key=lambda at: _COMMON.find(trigger[at].lower()), default=0)
-
-
 def find_any(triggers: Collection[str]) -> re.Pattern[str]:
     """What finds any of the triggers, each at a letter that it matches alone. Few letters, and rare
     ones, do for all of the triggers: whatever else a text has is passed over.
@@ -91,10 +84,8 @@ def find_any(triggers: Collection[str]) -> re.Pattern[str]:
     found = defaultdict[str, list[str]](list)
     for trigger in triggers:
         at = next(place for place, sign in enumerate(trigger) if sign in signs)
-        before, after = re.escape(trigger[: at + 1]), re.escape(trigger[at + 1 :])
-        found[trigger[at]].append(
-            (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
-        )
+        after, whole = re.escape(trigger[at + 1 :]), re.escape(trigger)
+        found[trigger[at]].append(f"{after}(?<={whole})" if at else after)
     return re.compile(
         "|".join(f"{re.escape(sign)}(?:{'|'.join(few)})" for sign, few in found.items())
     )
@@ -123,9 +114,15 @@ class Form:
 
     def __init__(self, row: Mapping[str, Any], patterns: Patterns) -> None:
         self.row, self._patterns = row, patterns
-        # each with its rarest sign, and whether it is looked for in small letters
+        # Each with the sign in it that texts have least (where it is missing, which is known at a
+        # third of the price, the trigger is too), and whether it is looked for in small letters.
         self.triggers = [
-            (each, each[rarest_place(each) :][:1], each.islower()) for each in row["triggers"]
+            (
+                each,
+                min(each, key=lambda sign: _COMMON.find(sign.lower()), default=""),
+                each.islower(),
+            )
+            for each in row["triggers"]
         ]
 
     @lazy

@@ -17,9 +17,10 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 import Stemmer
@@ -61,8 +62,11 @@ _SHORTENED: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|re|ve|ll|d|m)\b", re.IGN
 
 ENGLISH: Final = "english"
 LANGUAGES: Final = (ENGLISH, "german", "french", "spanish", "italian", "portuguese", "dutch")
-# Of other alphabets, the language whose rules fit: the alphabet's first and last letter.
-_BY_LETTER: Final = (("\u0400", "\u04ff", "russian"), ("\u0370", "\u03ff", "greek"))
+# Of the letters of other alphabets, the language whose rules fit.
+_BY_ALPHABET: Final = {
+    **dict.fromkeys(map(chr, range(0x400, 0x500)), "russian"),
+    **dict.fromkeys(map(chr, range(0x370, 0x400)), "greek"),
+}
 
 
 class Remembered(dict[K, V]):
@@ -98,7 +102,7 @@ def searchable_text(record: Record) -> str:
 def own_texts(record: Record) -> Iterable[str]:
     """What the record says itself, without its envelope."""
     if isinstance(record, Experience):
-        extra = [value for value in record.extra.values() if isinstance(value, str)]
+        extra = [value for value in record.__pydantic_extra__.values() if isinstance(value, str)]
         return [record.content, record.summary.replace("_", " "), record.tool or "", *extra]
     if isinstance(record, Fact):
         entities = record.entities
@@ -165,11 +169,13 @@ def index_text(text: str, language: str | None = None) -> str:
     text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii() or "'" in text:
         text = _plain(text)
-    known = _remembered(language or language_of(text.lower().split()))
-    found = [known[word] for word in text.split()]
-    if not found:
-        return ""
-    terms, forms = (" ".join(filter(None, each)) for each in zip(*found, strict=True))
+    known, words = _remembered(language or ENGLISH), text.split()
+    found = [known[word] for word in words]
+    if language is None and any(map(itemgetter(2), found)):
+        known = _remembered(language_of(text.lower().split()))
+        found = [known[word] for word in words]
+    terms = " ".join([terms for terms, _, _ in found if terms])
+    forms = " ".join([forms for _, forms, _ in found if forms])
     return f"{terms}\n{forms}" if forms else terms
 
 
@@ -183,61 +189,55 @@ def _terms(word: str, language: str) -> tuple[str, str]:
         return word[: limits.TERM_CHARS_MAX], ""
     terms: list[str] = []
     forms: list[str] = []
+    stops = stop_words(language)
     for place, run in enumerate(RE.cjk_run.split(word) if not word.isascii() else (word,)):
         if place % 2:  # between two matches of the split stands what it matched
             terms += [run[start : start + 2] for start in range(len(run) - 1)]
             forms += [FORM + character for character in run]
             continue
         for chunk in _CHUNK.findall(run):
-            if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or len(chunk) == 1):
-                _add_word(chunk.lower(), language, terms, forms)
-                continue
-            terms.append(chunk.lower())
-            if not chunk.isdigit():
-                parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
-                for part in parts if len(parts) > 1 else ():
-                    if len(part) > 1:
-                        _add_word(part.lower(), language, terms, forms)
-    if len(word) > limits.TERM_CHARS_MAX:
-        terms = [term[: limits.TERM_CHARS_MAX] for term in terms]
-        forms = [form[: limits.TERM_CHARS_MAX] for form in forms]
-    return " ".join(terms), " ".join(forms)
+            words = [chunk]
+            if not chunk.isalpha() or not (
+                chunk[1:].islower() or chunk.isupper() or len(chunk) == 1
+            ):
+                terms.append(chunk.lower())
+                words = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
+                words = [part for part in words if len(part) > 1] if len(words) > 1 else []
+            for written in map(str.lower, words):
+                stem = written if written not in stops else ""  # the form alone
+                if len(stem) > _UNSTEMMED_CHARS and stem.isalpha():
+                    rules = language if stem.isascii() else _BY_ALPHABET.get(stem[0], language)
+                    stem = _stemmers.of[rules].stemWord(stem)
+                if stem:
+                    terms.append(stem)
+                if stem != written:
+                    forms.append(FORM + written)
+    most = limits.TERM_CHARS_MAX if len(word) > limits.TERM_CHARS_MAX else None
+    return " ".join([term[:most] for term in terms]), " ".join([form[:most] for form in forms])
 
 
 @cache
-def _remembered(language: str) -> Remembered[str, tuple[str, str]]:
-    """The same words come again and again; but one may be as long as a text."""
+def _remembered(language: str) -> Remembered[str, tuple[str, str, bool]]:
+    """The terms and forms of words, and whether other languages have it for a stop word. The same
+    words come again and again; but one may be as long as a text.
+    """
     return Remembered(
-        lambda word: _terms(word, language), lambda word, _: len(word) <= limits.WORD_CHARS_MAX
+        lambda word: (*_terms(word, language), word.lower() in _foreign_words()),
+        lambda word, _: len(word) <= limits.WORD_CHARS_MAX,
     )
 
 
 _UNSTEMMED_CHARS: Final = 2  # shorter than any form of another word
-_stemmers = threading.local()  # one must not be used by two threads
 
 
-def _add_word(word: str, language: str, terms: list[str], forms: list[str]) -> None:
-    """The stem of a word in lower case, and its form where that is another; of a stop word the form
-    alone.
-    """
-    if word in stop_words(language):
-        forms.append(FORM + word)
-        return
-    term = word
-    if len(word) > _UNSTEMMED_CHARS and word.isalpha():
-        if not word.isascii():
-            for first, last, other in _BY_LETTER:
-                if first <= word[0] <= last:
-                    language = other
-        try:
-            stemmer = _stemmers.__dict__[language]
-        except KeyError:
-            stemmer = _stemmers.__dict__[language] = Stemmer.Stemmer(language)
-        term = stemmer.stemWord(word)
-    if term:
-        terms.append(term)
-    if term != word:
-        forms.append(FORM + word)
+class _Stemmers(threading.local):
+    """By the names of languages. One must not be used by two threads."""
+
+    def __init__(self) -> None:
+        self.of = Remembered(Stemmer.Stemmer)
+
+
+_stemmers = _Stemmers()
 
 
 class TermMatch(NamedTuple):
@@ -358,19 +358,23 @@ def same_action(action: str) -> str:
     """The same for the very same action, but for case and spacing. Quoted values and numbers count:
     another timeout, or another command inside a shell, is another action.
     """
-    return _key_of_same(spelled_alike(action))
+    return _key_of_same(action[: limits.ACTION_CHARS_MAX])
 
 
-_key_of_same = lru_cache(maxsize=1024)(
-    partial(key_of, "same")
-)  # agents do the same again and again
+@lru_cache(maxsize=1024)  # agents do the same again and again, and recording asks three times
+def _key_of_same(action: str) -> str:
+    return key_of("same", spelled_alike(action))
 
 
 def spelled_alike(action: str) -> str:
     """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
     an underscore needs no escape anywhere else.
     """
-    cut = action[: limits.ACTION_CHARS_MAX]
+    return _fold(action[: limits.ACTION_CHARS_MAX])
+
+
+@lru_cache(maxsize=2_048)  # agents do the same again and again
+def _fold(cut: str) -> str:
     if "\\_" in cut:
         cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
     return " ".join(cut.casefold().split())

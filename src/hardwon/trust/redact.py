@@ -330,22 +330,6 @@ def _key_starts() -> frozenset[str]:
     return frozenset(trigger[:3] for trigger in triggers if len(trigger) > 2)
 
 
-def _possible_keys(text: str) -> Iterable[Form]:
-    """Most texts have no long word that begins as a key does: that costs less to know than which
-    keys it could be.
-    """
-    long = {word for word in text.split() if len(word) >= tables.KEY_CHARS_MIN}
-    if not long:
-        return []
-    lines = "\n" + "\n".join(long)
-    starts = RE.word_start.findall(lines)
-    if "\\" in lines or "%" in lines:
-        starts += RE.escaped_start.findall(lines)
-    if _key_starts().isdisjoint(starts) and not RE.key_inside.search(lines):
-        return []
-    return KEYS.possible(lines)
-
-
 # how the beginning of a terminal's colour is written
 _COLOURS: Final = ("\x1b[", "u001b[", "x1b[", "033[", "\\e[")
 
@@ -369,7 +353,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     redacted, labels = _redact(text)
     # a cut that is marked by one sign or by three is the same to every rule
     shown = text.replace("\u2026", "...")
-    coloured = "[" in text and any(mark in text for mark in _COLOURS)
+    coloured = ("\x1b" in text or "\\" in text) and any(mark in text for mark in _COLOURS)
     if coloured or not (shown.isascii() or all(map(_reads_as_written, set(beyond_ascii(shown))))):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
@@ -385,10 +369,14 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
     labels: set[str] = set()
     # a replacement may uncover another; as a rule the second round finds nothing
     for _ in range(4):
-        before, lower = text, text.lower()
-        # A text without any trigger is the usual case, and leaves after these.
-        for form in _possible_keys(text):
-            text = _hide(text, _find_marked(form, text), labels)
+        before, lower, least = text, text.lower(), tables.KEY_CHARS_MIN
+        # Most texts have no long word that begins as a key does, and nothing that is suspicious: both
+        # cost less to know than which secrets it could be.
+        long = "\n" + "\n".join({word for word in text.split() if len(word) >= least})
+        starts = RE.word_start.findall(long) + RE.escaped_start.findall(long)
+        if not _key_starts().isdisjoint(starts) or RE.key_inside.search(long):
+            for form in KEYS.possible(long):
+                text = _hide(text, _find_marked(form, text), labels)
         suspect = _suspects().search(lower) is not None
         if suspect and _marks().search(lower):
             for form in SECRET_FORMS.possible(text):

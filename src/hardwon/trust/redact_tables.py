@@ -54,8 +54,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # rarest letter of each. A KeyError is in every other traceback, an unexpected token
     # in what every other shell says, and neither names a secret.
     "names_secret": [
-        "p(?=ass)|w(?=d)(?<=pw)|c(?:(?=ret)(?<=sec)|(?=redential))",
-        "|k(?:(?=en)(?<=tok)(?<!unexpected tok)|(?=ennwort)|(?=ey(?!error)))|z(?=ation)(?<=authoriz)",
+        "pass|wd(?<=pwd)|c(?:ret(?<=secret)|redential)",
+        "|k(?:en(?<=token)(?<!unexpected token)|ennwort|ey(?!error))|zation(?<=authorization)",
     ],
     # the same in texts of other alphabets
     "foreign": "senha|contraseña|пароль|密码|密碼|口令|パスワード|비밀번호|암호",
@@ -534,7 +534,7 @@ NAMED: Final[list[dict[str, Any]]] = [
         "label": "secret",
         "triggers": ["name=", "key=", "<key>"],
         "pattern": [
-            r"(?:\b(?:name|key)=[\"'](?P<n>[\w:.-]{3,80})[\"'](?:\s+value=[\"']|[^<>]{0,99}>\s*)|<key>(?P<m>",
+            r"(?:(?:n(?<!\wn)ame|k(?<!\wk)ey)=[\"'](?P<n>[\w:.-]{3,80})[\"'](?:\s+value=[\"']|[^<>]{0,99}>\s*)|<key>(?P<m>",
             r"[\w:.-]{3,80})</key>\s*<string>)(?P<s>[^<>\s\"']{4,300})",
         ],
         "accept": "named",
