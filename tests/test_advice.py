@@ -91,6 +91,23 @@ def test_an_action_that_failed_as_a_fix_is_not_likely(memory: Memory) -> None:
     assert worked.p_success > memory.odds(ISSUE).p_success > failed.p_success
 
 
+def test_a_fix_in_words_that_is_said_again_is_the_same_fix(memory: Memory) -> None:
+    again = "The loop ends one too early: let it run to the end of the list."
+    for name in ("first", "last", "longest", "oldest", "cheapest"):
+        issue = {**ISSUE, "model": name, "description": f"the {name} row is missing"}
+        memory.record_fix(issue, False, False, again)
+        memory.record_fix(issue, True, True, f"the {name} row was read twice", ["make rows"])
+    elsewhere = memory.advise(again.upper(), issue=ISSUE)
+    assert (elsewhere.verdict, len(elsewhere.evidence)) == ("caution", 5)
+    assert elsewhere.p_success < 0.25
+    memory.record_fix(ISSUE, False, False, again)
+    memory.record_fix(ISSUE, False, False, again)
+    here = memory.advise(again, issue=ISSUE)
+    assert (here.verdict, here.failures) == ("blocked", 2)
+    found_out = memory.advise("the last row was read twice", issue=ISSUE)
+    assert not found_out.evidence, "what was run tells what was done, not what it was about"
+
+
 def test_a_fix_that_worked_twice_is_likelier_than_not_and_an_error_elsewhere_changes_nothing(
     memory: Memory,
 ) -> None:
@@ -234,6 +251,21 @@ def test_what_helped_at_the_same_task_comes_first(memory: Memory) -> None:
     for task, cure in tasks:
         advice = memory.advise("python parse.py", task=task.upper(), error=TRACEBACK)
         assert advice.worked_instead[0] == cure, "however long tasks are that begin alike"
+
+
+def test_what_did_not_help_at_the_same_task_takes_no_turn_from_what_did(memory: Memory) -> None:
+    failed = {"action": "python parse.py", "observation": TRACEBACK, "reward": -1.0}
+
+    def cured(task: str, *cures: tuple[str, str, float]) -> None:
+        steps = [{"action": a, "observation": seen, "reward": earned} for a, seen, earned in cures]
+        memory.record_trajectory(task, [failed, *steps], 1.0)
+
+    vain = ("pip install parser", TRACEBACK, -1.0)
+    cured("parse the orders", vain, ("use .get('id')", "3 passed", 1.0))
+    for number in range(3):
+        cured(f"parse list {number}", ("skip the guests", "3 passed", 1.0))
+    advice = memory.advise("look", task="parse the orders", error=TRACEBACK, steps=[failed])
+    assert advice.worked_instead == ("use .get('id')", "skip the guests")
 
 
 def test_an_action_that_was_escaped_for_markdown_is_the_same_action(memory: Memory) -> None:

@@ -95,8 +95,8 @@ class Adviser(Finder):
     # --- how likely it is ---
 
     def _attempts_at(self, action: str, task: str | None) -> list[PastAttempt]:
-        """Earlier attempts at the very same action, experiences that begin with it, and facts that
-        name it.
+        """Earlier attempts at the very same action, fixes that say it in words, experiences that
+        begin with it, and facts that name it.
         """
         found = self._store.by_key(
             self._project,
@@ -112,7 +112,7 @@ class Adviser(Finder):
             CANDIDATES,
             whole=True,
         )
-        found += [each for each, _ in worded if each.kind in ("experience", "fact")]
+        found += [each for each, _ in worded if each.kind in ("experience", "fact", "fix")]
         kept = {each.id: each.stored for each in found}
         return [
             each for record in readable(kept.values()) for each in attempts_in(record, action, task)
@@ -529,8 +529,8 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
                 yield found
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
-        for command in record.fix_commands:
-            if _same(command, action):
+        for done in record.fix_commands or [record.analysis]:
+            if _same(done, action):
                 # As the envelope or the error says; where nobody knows more, the issue was still
                 # there.
                 failure = (
@@ -539,7 +539,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
                     or generate_issue_signature(record.issue)
                 )
                 said = error or record.issue.description
-                yield _attempt(record, command, record.succeeded, failure, said)
+                yield _attempt(record, done, record.succeeded, failure, said)
     elif (
         isinstance(record, Experience)
         and record.turned_out_well is not None
