@@ -75,7 +75,7 @@ def test_after_the_fix_was_found_it_comes_first(memory: Memory) -> None:
         "      export STAGING_HOST=staging.internal",
         "      make deploy",
         "FAILED 3 of 4 times: make deploy -> STAGING_HOST is not set; make: *** [deploy] Error 1 "
-        "[last today, agent?]",
+        "[worked the last time, today, agent?]",
     ]
 
 
@@ -685,6 +685,37 @@ def test_what_solved_the_very_task_comes_before_what_settled_a_failure(memory: M
     lines = said(memory, asked)
     assert lines[0] == "this task -> one after the other [worked today, agent?]"
     assert lines[4].startswith('after "alembic revision')
+
+
+def test_tests_that_passed_at_once_are_told_with_what_was_done_before(memory: Memory) -> None:
+    steps = [
+        {"action": "pip install django==5.1", "observation": "Successfully installed"},
+        {"action": "cat settings.py", "observation": "DEBUG = True"},
+        {"action": "python manage.py migrate", "observation": "OK"},
+        {"action": "python manage.py test", "observation": "Ran 40 tests"},
+        {"action": "exit"},
+    ]
+    memory.record_trajectory("upgrade django to 5.1", steps, 1.0)
+    # another one ended with the same tests, and they failed
+    steps = [{"action": "python manage.py test", "observation": "FAILED (errors=3)"}]
+    memory.record_trajectory("upgrade django to 4.2", steps, 0.0)
+    assert said(memory, "upgrade django to 5.2") == [
+        "upgrade django to 5.1 -> one after the other [worked today, agent?]",
+        "      pip install django==5.1",
+        "      python manage.py migrate",
+        "      python manage.py test",
+    ]
+    advice = memory.advise("pip list", task="upgrade django to 5.1")
+    assert advice.worked_instead == ("python manage.py migrate",)
+
+
+def test_what_mostly_failed_and_worked_the_last_time_says_so(memory: Memory) -> None:
+    for code in (1, 1, 1, 0):
+        run(memory, "npm run build", "Error: Cannot find module 'left-pad'" * code, code)
+    assert said(memory, "npm run build") == [
+        "FAILED 3 of 4 times: npm run build -> Error: Cannot find module 'left-pad' "
+        "[worked the last time, today, agent?]"
+    ]
 
 
 def test_what_mostly_did_not_help_is_no_cure(memory: Memory) -> None:

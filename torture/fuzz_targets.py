@@ -225,7 +225,7 @@ def _shell_line(line: str) -> None:
     shell_lines.exit_code_tells(line)
     shell_lines.after_leading_cd(line)
     attempts.typed_line(line)
-    attempts.runs_tests(line.split())
+    shell_lines.runs_tests(line.split())
     provenance.path_words(line)
 
 

@@ -18,7 +18,7 @@ from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
-from hardwon.text.shell import deletes_unasked, hands_in
+from hardwon.text.shell import deletes_unasked, hands_in, only_tests
 from hardwon.text.shown import (
     edits_of,
     files_touched,
@@ -90,7 +90,7 @@ class Attempt:
     """What was tried at one task in the same words, over all runs: how often, how often it worked,
     and the most it earned. Several actions are to be done one after the other. `failed_here`: the
     runs that the question found mostly failed, whatever became of the others. `partly`: there are
-    more runs than were read.
+    more runs than were read. `worked_last`: the newest of those read, at `last_us`, worked.
     """
 
     task: str
@@ -102,6 +102,8 @@ class Attempt:
     cases: list[Case] = field(default_factory=list)
     failed_here: bool = False
     partly: bool = False
+    last_us: int = 0
+    worked_last: bool = False
 
     @cached_property
     def key(self) -> str:
@@ -127,6 +129,8 @@ class Attempt:
         self.tried += 1
         self.worked += worked
         self.earned = max(self.earned, earned)
+        if case.at_us >= self.last_us:
+            self.last_us, self.worked_last = case.at_us, worked
         if not worked:
             self.observation = observation or self.observation
 
@@ -235,7 +239,9 @@ def _outcome(steps: Sequence[Done], solved_from: float) -> tuple[int, float, boo
 def telling_action(steps: Sequence[Done], place: int) -> str:
     """Of a run that a step solved, what tells most of how: the last edit, or else what was done."""
     place = _telling_place(steps, place)
-    return steps[max(_edits(steps[: place + 1]), default=place)].action
+    edits = _edits(steps[: place + 1])
+    done = [action for action in _way_to(steps, place) if not only_tests(action)]
+    return steps[edits[-1]].action if edits else (done or [steps[place].action])[-1]
 
 
 def _edits(steps: Sequence[Done]) -> list[int]:
@@ -244,27 +250,34 @@ def _edits(steps: Sequence[Done]) -> list[int]:
 
 
 def _telling_place(steps: Sequence[Done], place: int) -> int:
-    """Of a step that only hands in what was done, the last before it that did something: it neither
-    looked, nor tidied up.
-    """
-    for before in reversed(range(place if hands_in(steps[place].action) else 0)):
-        action = steps[before].action
-        passing = hands_in(action) or only_shows(action) or deletes_unasked(action, "")
-        if steps[before].worked and action.strip() and not passing:
-            return before
-    return place
+    """Of a step that only hands in what was done, the last before it that did something."""
+    return max(_deeds(steps[:place]), default=place) if hands_in(steps[place].action) else place
+
+
+def _deeds(steps: Sequence[Done]) -> list[int]:
+    """The places of the steps that did something: they neither looked, nor tidied up."""
+    worked = (place for place, step in enumerate(steps) if step.worked and step.action.strip())
+    return [place for place in worked if not _passes(steps[place].action)]
+
+
+def _passes(action: str) -> bool:
+    return hands_in(action) or only_shows(action) or deletes_unasked(action, "")
 
 
 def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
     """The action that won, after the files that were edited; where the very same had failed before,
-    also what was done in between: that is what made the difference.
+    also what was done in between: that is what made the difference. Tests that passed at once tell
+    nothing of how: before them stands what was done.
     """
     key = folded(steps[place].action)
     failed = (at for at in range(place) if not steps[at].worked and folded(steps[at].action) == key)
     between = range(max(failed, default=place) + 1, place)
-    helped = [at for at in between if steps[at].worked and steps[at].action.strip()]
-    way = sorted({*_edits(steps[: place + 1]), *helped} - {place})[-limits.WAY_STEPS_MAX :]
-    return (*dict.fromkeys(steps[at].action for at in way), steps[place].action)
+    helped = {at for at in between if steps[at].worked and steps[at].action.strip()}
+    way = (helped | {*_edits(steps[: place + 1])}) - {place}
+    if not way and only_tests(steps[place].action):
+        way = {at for at in _deeds(steps[:place]) if not only_tests(steps[at].action)}
+    last = sorted(way)[-limits.WAY_STEPS_MAX :]
+    return (*dict.fromkeys(steps[at].action for at in last), steps[place].action)
 
 
 # --- what was done, and what failed ---
@@ -364,7 +377,8 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
         times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
-        outcome, mark = f"FAILED{earned}{times}: ", f"[{'' if once else 'last '}{last}, {who}]"
+        then = "worked the last time, " if attempt.worked_last else "" if once else "last "
+        outcome, mark = f"FAILED{earned}{times}: ", f"[{then}{last}, {who}]"
         brief = f"[{who}]"
         error = attempt.error if told.same or not attempt.earned else ""
     head = ("" if attempt.is_command else f"{task} -> ") + outcome

@@ -258,7 +258,7 @@ def command_of(event: HookEvent) -> Command | None:
     return Command(
         attempts.typed_line(line, folder),
         event.purpose.strip()[: limits.LESSON_CHARS_MAX],
-        any(map(attempts.runs_tests, parts.commands if parts else [line.split()])),
+        any(map(shell_lines.runs_tests, parts.commands if parts else [line.split()])),
         shell_lines.exit_code_tells(line),
     )
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,54 +53,6 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
     # in this order: half a secret would not be recognised
     return redact(line)[0][: limits.ACTION_CHARS_MAX]
-
-
-_LAUNCHERS: Final = frozenset(
-    "env nice time nohup sudo xvfb-run coverage bundle npx pnpx bunx dotenv command exec stdbuf".split()
-)
-_RUN_BY: Final = frozenset("uv poetry pipenv pdm hatch rye pixi conda coverage".split())
-_TESTERS: Final = frozenset(
-    "pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats "
-    "busted trial stestr gotestsum "
-    "green behave karma cypress playwright testem lein-test minitest unittest".split()
-)
-_TESTING: Final[Mapping[str, frozenset[str]]] = {
-    **dict.fromkeys("npm yarn pnpm bun deno".split(), frozenset({"test", "t"})),
-    **dict.fromkeys(
-        "make gmake just task ninja rake".split(),
-        frozenset("test tests check unittest unit-test".split()),
-    ),
-    **dict.fromkeys(
-        "go dotnet mix swift zig bazel bazelisk dart flutter stack cabal sbt lein".split(),
-        frozenset({"test"}),
-    ),
-    **dict.fromkeys(
-        "mvn mvnw gradle gradlew".split(), frozenset("test check verify integrationTest".split())
-    ),
-    "cargo": frozenset({"test", "t", "nextest"}),
-}
-_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
-_ASSIGNED: Final = re.compile(r"\w+=")
-
-
-def runs_tests(command: Sequence[str]) -> bool:
-    """Whether the command is one that runs tests."""
-    words = [word for word in command[: limits.RUN_WORDS_LOOKED_AT] if not _ASSIGNED.match(word)]
-    while words:
-        name, *rest = words
-        name = name.replace("\\", "/").rpartition("/")[2]
-        if _PYTHON.fullmatch(name) and "-m" in rest:
-            words = rest[rest.index("-m") + 1 :]
-        elif (runs := name in _RUN_BY and rest[:1] == ["run"]) or name in _LAUNCHERS:
-            # the values of options, where they stand apart, are taken for words
-            words = list(dropwhile(lambda word: word.startswith("-"), rest[1 if runs else 0 :]))
-        else:
-            targets = [word for word in rest if not word.startswith("-") and word != "run"]
-            return name in _TESTERS or any(
-                re.split(r"[:.]", target, maxsplit=1)[0] in _TESTING.get(name, ())
-                for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
-            )
-    return False
 
 
 def told_of_tests(failures: int) -> str:

@@ -431,7 +431,12 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
     """What a record says made an error like this go away."""
     if isinstance(record, Trajectory):
         steps = record.steps
-        like = [place for place, step in enumerate(steps) if likeness(step.observation, error)]
+        # after the last nothing was done; what earned something, and worked, is no error
+        like = [
+            place
+            for place, step in enumerate(steps[:-1])
+            if not (step.ok and step.reward) and likeness(step.observation, error)
+        ]
         outcomes = judge_steps(steps) if like else ()
         for place in like:
             step = steps[place]

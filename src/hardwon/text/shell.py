@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
+from hardwon import limits
 from hardwon.text import shell_tables as tables
 from hardwon.text.failures import shows_error
 from hardwon.text.tables import Patterns, WordLists
@@ -70,6 +73,41 @@ def hands_in(line: str) -> bool:
     """
     said = re.split(r"['\"`]|<<", line.strip(), maxsplit=1)[0]  # a message is any text
     return all(map(RE.hands_in.fullmatch, re.split(r"&&|[;\n]", said.rstrip("; "))))
+
+
+def runs_tests(command: Sequence[str]) -> bool:
+    """Whether the command is one that runs tests."""
+    words = [word for word in command[: limits.RUN_WORDS_LOOKED_AT] if not RE.assigned.match(word)]
+    while words:
+        name, *rest = words
+        name = name.replace("\\", "/").rpartition("/")[2]
+        if RE.python.fullmatch(name) and ("-m" in rest or rest[:1] == ["manage.py"]):
+            words = rest[rest.index("-m") + 1 :] if "-m" in rest else rest
+        elif (runs := name in WORDS.launching_by_run and rest[:1] == ["run"]) or (
+            name in WORDS.launching
+        ):
+            # the values of options, where they stand apart, are taken for words
+            words = list(dropwhile(lambda word: word.startswith("-"), rest[1 if runs else 0 :]))
+        else:
+            targets = [word for word in rest if not word.startswith("-") and word != "run"]
+            return name in WORDS.testing or any(
+                re.split(r"[:.]", target, maxsplit=1)[0] in _tests_of(name)
+                for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
+            )
+    return False
+
+
+@lru_cache(maxsize=64)  # there are few, and a line may name anything
+def _tests_of(program: str) -> list[str]:
+    asked = (asked for programs, asked in tables.TESTS.items() if program in programs.split())
+    return next(asked, "").split()
+
+
+def only_tests(line: str) -> bool:
+    """Whether a line does nothing but run tests, wherever that is."""
+    parts = parts_of(line)
+    commands = [words for words in (parts.commands if parts else ()) if words[0] != "cd"]
+    return bool(commands) and all(map(runs_tests, commands))
 
 
 def deletes_unasked(action: str, asked: str) -> bool:

@@ -17,6 +17,23 @@ WORDS: dict[str, str] = {
     "setting": "export unset set alias tee",
     # of find
     "doing": "-exec -execdir -ok -delete",
+    # what starts another command
+    "launching": """
+    env nice time nohup sudo xvfb-run coverage bundle npx pnpx bunx dotenv command exec stdbuf""",
+    "launching_by_run": "uv poetry pipenv pdm hatch rye pixi conda coverage",
+    "testing": """
+    pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats
+    busted trial stestr gotestsum green behave karma cypress playwright testem lein-test minitest
+    unittest""",
+}
+
+# What runs tests where it is asked to: the programs, and what they are asked for.
+TESTS: dict[str, str] = {
+    "npm yarn pnpm bun deno": "test t",
+    "make gmake just task ninja rake": "test tests check unittest unit-test",
+    "go dotnet mix swift zig bazel bazelisk dart flutter stack cabal sbt lein manage.py": "test",
+    "mvn mvnw gradle gradlew": "test check verify integrationTest",
+    "cargo": "test t nextest",
 }
 
 PATTERNS: dict[str, str | list[str]] = {
@@ -28,6 +45,7 @@ PATTERNS: dict[str, str | list[str]] = {
     "operator": r"(&&|\|\||\|&|[;|&\n])",
     "substitutes": r"`|\$\(|[<>]\(",
     "assigned": r"[A-Za-z_]\w*=",
+    "python": r"(?:python|pypy)[\d.]*",
     "leading_cd": [
         r'''(?s)\s*cd\s+(?:'(?P<single>[^']+)'|"(?P<double>[^\"$`\\]+)"''',
         r"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",

@@ -88,7 +88,8 @@ _BLANKS_COST: Final = 108
 _SIGNS_COST, _SIGN_COST = 94, 14
 _OTHER_COST: Final = 97
 
-_CHUNK: Final = re.compile(r"\S+|[^\S\n]+|\s*\n\s*")
+# One blank between two words costs nothing.
+_CHUNK: Final = re.compile(r"\S+|[^\S\n]{2,}|\n\s*")
 _PIECE: Final = re.compile(
     r"(?P<letters>[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|(?P<digits>[0-9]+)|(?P<other>[^\x00-\x7f]+)"
     r"|(?P<signs>[!-/:-@\[-^`{-~\x00-\x1f\x7f]+|_+)"
@@ -98,7 +99,7 @@ _PIECE: Final = re.compile(
 def _chunk_cost(chunk: str) -> int:
     """Of a run of characters without a blank, or of blanks."""
     if chunk.isspace():
-        return _LINE_COST if "\n" in chunk else _BLANKS_COST * (len(chunk) > 1)
+        return _LINE_COST if "\n" in chunk else _BLANKS_COST
     cost = 0
     for piece in _PIECE.finditer(chunk):
         length = piece.end() - piece.start()

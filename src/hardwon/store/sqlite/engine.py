@@ -422,8 +422,9 @@ class _Matches:
             while end < last and matched[end][1] == matched[end - 1][1]:
                 end += 1
             page = matched[start:end]
-            if unread := [str(seq) for seq, _ in page if seq not in self._read]:
-                values = (*self._values, f"[{','.join(unread)}]")
+            # in the order in which they lie in the file
+            if unread := sorted(seq for seq, _ in page if seq not in self._read):
+                values = (*self._values, f"[{','.join(map(str, unread))}]")
                 for row in self._session.connection.execute(self._reading, values):
                     each = found_of(row)
                     self._read[each.seq] = each

@@ -38,6 +38,7 @@ from hardwon.surfaces.cli.main import (
     write,
 )
 from hardwon.surfaces.cli.views import counted
+from hardwon.text.shell import runs_tests
 from hardwon_cli import hook
 
 T = TypeVar("T")
@@ -91,7 +92,7 @@ def run_(
         folder = Path.cwd()
     line = attempts.command_line(words, folder)
     session = attempts.RunSession.of(os.environ)
-    again, tests = session.holds(line), attempts.runs_tests(words)
+    again, tests = session.holds(line), runs_tests(words)
     ask = partial(_ask, ctx, [])
     if not again and (not quiet or stop_if_blocked):
         advice = ask(
