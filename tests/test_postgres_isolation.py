@@ -519,7 +519,7 @@ READS: dict[str, StoreCase] = {
     "without_vector": lambda store, project, _: store.without_vector(project, 9),
     "count_without_vector": lambda store, project, _: store.count_without_vector(project),
     "frequencies": lambda store, project, _: store.frequencies(project, [SECRET]),
-    "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000),
+    "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000)[0],
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
     "has_one_source": lambda store, project, _: store.has_one_source(project, "episode"),

@@ -148,7 +148,7 @@ def worked(step: Step) -> bool:
     failure, whatever the observation looks like. Where nothing was said, an action that shows no
     error did what it was meant to do.
     """
-    return StepOutcome.of(step).worked
+    return bool(step.ok) or StepOutcome.of(step).worked
 
 
 class StepOutcome(NamedTuple):
@@ -165,7 +165,7 @@ class StepOutcome(NamedTuple):
         if step.ok:
             return cls(True, ())
         shown, said_so = step.observation, step.ok is False or step.reward < 0
-        failures = errors_in(shown)
+        _, failures = errors_in(shown)
         if not failures and not said_so:
             return cls(True, ())
         return cls(False, failures or (failure_hashes(shown) if shown.strip() else ()))
@@ -195,15 +195,16 @@ _REMEMBERED_CHARS_MAX: Final = 2_000
 
 def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
-    return next(iter(errors_in(observation)), "")
+    return next(iter(errors_in(observation)[1]), "")
 
 
-def _find_errors(observation: str) -> tuple[str, ...]:
+def _find_errors(observation: str) -> tuple[str, tuple[str, ...]]:
     said = reported_failure(observation)
-    return failure_hashes(said) if said else ()
+    return said, failure_hashes(said) if said else ()
 
 
-# The same with the hash that older versions gave it. Agents see the same again and again.
+# What is reported, and its hash with the one that older versions gave it. Agents see the same again
+# and again.
 errors_in = Remembered(
     _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
 ).__getitem__

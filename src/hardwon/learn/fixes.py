@@ -28,7 +28,7 @@ from hardwon.learn.odds import (
     shrink,
     usual_share,
 )
-from hardwon.learn.support import Evidence, gather
+from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import HELPED, Tally
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import Cleaned, Fix
@@ -317,58 +317,58 @@ class Solution(Tabular):
     vouched: int = 0
 
 
+# What an action came to on one day, for one author: the day, the author, how many of the records
+# somebody vouches for, and how many are at each level. Of what was counted, then when it was last
+# taken, and in which record.
+CameTo = tuple[Any, ...]
+
+
 def rank_solutions(
-    tallies: Iterable[Tally], everything: Iterable[Tally], today: int, most: int, *, alone: bool
+    tried: Mapping[str, Sequence[CameTo]],
+    everything: Iterable[CameTo],
+    today: int,
+    most: int,
+    *,
+    alone: bool,
 ) -> list[RankedStrategy]:
-    """What was done after an error: what somebody vouches for first, then the likeliest to help, then
-    what was tried most, then the newest. What can be expected of any of it is what `everything` came
-    to. They may be many, so only those that are wanted are put together. `alone`: nobody else ever
-    tried anything.
+    """What was done after an error, by item: what somebody vouches for first, then the likeliest to
+    help, then what was tried most, then the newest. What can be expected of any of it is what
+    `everything` came to. `alone`: nobody else ever tried anything.
     """
-    tried: dict[str, list[Tally]] = {}
-    for tally in tallies:
-        tried.setdefault(tally.item, []).append(tally)
     if not tried:
         return []
-    usual = usual_share(Share.of(_added_up(everything), today, good=HELPED, alone=alone))
-    alike: dict[tuple[Any, ...], list[str]] = {}  # most were tried once, and came to the same
+    whole = [_tally("", came_to, times) for came_to, times in Counter(everything).items()]
+    usual = usual_share(Share.of(whole, today, good=HELPED, alone=alone))
+    # most were tried once, and came to the same
+    alike: dict[CameTo, tuple[tuple[bool, float, int], Share]] = {}
+    ranked = []
     for item, mine in tried.items():
-        alike.setdefault(tuple(map(_came_to, mine)), []).append(item)
-    shares: dict[str, Share] = {}
-    ranked: dict[tuple[bool, float, int], list[str]] = {}
-    for items in alike.values():
-        share = Share.of(tried[items[0]], today, good=HELPED, alone=alone)
-        shares |= dict.fromkeys(items, share)
-        # one alone is all that there is, and counted already
-        p_helped = shrink(share, usual, STRATEGY_STRENGTH) if len(tried) > 1 else usual
-        ranked.setdefault((not share.believed, -p_helped, -share.attempts), []).extend(items)
-
-    def newest_first(item: str) -> tuple[int, str]:
-        return -max([tally.last_us for tally in tried[item]]), item
-
-    found: list[RankedStrategy] = []
-    for rank in sorted(ranked):
-        found += [
-            RankedStrategy(support, shares[item], -rank[1])
-            for item in sorted(ranked[rank], key=newest_first)[: most - len(found)]
-            for support in gather(tried[item]).values()
-        ]
-    return found
-
-
-def _came_to(tally: Tally) -> tuple[Any, ...]:
-    return tally.day, tally.author, tally.vouched, tally.levels
-
-
-def _added_up(tallies: Iterable[Tally]) -> list[Tally]:
-    """Those that came to the same as one, which is weighed once."""
-    times = Counter(map(_came_to, tallies))
+        came_to = tuple([each[:-2] for each in mine])
+        if came_to not in alike:
+            tallies = [_tally(item, each) for each in came_to]
+            share = Share.of(tallies, today, good=HELPED, alone=alone)
+            # one alone is all that there is, and counted already
+            p_helped = shrink(share, usual, STRATEGY_STRENGTH) if len(tried) > 1 else usual
+            alike[came_to] = (not share.believed, -p_helped, -share.attempts), share
+        newest = mine[0][-2] if len(mine) == 1 else max([each[-2] for each in mine])
+        ranked.append((alike[came_to][0], -newest, item, alike[came_to][1]))
     return [
-        Tally(
-            "", "", "", day, author, count * vouched, 0, 0, 0, "", tuple(count * n for n in levels)
+        RankedStrategy(
+            Evidence(item, [_tally(item, each[:-2], 1, *each[-2:]) for each in tried[item]]),
+            share,
+            -p_helped,
         )
-        for (day, author, vouched, levels), count in times.items()
+        for (_, p_helped, _), _, item, share in sorted(ranked)[:most]
     ]
+
+
+def _tally(
+    item: str, came_to: CameTo, times: int = 1, last_us: int = 0, last_id: str = ""
+) -> Tally:
+    """Of what came to the same so many times."""
+    day, author, vouched, *levels = came_to
+    counts = tuple([times * count for count in levels])
+    return Tally("", "", item, day, author, times * vouched, 0, 0, last_us, last_id, counts)
 
 
 # --- choosing ---

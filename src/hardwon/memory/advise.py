@@ -20,6 +20,7 @@ from hardwon.learn.actions import (
     Outcomes,
     StepOutcome,
     error_in,
+    errors_in,
     forecast,
     judge_steps,
     looks_on_the_way,
@@ -27,11 +28,12 @@ from hardwon.learn.actions import (
     task_key,
     worked,
 )
-from hardwon.learn.fixes import Solution, Strategy
+from hardwon.learn.fixes import RankedStrategy, Solution, Strategy
 from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
 from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
 from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.knowledge import PairWords
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import (
@@ -55,6 +57,8 @@ from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likene
 from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import deletes_unasked, reported_failure
 from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
+
+_Worded = tuple[RankedStrategy, PairWords]
 
 
 class Adviser(Finder):
@@ -237,12 +241,12 @@ class Adviser(Finder):
         failure hash where that is known.
         """
         diagnosis = diagnosis or error_in(error) or failure_hash(error)
-        found, in_vain = self._counted(error, diagnosis, task, failed, limit)
+        counted, anywhere = self._counted(error, diagnosis, task, failed, limit)
+        found = {key: self._known.solution(*each) for key, each in islice(counted.items(), limit)}
         if len(found) < limit:
-            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error)):
+            in_vain = (self._known.solution(*each) for each in anywhere)
+            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error), *in_vain):
                 found.setdefault(same_action(each.action), each)
-        for each in in_vain:
-            found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
 
     def cures(self, error: str, task: str | None, runs: Iterable[AnyRecord]) -> list[Solution]:
@@ -250,13 +254,16 @@ class Adviser(Finder):
         runs say of failures that are much like it. What mostly did not help is no cure.
         """
         diagnosis = error_in(error)
-        known = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
+        counted = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
+        known = (self._known.solution(*each) for each in counted)
         return [each for each in known if each.helped * 2 >= each.tried] or _helped_in(runs, error)
 
     def _counted(
         self, error: str, diagnosis: str, task: str | None, failed: str = "", limit: int = 0
-    ) -> tuple[dict[str, Solution], list[Solution]]:
-        """What was done about this very failure and helped, by action, and what did not."""
+    ) -> tuple[dict[str, _Worded], list[_Worded]]:
+        """What was done about this very failure and helped, by action; and all that was done
+        anywhere.
+        """
         tried = {("pair", diagnosis): diagnosis}
         if task:
             at_task = {
@@ -264,35 +271,36 @@ class Adviser(Finder):
             }
             tried = at_task | tried
         lists = self._tried(tried, error_core(error), failed, max(limit, limits.SOLUTIONS_READ_MAX))
-        found: dict[str, Solution] = {}
-        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            if each.helped:
-                found.setdefault(same_action(each.action), each)
-        return found, [each for each in lists[-1] if not each.helped]
+        helped = ([each for each in tried if each[0].share.verified] for tried in lists)
+        found: dict[str, _Worded] = {}
+        for each in filter(None, chain.from_iterable(zip_longest(*helped))):
+            found.setdefault(same_action(each[1].action), each)
+        return found, lists[-1]
 
     def _tried(
         self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
-    ) -> list[list[Solution]]:
+    ) -> list[list[_Worded]]:
         """What was done under each key, which is of a diagnosis: what somebody vouches for first,
         then the likeliest, which is what helped most often, the more so against an error that is
-        worded like this one, after an action like the one that failed.
+        worded like this one, after an action like the one that failed. What did not help is told
+        under the last key alone.
         """
 
-        def likeliest_first(found: tuple[bool, Solution]) -> tuple[bool, float, int]:
-            believed, each = found
-            as_done = alike_actions(each.after, failed) if failed else bool(each.after)
-            likely = each.p_helped * (alike_cores(error_core(each.diagnosis), core) + 2 * as_done)
-            return not believed, -likely, -each.tried
+        def likeliest_first(found: _Worded) -> tuple[bool, float, int]:
+            each, said = found
+            as_done = alike_actions(said.after, failed) if failed else bool(said.after)
+            likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)
+            return not each.share.believed, -likely, -each.share.attempts
 
-        ranked = list(zip(self._known.tried(list(keys), most), keys.values(), strict=True))
+        *others, anywhere = self._known.tried(list(keys), most)
+        helped = [[each for each in tried if each.share.verified] for tried in others]
+        ranked = list(zip((*helped, anywhere), keys.values(), strict=True))
         self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         lists = []
         for tried, diagnosis in ranked:
-            worded = (
-                (each.share.believed, self._known.solution(each, diagnosis)) for each in tried
-            )
-            said = sorted(((known, each) for known, each in worded if each), key=likeliest_first)
-            lists.append([each for _, each in said])
+            worded = ((each, self._known.words_of(each, diagnosis)) for each in tried)
+            said = [(each, words) for each, words in worded if words]
+            lists.append(sorted(said, key=likeliest_first))
         return lists
 
     def _ran_otherwise(self, diagnosis: str) -> list[Solution]:
@@ -480,7 +488,7 @@ def _attempted(
     step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
 ) -> PastAttempt:
     outcome, shown = StepOutcome.of(step), step.observation
-    said = "" if outcome.worked else reported_failure(shown) or shown
+    said = "" if outcome.worked else errors_in(shown)[0] or shown
     return PastAttempt(
         at_us,
         record_id,
@@ -582,10 +590,11 @@ def _names(sentence: str, action: str, *, first: bool = False) -> bool:
     is what it is about. A single word may be any word, and one with another option is another
     action.
     """
-    named = spelled_alike(action)
+    named, said = spelled_alike(action), spelled_alike(sentence)
+    if " " not in named or named not in said:
+        return False
     before = r"\A\W*(?:(?:i )?(?:ran|running|tried|used|using) \W*)?" if first else r"(?<!\w)"
-    found = re.search(rf"{before}{re.escape(named)}(?!\w| --?\w)", spelled_alike(sentence))
-    return " " in named and found is not None
+    return re.search(rf"{before}{re.escape(named)}(?!\w| --?\w)", said) is not None
 
 
 def _same(one: str, other: str) -> bool:

@@ -216,8 +216,8 @@ def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
             done = (action, fix.verified, fix.attempts, fix.evidence)
     elif sort == "failure":
         tried = chain(*known.tried([("pair", which)], 1))
-        paired = [known.solution(each, which) for each in tried]
-        helped = [each for each in paired if each and each.helped]
+        worded = [(each, known.words_of(each, which)) for each in tried if each.share.verified]
+        helped = [known.solution(each, said) for each, said in worded if said]
         if not helped and failure.action:
             failed = failed_runs(project.store, project.name, which)
             helped = ran_next(project.store, project.name, failed)

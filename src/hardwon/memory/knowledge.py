@@ -11,12 +11,19 @@ from dataclasses import replace
 from functools import wraps
 from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any, Concatenate, Final, ParamSpec, Unpack
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Unpack
 
 from hardwon import limits
 from hardwon.errors import DamagedError, T
 from hardwon.first_use import lazy
-from hardwon.learn.actions import ANY_FAILURE, ActionKey, Outcomes, judge_steps, pairs_of
+from hardwon.learn.actions import (
+    ANY_FAILURE,
+    EVERYTHING,
+    ActionKey,
+    Outcomes,
+    judge_steps,
+    pairs_of,
+)
 from hardwon.learn.fixes import (
     Choices,
     ModelHistory,
@@ -163,6 +170,7 @@ class Knowledge:
         self._shares: dict[tuple[str, str], Shares] = {}
         self._stored: dict[str, Stored | None] = {}
         self._records: dict[str, AnyRecord | None] = {}
+        self._acts_alone: bool | None = None  # whether a single source ever took any action
 
     @_read_once
     def daily(self, scope: str, key: str) -> list[Daily]:
@@ -192,11 +200,14 @@ class Knowledge:
 
     def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """What became of actions, by what they are judged by."""
-        return self._store.outcomes(self.project, keys, self.today)
+        found, alone = self._store.outcomes(self.project, keys, self.today)
+        if EVERYTHING in keys:
+            self._acts_alone = alone
+        return found
 
     def counts(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """The same, however long ago it was."""
-        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)
+        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)[0]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
@@ -885,26 +896,25 @@ class Knowledge:
             )
         )
         self.read_ahead(each.support.sample_ids[0] for each, _ in found[:limit])
-        return list(islice(filter(None, (self.solution(*pair) for pair in found)), limit))
+        worded = ((each, self.words_of(each, diagnosis)) for each, diagnosis in found)
+        return list(islice((self.solution(each, said) for each, said in worded if said), limit))
 
     def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
         """What was done after each error, given by scope and key, the likeliest to help first."""
-        alone = self._has_one_source("act.all")
+        alone = self._acts_alone
+        if alone is None:
+            alone = self._acts_alone = self._has_one_source("act.all")
         for tried in self._store.tried(self.project, places, limits.SOLUTIONS_CONSIDERED_MAX):
             yield rank_solutions(*tried, self.today, most, alone=alone)
 
-    def solution(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> Solution | None:
-        """In the words of one of the trajectories that taught it."""
+    def solution(self, ranked: RankedStrategy, said: PairWords) -> Solution:
+        """In these words."""
         support = ranked.support
-        words = (self._words_of_pair(each, diagnosis, support.item) for each in support.sample_ids)
-        said = next(filter(None, words), None)
-        if not said:
-            return None
         return Solution(
-            diagnosis=said[0],
-            failure_hash=said[1],
-            action=said[2],
-            after=said[3],
+            diagnosis=said.diagnosis,
+            failure_hash=said.failure_hash,
+            action=said.action,
+            after=said.after,
             tried=ranked.share.attempts,
             helped=ranked.share.verified,
             p_helped=ranked.p_success,
@@ -913,7 +923,13 @@ class Knowledge:
             vouched=support.vouched,
         )
 
-    def _words_of_pair(self, record_id: str, diagnosis: str, action: str) -> _PairWords | None:
+    def words_of(self, ranked: RankedStrategy, diagnosis: str = ANY_FAILURE) -> PairWords | None:
+        """Those of one of the trajectories that taught it."""
+        support = ranked.support
+        words = (self._words_of_pair(each, diagnosis, support.item) for each in support.sample_ids)
+        return next(filter(None, words), None)
+
+    def _words_of_pair(self, record_id: str, diagnosis: str, action: str) -> PairWords | None:
         """The same errors are met again and again: what the same body says of one is kept."""
         stored = self._stored_as(record_id)
         key = (stored.digest if stored else b"", diagnosis, action)
@@ -1023,12 +1039,19 @@ def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:
     return [record for record in readable(stored) if isinstance(record, kind)]
 
 
-# What the error was, its hash, what was done, and what had been.
-_PairWords = tuple[str, str, str, str]
-_said_of_pairs: Final[dict[tuple[bytes, str, str], _PairWords]] = {}
+class PairWords(NamedTuple):
+    """What the error was, its hash, what was done, and what had been."""
+
+    diagnosis: str
+    failure_hash: str
+    action: str
+    after: str
 
 
-def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> _PairWords | None:
+_said_of_pairs: Final[dict[tuple[bytes, str, str], PairWords]] = {}
+
+
+def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> PairWords | None:
     """In the words of one trajectory."""
     if isinstance(record, Trajectory):
         for pair, number in pairs_of(record):
@@ -1036,7 +1059,7 @@ def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> _PairWords
                 met = zip(record.steps[:number], judge_steps(record.steps), strict=False)
                 failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
                 near = failed is record.steps[number - 1] or not diagnosis
-                return (
+                return PairWords(
                     clean_line(error_words(failed.observation), limits.LESSON_CHARS_MAX),
                     pair.diagnosis,
                     clean_action(record.steps[number].action),

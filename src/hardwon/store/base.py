@@ -825,7 +825,8 @@ class Store(TallyReader):
         whole: bool = False,
     ) -> list[tuple[Found, float]]:
         """Records that contain any of the terms, with a text score (higher is better), best first;
-        `whole`: only those that contain both of the rarest two, which is soon known.
+        `whole`: only those that contain both of the rarest two, which is soon known; where they are
+        few, all of them, and the scores say nothing.
         Archived records are left out unless the filters ask for them. No terms, no hits.
         """
 

@@ -22,6 +22,7 @@ from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag,
 
 if TYPE_CHECKING:
     from hardwon.learn import odds
+    from hardwon.learn.fixes import CameTo
 else:
     odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
@@ -53,6 +54,11 @@ def _first_items(most: str) -> str:
         f"item IN (SELECT item FROM tally WHERE {_TRUSTED_UNDER_KEY} GROUP BY item "
         f"ORDER BY sum({most}) DESC, max(last_us) DESC, item LIMIT ?4)"
     )
+
+
+def _came_to(scope: str) -> str:
+    """The columns of a `CameTo`."""
+    return ", ".join(("day, author, vouched", *_levels_of(scope), "last_us, last_id"))
 
 
 def _tally_columns(scope: str) -> str:
@@ -148,15 +154,16 @@ class TallyReader(Query):
         keys: Sequence[ActionKey],
         today: int,
         half_life_days: float = limits.HALF_LIFE_DAYS,
-    ) -> dict[ActionKey, Outcomes]:
+    ) -> tuple[dict[ActionKey, Outcomes], bool]:
         """What became of actions, by what they are judged by, as it weighs today; without what
-        nobody counted anything of.
+        nobody counted anything of. And whether at most one source is known to count, of all who
+        ever took any.
         """
         weight = self._weight("?2", "?3")
-        bound = Bound([project, today, half_life_days * 1.0])
-        asked = ", ".join(
-            f"({bound.add(f'act.{key.what}')}, {bound.add(key.which)})" for key in rounded_up(keys)
-        )
+        values = [project, today, half_life_days * 1.0]
+        for key in rounded_up(keys):
+            values += f"act.{key.what}", key.which
+        asked = ", ".join([f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2)])
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
             f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) FROM tally "
@@ -164,7 +171,7 @@ class TallyReader(Query):
             "GROUP BY scope, key, author"
         )
         said: dict[ActionKey, dict[str, list[float]]] = {}
-        for scope, which, author, *figures in self._select(sql, bound):
+        for scope, which, author, *figures in self._select(sql, values):
             key = ActionKey(scope.removeprefix("act."), which)
             said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
         found, alone = {}, len(said.get(EVERYTHING, ())) < 2
@@ -181,7 +188,7 @@ class TallyReader(Query):
                 for place in range(3)
             )
             found[key] = Outcomes(*(round(figure, 9) for figure in sums))
-        return found
+        return found, alone
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int
@@ -207,38 +214,47 @@ class TallyReader(Query):
 
     def tried(
         self, project: str, places: Sequence[tuple[str, str]], items_max: int
-    ) -> list[tuple[list[Tally], list[Tally]]]:
-        """What was done after errors, each given by scope and key: the tallies of what helped most
-        often, all of an item or none; and of everything, whatever it was, if only added up.
+    ) -> list[tuple[dict[str, list[CameTo]], list[CameTo]]]:
+        """What was done after errors, each given by scope and key: of what helped most often, all
+        that it came to, by item; and what everything came to, whatever it was, if only added up.
         """
         bound = Bound([project])
         asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
         # to choose takes as long as to read some more
         most = 2 * items_max * len(places)
         rows = self._select(
-            f"SELECT {_tally_columns(places[0][0])} FROM tally WHERE project_id = ?1 AND "
+            f"SELECT scope, key, item, {_came_to(places[0][0])} FROM tally WHERE project_id = ?1 AND "
             f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} LIMIT {bound.add(most)}",
             bound,
         )
         if len(rows) == most:
             return [self._most_helpful(project, *place, items_max) for place in places]
-        found: dict[tuple[str, str], list[Tally]] = {place: [] for place in places}
-        for tally in map(_tally_of, sorted(rows)):
-            found[tally.scope, tally.key].append(tally)
-        return [(tallies, tallies) for tallies in found.values()]
+        found: dict[tuple[Any, ...], dict[str, list[CameTo]]] = {place: {} for place in places}
+        for row in sorted(rows):
+            found[row[:2]].setdefault(row[2], []).append(row[3:])
+        return [
+            (tried, [each[:-2] for mine in tried.values() for each in mine])
+            for tried in found.values()
+        ]
 
     def _most_helpful(
         self, project: str, scope: str, key: str, items_max: int
-    ) -> tuple[list[Tally], list[Tally]]:
-        sql = (
+    ) -> tuple[dict[str, list[CameTo]], list[CameTo]]:
+        given = (project, scope, key)
+        everything = self._select(
             f"SELECT day, author, sum(vouched), {_sums_of(scope)} FROM tally WHERE "
-            f"{_TRUSTED_UNDER_KEY} GROUP BY day, author ORDER BY day, author"
+            f"{_TRUSTED_UNDER_KEY} GROUP BY day, author ORDER BY day, author",
+            given,
         )
-        everything = [
-            Tally(scope, key, "", day, author, vouched, 0, 0, 0, "", tuple(levels))
-            for day, author, vouched, *levels in self._select(sql, (project, scope, key))
-        ]
-        return self._tallies(project, scope, key, _first_items("level1"), items_max), everything
+        rows = self._select(
+            f"SELECT item, {_came_to(scope)} FROM tally WHERE {_TRUSTED_UNDER_KEY} AND "
+            f"{_first_items('level1')} ORDER BY item, day, author",
+            (*given, items_max),
+        )
+        found: dict[str, list[CameTo]] = {}
+        for row in rows:
+            found.setdefault(row[0], []).append(row[1:])
+        return found, everything
 
     def tallies_of_items(
         self, project: str, scope: str, key: str, items: Sequence[str]

@@ -370,7 +370,11 @@ def spelled_alike(action: str) -> str:
     """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
     an underscore needs no escape anywhere else.
     """
-    cut = action[: limits.ACTION_CHARS_MAX]
+    return _fold(action[: limits.ACTION_CHARS_MAX])
+
+
+@lru_cache(maxsize=2_048)  # agents do the same again and again
+def _fold(cut: str) -> str:
     if "\\_" in cut:
         cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
     return " ".join(cut.casefold().split())

@@ -367,7 +367,12 @@ class _Matches:
         small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
         self._read: dict[int, Found] = {}
-        self._first = self._matching("", self._most)
+        # To rank costs a look at every text that has any of the terms, and of few nobody is left out.
+        self._first = self._matching("", limit + 1, ranked=False) if whole else []
+        if whole and len(self._first) <= limit:
+            self._most = None
+        else:
+            self._first = self._matching("", self._most)
 
     def best(self, among: Among) -> list[Scored]:
         """Of these, those that pass the filters."""
@@ -385,11 +390,16 @@ class _Matches:
         found.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
         return found[: self._limit]
 
-    def _matching(self, marked: str, most: int | None) -> list[tuple[int, float]]:
-        """Their numbers and scores, the newest first among those that are as good."""
-        matching = f"SELECT rowid, -rank FROM {self._name} WHERE {self._name} MATCH ?"
+    def _matching(
+        self, marked: str, most: int | None, *, ranked: bool = True
+    ) -> list[tuple[int, float]]:
+        """Their numbers and scores, the newest first among those that are as good; any of them, all
+        as good, where they are not `ranked`.
+        """
+        score, order = ("-rank", "ORDER BY rank, rowid DESC ") if ranked else ("0.0", "")
+        matching = f"SELECT rowid, {score} FROM {self._name} WHERE {self._name} MATCH ?"
         if most is not None:
-            matching += f" ORDER BY rank, rowid DESC LIMIT {most}"
+            matching += f" {order}LIMIT {most}"
         found: list[Any] = self._session.connection.execute(
             matching, (self._match + marked,)
         ).fetchall()
