@@ -570,7 +570,7 @@ _COMPLAINT_LINES: Final = 8  # a program that gives up says why among its last w
 
 def _bare(line: str) -> str:
     """A line without what log, shell and compiler put before the message."""
-    if RE.levels.search(line) and (level := RE.level.match(line)):  # the first costs little
+    if RE.level_word.search(line) and (level := RE.level.match(line)):  # the first costs little
         line = line[level.end() :]
     if "zsh: " in line:  # other shells name the file first
         line = RE.zsh.sub(r"\2: \1", line)
@@ -671,20 +671,19 @@ def _hide(line: str, hide_path: Callable[[re.Match[str]], str], *, cut: bool) ->
         if cut:
             line = RE.unclosed.sub("<q>", line)
     if "/" in line or "\\" in line:
-        line = RE.path.sub(hide_path, RE.url.sub("<url>", line))
+        line = RE.path.sub(hide_path, RE.url.sub("<url>", line) if "://" in line else line)
     if "tmp" in line:
         line = RE.temp_name.sub("<tmp>", line)
     if RE.digit.search(line):
         if "20" in line or line.count(":") > 1:
             line = RE.time.sub("<time>", line)
-        line = RE.host.sub("<ip>", line)
+        if line.count(".") > 2 or "::1" in line:
+            line = RE.host.sub("<ip>", line)
         if "id" in line or "ID" in line or "Id" in line:
             line = RE.named_id.sub(r"\1 <n>", line)
         line = RE.position.sub("", RE.id.sub("<n>", line))
         line = RE.number.sub(_hide_number, line).replace(" -<n>", " <n>")
-    if ">, <" in line:
-        line = RE.row.sub(r"\1", line)
-    return line
+    return RE.row.sub(r"\1", line)
 
 
 def _hide_path(match: re.Match[str]) -> str:

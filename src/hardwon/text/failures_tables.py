@@ -141,7 +141,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"(?>(?:[\[(][^\])\n]{1,60}[\])]|[\d:.,/TZ+-]+|[\w.$/:-]+ ?[-:|]|[-|]|UTC|GMT|[A-Z][a-z]{2}",
         r"|[\w.-]*\d[\w.-]*)[ \t]+){0,6}",
     ],
-    "levels": r"\[?(?:ERROR|FATAL|CRITICAL|SEVERE)\b\]?",
+    "levels": r"\[?(?:{{level_word}})\]?",
+    "level_word": r"(?:ERROR|FATAL|CRITICAL|SEVERE)\b",
     # src/app.ts:12:5, main.cs(12,5), Shop.java:[12,5], cart.rb:12:in `total'
     "place": [
         r"(?:[A-Za-z]:)?[^\s:()\"'`]*\.[A-Za-z]\w{0,9}(?::\d+(?::\d+)?(?:-\d+)?(?::in [`'][^'`\n]*')?",
@@ -252,8 +253,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "zsh": r"(?:\S*/)?zsh: ([a-z ]+): (\S+)\Z",
     "aside": r" at line \d+(?=:)| at character \d+| \[recovered[^\]]*\]",
     # a piece of the statement, with quotes of its own
-    "near": r"(?<=syntax to use near )['\"].*",
-    "named_code": r"\bcode['\"]?[:=] ?['\"](\w+)['\"]",
+    "near": r"['\"](?<=syntax to use near .).*",
+    "named_code": r"c(?<!\wc)ode['\"]?[:=] ?['\"](\w+)['\"]",
     "quote": """["'`‘“]""",  # noqa: RUF001
     "quoted": [
         r"\"(?<![\w\\]\")(?:[^\"\\]|\\.)*+\"|'(?<![\w\\]')(?:[^'\\]|\\.|'(?=\w))*+'|`[^`']*+[`']",
