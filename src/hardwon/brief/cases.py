@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
@@ -82,7 +82,7 @@ def one_line(text: str) -> str:
 
 
 # The same for the same task or action, but for case and spacing.
-folded = Remembered(spelled_alike, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
+folded = spelled_alike
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Attempt:
         """It worked at least as often as not, and so did the runs that the question found."""
         return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
 
-    @property
+    @cached_property
     def error(self) -> str:
         """How it failed, in a few words."""
         return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)
@@ -163,20 +163,25 @@ def _put_usual_first(told: Sequence[Told]) -> None:
     """Of attempts at a like task that are as good as each other, the one that has most in common
     with what was done at all of them: what is usual there is likelier to help with another.
     """
+    equals = []
+    for each in told:
+        best = _goodness(each.attempts[0]) if len(each.attempts) > 1 else ()
+        equals.append(sum(_goodness(one) == best for one in each.attempts))
+    if max(equals, default=0) < 2:
+        return
     usual = Counter[str]()
     for each in told:
+        say = each.relevance**SHARPNESS
         for term in _terms(each.attempts[0].key):
-            usual[term] += each.relevance**SHARPNESS
+            usual[term] += say
 
     def is_usual(attempt: Attempt) -> float:
         terms = _terms(attempt.key)
         return math.fsum(usual[term] for term in terms) / math.sqrt(len(terms) or 1)
 
-    for attempts in (each.attempts for each in told):
-        best = _goodness(attempts[0])
-        equals = sum(_goodness(one) == best for one in attempts)
-        if equals > 1:
-            place = max(range(equals), key=lambda place: is_usual(attempts[place]))
+    for (*_, attempts), count in zip(told, equals, strict=True):
+        if count > 1:
+            place = max(range(count), key=lambda place: is_usual(attempts[place]))
             attempts.insert(0, attempts.pop(place))
 
 
@@ -572,17 +577,28 @@ def _looked_at(
         for step in case.steps:
             if not step.worked:
                 continue
-            action = one_line(step.action[: limits.DIGEST_CHARS_MAX])
-            short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
-            names = tuple(dict.fromkeys(names_shown(step.observation))) if short else ()
-            if not names:  # what stands in quotes is data
-                mine |= _terms(_QUOTED.sub(" ", action).partition(" ")[2])
+            action, names, does, shows = _look(
+                step.action[: limits.DIGEST_CHARS_MAX], step.observation
+            )
+            if not names:
+                mine |= does
             elif names not in seen:
-                does = _terms(action.partition(" ")[2])
-                seen[names] = _Seen(action, names, case, does, _terms(" ".join(names)))
+                seen[names] = _Seen(action, names, case, does, shows)
         for term in mine:
             used[term] = used.get(term, 0.0) + say[case.id]
     return list(seen.values()), used
+
+
+@lru_cache(maxsize=2_048)  # agents look at the same again and again
+def _look(
+    action: str, observation: str
+) -> tuple[str, tuple[str, ...], frozenset[str], frozenset[str]]:
+    """An action in one line, and the names that it showed; its terms, and theirs."""
+    action = one_line(action)
+    short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
+    names = tuple(dict.fromkeys(names_shown(observation))) if short else ()
+    done = action if names else _QUOTED.sub(" ", action)  # what stands in quotes is data
+    return action, names, _terms(done.partition(" ")[2]), _terms(" ".join(names))
 
 
 def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
@@ -651,8 +667,11 @@ USED: Final = 0.5
 LISTED: Final = 0.8
 
 
+@lru_cache(maxsize=512)  # what was done is compared with one question after the other
 def _find_terms(text: str) -> frozenset[str]:
     return frozenset(term for term in index_text(text).split() if term[0] != FORM)
 
 
-_terms = Remembered(_find_terms, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX).__getitem__
+_terms = Remembered[str, frozenset[str]](
+    _find_terms, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX
+).__getitem__

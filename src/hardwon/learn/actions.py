@@ -148,7 +148,7 @@ def worked(step: Step) -> bool:
     failure, whatever the observation looks like. Where nothing was said, an action that shows no
     error did what it was meant to do.
     """
-    return StepOutcome.of(step).worked
+    return bool(step.ok) or StepOutcome.of(step).worked
 
 
 class StepOutcome(NamedTuple):

@@ -335,6 +335,8 @@ def rank_solutions(
     help, then what was tried most, then the newest. What can be expected of any of it is what
     `everything` came to. `alone`: nobody else ever tried anything.
     """
+    if not tried:
+        return []
     whole = [_tally("", came_to, times) for came_to, times in Counter(everything).items()]
     usual = usual_share(Share.of(whole, today, good=HELPED, alone=alone))
     # most were tried once, and came to the same

@@ -58,6 +58,8 @@ from hardwon.text.outcomes import guess_outcome
 from hardwon.text.shell import deletes_unasked, reported_failure
 from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
+_Worded = tuple[RankedStrategy, PairWords]
+
 
 class Adviser(Finder):
     """Answers about actions and errors, of one project."""
@@ -239,7 +241,8 @@ class Adviser(Finder):
         failure hash where that is known.
         """
         diagnosis = diagnosis or error_in(error) or failure_hash(error)
-        found, anywhere = self._counted(error, diagnosis, task, failed, limit)
+        counted, anywhere = self._counted(error, diagnosis, task, failed, limit)
+        found = {key: self._known.solution(*each) for key, each in islice(counted.items(), limit)}
         if len(found) < limit:
             in_vain = (self._known.solution(*each) for each in anywhere)
             for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error), *in_vain):
@@ -250,17 +253,16 @@ class Adviser(Finder):
         """What made the failure go away that a text tells of; where nobody met that one, what these
         runs say of failures that are much like it. What mostly did not help is no cure.
         """
-        diagnosis, known = error_in(error), dict[str, Solution]()
-        if diagnosis:
-            known = self._counted(error, diagnosis, task, "", limits.INSTEAD_MAX)[0]
-        helped = [each for each in known.values() if each.helped * 2 >= each.tried]
-        return helped or _helped_in(runs, error)
+        diagnosis = error_in(error)
+        counted = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
+        known = (self._known.solution(*each) for each in counted)
+        return [each for each in known if each.helped * 2 >= each.tried] or _helped_in(runs, error)
 
     def _counted(
-        self, error: str, diagnosis: str, task: str | None, failed: str, limit: int
-    ) -> tuple[dict[str, Solution], list[tuple[RankedStrategy, PairWords]]]:
-        """What helped against this very failure, by action, as many as there may be; and all that
-        was tried against it, wherever that was.
+        self, error: str, diagnosis: str, task: str | None, failed: str = "", limit: int = 0
+    ) -> tuple[dict[str, _Worded], list[_Worded]]:
+        """What was done about this very failure and helped, by action; and all that was done
+        anywhere.
         """
         tried = {("pair", diagnosis): diagnosis}
         if task:
@@ -268,25 +270,23 @@ class Adviser(Finder):
                 ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
             }
             tried = at_task | tried
-        most = max(limit, limits.SOLUTIONS_READ_MAX)
-        *others, anywhere = self._tried(tried, error_core(error), failed, most)
-        lists = [*others, [each for each in anywhere if each[0].share.verified]]
-        words: dict[str, tuple[RankedStrategy, PairWords]] = {}
-        for each in filter(None, chain.from_iterable(zip_longest(*lists))):
-            words.setdefault(same_action(each[1].action), each)
-        found = {key: self._known.solution(*each) for key, each in islice(words.items(), limit)}
-        return found, anywhere
+        lists = self._tried(tried, error_core(error), failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        helped = ([each for each in tried if each[0].share.verified] for tried in lists)
+        found: dict[str, _Worded] = {}
+        for each in filter(None, chain.from_iterable(zip_longest(*helped))):
+            found.setdefault(same_action(each[1].action), each)
+        return found, lists[-1]
 
     def _tried(
         self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
-    ) -> list[list[tuple[RankedStrategy, PairWords]]]:
-        """What was done under each key, which is of a diagnosis, and helped; under the last also
-        what did not. What somebody vouches for first, then the likeliest, which is what helped most
-        often, the more so against an error that is worded like this one, after an action like the
-        one that failed.
+    ) -> list[list[_Worded]]:
+        """What was done under each key, which is of a diagnosis: what somebody vouches for first,
+        then the likeliest, which is what helped most often, the more so against an error that is
+        worded like this one, after an action like the one that failed. What did not help is told
+        under the last key alone.
         """
 
-        def likeliest_first(found: tuple[RankedStrategy, PairWords]) -> tuple[bool, float, int]:
+        def likeliest_first(found: _Worded) -> tuple[bool, float, int]:
             each, said = found
             as_done = alike_actions(said.after, failed) if failed else bool(said.after)
             likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)

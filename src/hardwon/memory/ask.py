@@ -165,10 +165,15 @@ class Finder:
         self._changes_of = project.staleness
 
     def find(
-        self, query: str, k: int, filters: Filters, then: PastView | None = None
+        self,
+        query: str,
+        k: int,
+        filters: Filters,
+        then: PastView | None = None,
+        also: Iterable[str] = (),
     ) -> list[tuple[Ranked[Found], Found]]:
         """The best `k` by what the store knows of the records; none of them is read. `then`: as it
-        would have been answered at that time.
+        would have been answered at that time. `also` as in `rank`.
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
@@ -202,7 +207,7 @@ class Finder:
             for each in found.values():
                 each.in_time = to_us(span[0]) <= each.at_us < to_us(span[1])
         today = (now - EPOCH).days
-        ranked = rank(found.values(), k, today, terms, about_error=about_error)
+        ranked = rank(found.values(), k, today, terms, about_error=about_error, also=also)
         return [(each, each.candidate) for each in ranked]
 
     def _add_others(

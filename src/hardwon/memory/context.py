@@ -72,11 +72,11 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.rank import Hit
-from hardwon.search.terms import Filters
+from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
 from hardwon.text.clean import CODE_INDENT, CUT, clean_line
 from hardwon.text.likeness import is_telling
-from hardwon.text.relevance import ALIKE_REPORT_FROM, Question
+from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
 from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
@@ -393,8 +393,8 @@ class Recaller(Finder):
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
         wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
-        found = self.find(asked, wanted, Filters())
-        covered = {each.id: question.covered(each.terms) for _, each in found}
+        found = self.find(asked, wanted, no_filters(), also=question.telling)
+        covered = {each.id: question.covered(each.having) for _, each in found}
         most = max(covered.values(), default=0.0)
         sentences = [each.id for _, each in found if each.kind not in READ_FROM]
         runs = len(found) - len(sentences)
@@ -453,7 +453,9 @@ class Recaller(Finder):
         best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
         offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
         keys = [attempt_key(action) for action in offered]
-        found = self._store.by_key(self._project, keys, Filters(), _ATTEMPTS_CHECKED, in_turns=True)
+        found = self._store.by_key(
+            self._project, keys, no_filters(), _ATTEMPTS_CHECKED, in_turns=True
+        )
         unread = [each for each in found if each.id not in known]
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         acts, warned = [(record, _actions_of(record)) for record in records], {}
@@ -490,15 +492,17 @@ class Recaller(Finder):
         if not failure:
             return
         found = self._store.by_key(
-            self._project, [f"failure:{failure}"], Filters(), _SAME_FAILURES_MAX + 1
+            self._project,
+            [f"failure:{failure}"],
+            no_filters(),
+            _SAME_FAILURES_MAX,
+            all_or_none=True,
         )
-        if len(found) <= _SAME_FAILURES_MAX:
-            alike = map(_case_of, readable([each.stored for each in found]))
-            for told in told_of(alike, solved_from, None):
-                best = told.attempts[0]
-                if best.holds and best.key != failed.key:
-                    yield after_line(failed, best, wording)
-                    return
+        for told in told_of(map(_case_of, readable(found)), solved_from, None):
+            best = told.attempts[0]
+            if best.holds and best.key != failed.key:
+                yield after_line(failed, best, wording)
+                return
         runs = failed_runs(self._store, self._project, failure)
         for helped in ran_next(self._store, self._project, runs)[:1]:
             cases, counts = self._cases_of(helped), (helped.helped, helped.tried)
@@ -775,7 +779,7 @@ def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]
                 yield record.task[:chars]
             for step in failed[:_FAILURES_COMPARED]:
                 shown, did = step.observation[:chars], step.action[:chars]
-                told = set(index_text(shown).split()).difference(index_text(did).split())
+                told = terms_in(shown) - terms_in(did)
                 if told and not question.share(told):
                     continue
                 yield f"{record.task[:chars]} {did} {shown}"

@@ -20,10 +20,12 @@ engines order the same texts the same.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -78,7 +80,7 @@ class Candidate:
     the same. What the question makes of it: `text`, how well its words answer; `exact`: it has the
     very key that is asked for; `neighbour`: the text scores of hits of the same session, the less
     the farther away they are; `vector`: the cosine, where there is an embedder; `in_time`: it is of
-    the time that the question names.
+    the time that the question names; `having`: the terms of the question that it has.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Candidate:
     neighbour: float = field(init=False, default=0.0)
     vector: float = field(init=False, default=0.0)
     in_time: bool = field(init=False, default=False)
+    having: frozenset[str] = field(init=False, default=frozenset())
 
 
 C = TypeVar("C", bound=Candidate)
@@ -112,9 +115,17 @@ class Ranked(NamedTuple, Generic[C]):
 
 
 def rank(
-    candidates: Iterable[C], k: int, today: int, terms: Sequence[str] = (), *, about_error: bool
+    candidates: Iterable[C],
+    k: int,
+    today: int,
+    terms: Sequence[str] = (),
+    *,
+    about_error: bool,
+    also: Iterable[str] = (),
 ) -> list[Ranked[C]]:
-    """The best `k` for a question of these terms, the score of each explained."""
+    """The best `k` for a question of these terms, the score of each explained. `also` are terms of
+    which it is told whether a candidate has them.
+    """
     given = list(candidates)
     asked = [term for term in terms if not term.startswith(FORM)]
     best_text = max((each.text for each in given), default=0.0) or 1.0
@@ -126,20 +137,24 @@ def rank(
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
     each_once = frozenset(asked)
-    pairs = [(one, other, f" {one} {other} ") for one, other in pairwise(asked)]
+    telling = each_once.union(also)
+    following = {one: (other, f" {one} {other} ") for one, other in pairwise([*asked, ""])}
     ranked, shares = [], {}
     for each in given:
         nearness = (each.vector - low) * share if each.vector > 0 else 0.0
         why = _parts(each, best_text, nearness, today, about_error)
         words = each.terms.partition("\n")[0]  # without their forms
-        having = each_once.intersection(words.split())
+        told = _words_in(words) if len(words) >= _LONG_CHARS else words.split()
+        each.having = telling.intersection(told)
+        having = each_once & each.having
         if each.text and len(having) > 1:
             framed = f" {words} "
-            both = [
-                pair in framed for one, other, pair in pairs if one in having and other in having
-            ]
-            if any(both):
-                why["phrase"] = PHRASE * sum(both) / (len(asked) - 1)
+            beside = 0
+            for one in having:
+                other, pair = following[one]
+                beside += other in having and pair in framed
+            if beside:
+                why["phrase"] = PHRASE * beside / (len(asked) - 1)
         if (name := _name[each.author]) in each_once:
             having |= {name}
             if each.text or each.neighbour:
@@ -155,6 +170,16 @@ def rank(
             for each in ranked
         ]
     return _take_turns(ranked, shares, k)
+
+
+@lru_cache(maxsize=1_024)  # the same records are found by one question after the other
+def _words_in(text: str) -> tuple[str, ...]:
+    """Each once, and kept once, however many texts have it."""
+    return tuple(set(map(sys.intern, text.split())))
+
+
+# To take a shorter text apart again costs less than to remember it.
+_LONG_CHARS: Final = 400
 
 
 def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:

@@ -307,12 +307,13 @@ def credit_columns(dialect: Dialect) -> tuple[str, str]:
 
 @cache
 def found_columns(
-    dialect: Dialect, *, votes: bool = True, sessions: bool = True, terms: str = "record_text.terms"
+    dialect: Dialect, *, votes: bool = True, sessions: bool = True, terms: bool = True
 ) -> str:
     """What `found_of` reads, from `record r` and `record_text`. Without votes or sessions where there
-    are none, and without `terms` where nobody ranks: they cost time.
+    are none, and without terms where nobody ranks: they cost time.
     """
     helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
+    found_by = "record_text.terms" if terms else "''"
     session = (
         "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
         f"AND {SESSION_KEYS} LIMIT 1)"
@@ -320,7 +321,7 @@ def found_columns(
         else "NULL"
     )
     return (
-        f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, {terms}, {helped}, "
+        f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, {found_by}, {helped}, "
         f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {session}"
     )
 
@@ -688,35 +689,36 @@ class Query(Reader):
         *,
         in_turns: bool = False,
         ranked: bool = False,
+        all_or_none: bool = False,
     ) -> list[Found]:
         """The newest records that have any of the exact keys and pass the filters; archived ones
         and rolled-back sources as in `search`. `in_turns`: each author's newest before any one's
         second, so that nobody fills the places; before all what somebody vouches for, in half of the
         places. `ranked`: with what ranking takes into account, their terms, votes and sessions.
+        `all_or_none`: none where there are more than `limit`.
         """
         if not keys:
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
-        columns = found_columns(self.dialect, votes=False, sessions=False, terms="''")
-        text = ""
-        if ranked:
-            columns = found_columns(self.dialect)
-            text = f"{self.dialect.join} record_text ON record_text.seq = r.seq"
+        columns = found_columns(self.dialect, votes=ranked, sessions=ranked, terms=ranked)
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
-        newest = order = "ORDER BY r.at_us DESC, r.id DESC"
+        order = newest = "ORDER BY r.at_us DESC, r.id DESC"
         half, most = max(1, limit // 2), bound.add(limit + 1)
         # From the few rows of the keys to their records, not through all records in the order of
         # time; and only those that are wanted are read whole.
         joined = f"{self.dialect.join} record r ON r.seq ="
-        having_any = len(self._select(f"{having} LIMIT {most}", bound))
-        if not having_any:
-            return []
-        if having_any <= limit:  # seldom are there so many that some have to be chosen
-            sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} {newest}"
-            found = [found_of(row) for row in self._select(sql, bound[:-1])]
+        text = f"{self.dialect.join} record_text ON record_text.seq = r.seq" if ranked else ""
+        sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} LIMIT {most}"
+        rows = self._select(sql, bound)
+        if len(rows) <= limit:  # seldom are there so many that some have to be chosen
+            found = sorted(
+                map(found_of, rows), key=lambda each: (each.at_us, each.id), reverse=True
+            )
             return _in_turns(found, half) if in_turns else found
+        if all_or_none:
+            return []
         if in_turns:
             vouched = f"r.status IN {_IN_EFFECT}"
             among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"

@@ -82,6 +82,7 @@ def _words_in(window: str) -> str:
     return _words_of_failure(_unwrap(window)) if window else ""
 
 
+@lru_cache(maxsize=4)  # a question is asked this when it is searched for and when it is answered
 def shows_error(observation: str) -> bool:
     """Whether what a tool answered reports a failure, rather than counting none or only speaking of
     errors.

@@ -38,10 +38,15 @@ COVERED: Final = 0.6
 EVENLY: Final = 0.65
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=1_024)  # the same tasks are compared with one question after the other
 def _words_in(text: str) -> frozenset[str]:
-    """The same tasks are compared with one question after the other."""
     return frozenset(index_text(text).partition("\n")[0].split())
+
+
+@lru_cache(maxsize=1_024)  # likewise what was done at them, and what came of it
+def terms_in(text: str) -> frozenset[str]:
+    """All of its terms, the forms of its words among them."""
+    return frozenset(index_text(text).split())
 
 
 class Question:
@@ -60,19 +65,20 @@ class Question:
         self.alike_from = min(ALIKE_FROM, ALIKE_OF_ONE_FROM + _PER_TEXTS * math.log(max(1, texts)))
         self._terms = frozenset(self.worth)
         self._others = {term: _others()[term] for term in self._terms & _others().keys()}
+        self.telling = self._terms.union(*self._others.values())
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
 
     def share(self, terms: Iterable[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
-        common = self._common(frozenset(terms))
+        common = self._common(terms)
         return self._worth_of(common) / self._whole if common else 0.0
 
-    def covered(self, text: str) -> float:
+    def covered(self, words: Iterable[str]) -> float:
         """How much a text, given as its terms, is like the question for having its words, whatever
         else it says.
         """
-        common = self._common(frozenset(text.partition("\n")[0].split()))
+        common = self._common(words)
         return self._cover(len(common), self._worth_of(common)) if common else 0.0
 
     def alike_to(self, text: str) -> float:
@@ -91,10 +97,11 @@ class Question:
         evenly = shared / math.sqrt(terms * max(words, shared))
         return max(weighed, EVENLY * evenly, self._cover(shared, worth))
 
-    def _common(self, words: Set[str]) -> Set[str]:
+    def _common(self, words: Iterable[str]) -> Set[str]:
         """The terms of the question that are among these, or have one of the same meaning there."""
-        meant = {term for term, others in self._others.items() if not others.isdisjoint(words)}
-        return self._terms & words | meant
+        telling = self.telling.intersection(words)
+        meant = {term for term, others in self._others.items() if not others.isdisjoint(telling)}
+        return self._terms & telling | meant
 
     def _worth_of(self, common: Set[str]) -> float:
         return math.fsum(map(self.worth.__getitem__, common))

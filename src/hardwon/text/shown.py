@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from hardwon.text.clean import CUT
 from hardwon.text.failures import RE, error_words, shows_error
 from hardwon.text.shell import only_looks, reported_failure
-from hardwon.text.terms import Remembered
 
 _READ_CHARS_MAX: Final = 4_000
 _NAMES_MIN: Final = 2
@@ -28,7 +27,7 @@ _KEY: Final = re.compile(r"""["']([^"'\\]+)["']\s*:""")
 _RULE: Final = re.compile(r"[-+|=\s]{3,}")
 
 
-def _names_in(observation: str) -> list[str]:
+def names_shown(observation: str) -> list[str]:
     """The names that an observation lists, in order: a column of rows, the keys of objects, the
     heading of a table, a name on each line. None where it is no list of names. Rows that were cut
     end with a sign of it: what is not there may have been cut off.
@@ -66,12 +65,6 @@ def _of_rows(text: str) -> list[str]:
 
 def _are_names(cells: Sequence[str]) -> bool:
     return len(cells) >= _NAMES_MIN and all(map(_NAME.fullmatch, cells))
-
-
-# agents see the same again and again
-names_shown = Remembered(
-    _names_in, lambda observation, _: len(observation) <= _READ_CHARS_MAX
-).__getitem__
 
 
 class Touched(NamedTuple):

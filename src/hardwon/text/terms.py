@@ -17,7 +17,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from operator import itemgetter
@@ -358,19 +358,23 @@ def same_action(action: str) -> str:
     """The same for the very same action, but for case and spacing. Quoted values and numbers count:
     another timeout, or another command inside a shell, is another action.
     """
-    return _key_of_same(spelled_alike(action))
+    return _key_of_same(action[: limits.ACTION_CHARS_MAX])
 
 
-_key_of_same = lru_cache(maxsize=1024)(
-    partial(key_of, "same")
-)  # agents do the same again and again
+@lru_cache(maxsize=1024)  # agents do the same again and again, and recording asks three times
+def _key_of_same(action: str) -> str:
+    return key_of("same", spelled_alike(action))
 
 
 def spelled_alike(action: str) -> str:
     """The same text for the very same action, also where whoever wrote it escaped it for Markdown:
     an underscore needs no escape anywhere else.
     """
-    cut = action[: limits.ACTION_CHARS_MAX]
+    return _fold(action[: limits.ACTION_CHARS_MAX])
+
+
+@lru_cache(maxsize=2_048)  # agents do the same again and again
+def _fold(cut: str) -> str:
     if "\\_" in cut:
         cut = _MARKDOWN_ESCAPE.sub(r"\1", cut)
     return " ".join(cut.casefold().split())
