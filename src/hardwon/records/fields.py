@@ -214,7 +214,10 @@ def check_json(value: object) -> object:
                 below += item.values()
             elif isinstance(item, list):
                 below += item
-            else:
+            # nearly all are short texts that can be seen
+            elif not (
+                type(item) is str and item.isprintable() and len(item) <= limits.NAME_CHARS_MAX
+            ):
                 _check_json_leaf(item)
         if below and depth >= limits.JSON_DEPTH_MAX:
             raise refuse(f"values nested at most {limits.JSON_DEPTH_MAX} deep")
