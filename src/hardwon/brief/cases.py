@@ -269,6 +269,8 @@ def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
     also what was done in between: that is what made the difference. Tests that passed at once tell
     nothing of how: before them stands what was done.
     """
+    if not place:
+        return (steps[0].action,)
     key = folded(steps[place].action)
     failed = (at for at in range(place) if not steps[at].worked and folded(steps[at].action) == key)
     between = range(max(failed, default=place) + 1, place)
