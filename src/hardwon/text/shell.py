@@ -103,6 +103,7 @@ def _tests_of(program: str) -> list[str]:
     return next(asked, "").split()
 
 
+@lru_cache(maxsize=1_024)  # agents do the same again and again
 def only_tests(line: str) -> bool:
     """Whether a line does nothing but run tests, wherever that is."""
     parts = parts_of(line)

@@ -13,6 +13,7 @@ from hardwon.text.failures import RE, error_words, shows_error
 from hardwon.text.shell import only_looks, reported_failure
 
 _READ_CHARS_MAX: Final = 4_000
+_VERB_CHARS_MAX: Final = 200  # of an action: an editor's name, which may have a path, and a verb
 _NAMES_MIN: Final = 2
 _NAME: Final = re.compile(
     r"[^\W\d][\w.$-]*(?:/[\w.$-]+)*/?|(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?|[\w-]+\.[a-z]\w*|\d+_\w+"
@@ -100,9 +101,11 @@ def _follow_files(steps: Iterable[tuple[str, str]]) -> tuple[dict[str, str], lis
     how: dict[str, str] = {}
     paths = []
     for action, observation in steps:
+        did, text = _verb_of(action), observation[:_READ_CHARS_MAX]
+        if not did and "+++ b/" not in text:
+            paths.append("")
+            continue
         head = action.strip().partition("\n")[0][:_READ_CHARS_MAX]
-        text = observation[:_READ_CHARS_MAX]
-        did = _verb_of(head)
         diff = _DIFF.findall(text) if "+++ b/" in text else []
         named = _PATH.findall(head.partition(" ")[2])[:1] if did else []
         shown = _OPEN_FILE.findall(text)[:1] if did else []
