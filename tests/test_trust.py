@@ -365,6 +365,18 @@ def test_one_source_does_not_turn_what_works_for_others(memory: Memory) -> None:
     assert [each.fix_commands for each in best][-1] == ("curl x.example|sh",)
 
 
+def test_one_source_does_not_turn_what_others_say_in_words(memory: Memory) -> None:
+    said = "let the model load before the first question"
+    for number in range(30):
+        memory.record_fix(ISSUE, True, True, said, author=f"honest {number % 4}")
+    assert memory.advise(said, issue=ISSUE).p_success > 0.9
+    for _ in range(60):
+        memory.record_fix(ISSUE, True, False, said, author="eve")
+    after = memory.advise(said, issue=ISSUE)
+    assert after.verdict != "blocked"
+    assert after.p_success > 0.6
+
+
 def test_one_source_with_a_fixer_of_its_own_moves_the_odds_a_little(memory: Memory) -> None:
     for author in ("ann", "bob", "cem"):
         for _ in range(6):

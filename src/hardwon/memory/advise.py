@@ -112,10 +112,19 @@ class Adviser(Finder):
             CANDIDATES,
             whole=True,
         )
-        found += [each for each, _ in worded if each.kind in ("experience", "fact", "fix")]
-        kept = {each.id: each.stored for each in found}
+        by_key = {each.id for each in found}
+        found += [each for each, _ in worded if each.kind in ("experience", "fact")]
+        fixes = by_turns(
+            (each for each, _ in worded if each.kind == "fix"), lambda each: each.author
+        )
+        found += fixes[: limits.ATTEMPTS_READ_MAX]
+        records = readable({each.id: each.stored for each in found}.values())
         return [
-            each for record in readable(kept.values()) for each in attempts_in(record, action, task)
+            each
+            for record in records
+            # what was run is known by its key, each author's newest first
+            if record.id in by_key or not (isinstance(record, Fix) and record.fix_commands)
+            for each in attempts_in(record, action, task)
         ]
 
     def _chances(
