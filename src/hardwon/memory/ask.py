@@ -147,10 +147,6 @@ CANDIDATES: Final = 40
 # change their order.
 RANKED_MIN: Final = 20
 
-# Records of the very failure that is asked about, the newest: of one that came a thousand times,
-# more of them say the same.
-OF_SAME_FAILURE: Final = 12
-
 # as `generate_issue_signature` and `failure_hash` make them
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 
@@ -228,7 +224,7 @@ class Finder:
         if vector is not None:
             for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
                 found.setdefault(each.id, each).vector = cosine
-        for each in self._store.by_key(self._project, keys, filters, OF_SAME_FAILURE, ranked=True):
+        for each in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
             found.setdefault(each.id, each).exact = True
         texts = {each.seq: each.text for each in best}
         for hit, each in self._store.beside(self._project, best, filters):
