@@ -687,6 +687,16 @@ def test_what_solved_the_very_task_comes_before_what_settled_a_failure(memory: M
     assert lines[4].startswith('after "alembic revision')
 
 
+def test_what_failed_at_the_very_task_is_no_cure_for_it(memory: Memory) -> None:
+    cured = as_session(("make ship", f"{NOT_SET}", False), ("source .env", "", True))
+    memory.record_trajectory("ship the shop", cured, 1.0)
+    assert any("this worked -> source .env" in line for line in said(memory, NOT_SET))
+    failed = as_session(("source .env", "sh: .env: no such file or directory", False))
+    memory.record_trajectory("ship the bakery with its own settings", failed, 0.0)
+    lines = said(memory, f"ship the bakery with its own settings\n{NOT_SET}")
+    assert not any("this worked -> source .env" in line for line in lines)
+
+
 def test_tests_that_passed_at_once_are_told_with_what_was_done_before(memory: Memory) -> None:
     steps = [
         {"action": "pip install django==5.1", "observation": "Successfully installed"},

@@ -256,12 +256,13 @@ def _telling_place(steps: Sequence[Done], place: int) -> int:
 
 def _deeds(steps: Sequence[Done]) -> list[int]:
     """The places of the steps that did something: they neither looked, nor tidied up."""
-    worked = (place for place, step in enumerate(steps) if step.worked and step.action.strip())
-    return [place for place in worked if not _passes(steps[place].action)]
-
-
-def _passes(action: str) -> bool:
-    return hands_in(action) or only_shows(action) or deletes_unasked(action, "")
+    return [
+        place
+        for place, (action, _, _, worked) in enumerate(steps)
+        if worked
+        and action.strip()
+        and not (hands_in(action) or only_shows(action) or deletes_unasked(action, ""))
+    ]
 
 
 def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:

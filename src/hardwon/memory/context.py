@@ -469,14 +469,19 @@ class Recaller(Finder):
     def _settled(
         self, asked: str, weighed: Sequence[_Weighed], told: Sequence[Told], wording: Wording
     ) -> Iterator[Line]:
-        """What made the failure go away that the question tells of, where it tells of one."""
+        """What made the failure go away that the question tells of, where it tells of one; not what
+        failed at the very task, or would be warned of.
+        """
+        attempts = (attempt for each in told if each.same for attempt in each.attempts)
+        failed = {*wording.warned, *(each.key for each in attempts if not each.holds)}
         runs = (each.hit.record for each in weighed if isinstance(each.hit.record, Trajectory))
         task = next((each.attempts[0].task for each in told if each.same), None)
         for cure in self._adviser.cures(asked, task, runs) if asked.strip() else ():
             cases = self._cases_of(cure)
             action = cure.action.replace(f"\n{CODE_INDENT}", "\n").strip()
             helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
-            if cases and cure.after and not deletes_unasked(action, asked):
+            unfit = helped.key in failed or deletes_unasked(action, asked)
+            if cases and cure.after and not unfit:
                 yield after_line(Attempt("", (cure.after,)), helped, wording)
 
     def _cases_of(self, solution: Solution) -> list[Case]:

@@ -98,9 +98,9 @@ def runs_tests(command: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=64)  # there are few, and a line may name anything
-def _tests_of(program: str) -> list[str]:
+def _tests_of(program: str) -> frozenset[str]:
     asked = (asked for programs, asked in tables.TESTS.items() if program in programs.split())
-    return next(asked, "").split()
+    return frozenset(next(asked, "").split())
 
 
 @lru_cache(maxsize=1_024)  # agents do the same again and again

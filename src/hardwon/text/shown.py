@@ -125,9 +125,8 @@ def _verb_of(action: str) -> str:
     """What an editor was asked to do with a file: changed, opened or created; empty where it was
     something else.
     """
-    words = (
-        action[:_READ_CHARS_MAX].lower().split(None, 2)[:2]
-    )  # an editor's name, and what it is to do
+    # an editor's name, and what it is to do
+    words = action[:_VERB_CHARS_MAX].lower().split(None, 2)[:2]
     return _VERBS.get(next((word for word in words if not word.endswith("editor")), ""), "")
 
 
