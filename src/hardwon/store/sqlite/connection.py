@@ -688,6 +688,9 @@ def connect(
         str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
     )
     be_patient(connection, busy_timeout_ms)
+    # A plan does not depend on what is bound. Or else a statement that an index of some rows only
+    # might serve is planned anew each time, which takes longer than most of them do.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for setting in (
         "synchronous = FULL",
         "secure_delete = ON",
