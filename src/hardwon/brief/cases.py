@@ -298,6 +298,19 @@ class Wording(NamedTuple):
     warned: Mapping[str, str]
 
 
+def near(told: Sequence[Told]) -> list[Told]:
+    """Those that are enough like the question to be told of. A task at which all failed, be it the
+    likest, hides nothing that worked.
+    """
+    likest = max((each.relevance for each in told), default=0.0)
+    likest_done = max((each.relevance for each in told if each.attempts[0].holds), default=0.0)
+    return [
+        each
+        for each in told
+        if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
+    ]
+
+
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
     came nearest, or where nothing is known that worked, what failed again and again; of commands
@@ -310,21 +323,14 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         failed.update(
             (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
         )
-    likest = max((each.relevance for each in told), default=0.0)
-    # a task at which all failed, be it the likest, hides nothing that worked
-    likest_done = max((each.relevance for each in told if each.attempts[0].holds), default=0.0)
-    near = [
-        each
-        for each in told
-        if each.relevance >= LIKE_FROM * (likest_done if each.attempts[0].holds else likest)
-    ]
-    solved = any(each.attempts[0].holds for each in near)
+    to_tell = near(told)
+    solved = any(each.attempts[0].holds for each in to_tell)
     # what mends a failure may well begin with taking something away
     of_failure = "\n" in wording.asked.strip() or shows_error(wording.asked)
-    errors = Counter(one.attempts[0].error for one in near if one.attempts[0].is_command)
-    said = {attempt.error for each in near if each.same for attempt in each.attempts}
+    errors = Counter(one.attempts[0].error for one in to_tell if one.attempts[0].is_command)
+    said = {attempt.error for each in to_tell if each.same for attempt in each.attempts}
     most = len(said) + limits.LIKE_FAILURES_MAX
-    for each in near:
+    for each in to_tell:
         if each.same:
             # what was only said tells nothing beside what was done, nor beside what worked elsewhere
             done = [one for one in each.attempts if one.holds or not is_talk(one.actions[-1])]

@@ -143,8 +143,7 @@ class PastView:
 # half as many lose some.
 CANDIDATES: Final = 40
 
-# Records that are ranked even if fewer are asked for, so that what else is known of them can
-# change their order.
+# Records that are ranked even if fewer are asked for.
 RANKED_MIN: Final = 20
 
 # as `generate_issue_signature` and `failure_hash` make them
@@ -171,9 +170,11 @@ class Finder:
         filters: Filters,
         then: PastView | None = None,
         also: Iterable[str] = (),
+        spare: int = CANDIDATES,
     ) -> list[tuple[Ranked[Found], Found]]:
         """The best `k` by what the store knows of the records; none of them is read. `then`: as it
-        would have been answered at that time. `also` as in `rank`.
+        would have been answered at that time. `also` as in `rank`. So many to `spare` are looked at,
+        for what else is known of them changes their order.
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
@@ -186,7 +187,7 @@ class Finder:
         if then:
             filters = filters.altered(status=None, any_standing=True)
         with self._store.together(self._project):
-            wanted = max(RANKED_MIN, min(4 * k, k + CANDIDATES))
+            wanted = max(RANKED_MIN, min(4 * k, k + spare))
             searched = self._store.search(self._project, terms, filters, wanted)
             if span:
                 dated = filters.altered(

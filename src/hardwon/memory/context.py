@@ -29,6 +29,7 @@ from hardwon.brief.cases import (
     file_lines,
     folded,
     lines_of,
+    near,
     seen_line,
     told_of,
 )
@@ -57,7 +58,7 @@ from hardwon.memory.advise import (
     ran_next,
     unvouched_source,
 )
-from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.ask import CANDIDATES, RANKED_MIN, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
@@ -71,9 +72,10 @@ from hardwon.records.kinds import (
     Step,
     Trajectory,
 )
-from hardwon.search.rank import Hit
+from hardwon.search.rank import Hit, Ranked
 from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
+from hardwon.store.types import Found
 from hardwon.text.clean import CODE_INDENT, CUT, clean_line
 from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
@@ -364,7 +366,7 @@ class Recaller(Finder):
             if room.cost(each.text) <= room.left // 2
         ]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
-        places[KNOWN] = max(limits.RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
+        places[KNOWN] = _known_max(budget)
         pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
         said = add_by_turns(spoken, first, places, pools, room)
         found = _within(said, [each.hit for each in weighed], request)
@@ -392,25 +394,12 @@ class Recaller(Finder):
         terms = list(dict.fromkeys(index_text(asked).split()))[: limits.QUERY_TERMS_MAX]
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
-        wanted = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
-        found = self.find(asked, wanted, no_filters(), also=question.telling)
+        most = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
+        found = self.find(asked, most + RANKED_MIN, no_filters(), also=question.telling, spare=0)
         covered = {each.id: question.covered(each.having) for _, each in found}
-        most = max(covered.values(), default=0.0)
-        sentences = [each.id for _, each in found if each.kind not in READ_FROM]
-        runs = len(found) - len(sentences)
-        unsaid = set(sentences[max(_SENTENCES_MAX // 2, _SENTENCES_MAX - runs) :])
-        near = [
-            (ranked, each)
-            for ranked, each in found
-            if each.id not in unsaid
-            and (
-                covered[each.id] >= most * READ_FROM.get(each.kind, 0.0)
-                or not _OTHERWISE.isdisjoint(ranked.why)
-            )
-        ]
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
-        for hit in self.read_hits(near):
+        for hit in self.read_hits(_worth_reading(found, covered, most, budget)):
             alike = min(_relevance(hit, question, report), NOT_THE_SAME)
             same = _is_task(hit.record, key, at_all_alike=alike > 0)
             alike = 1.0 if same else alike
@@ -422,7 +411,7 @@ class Recaller(Finder):
         # of other failures, nothing follows for the one that is reported
         weighed = [each for each in weighed if not report or each.relevance >= floor]
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
-        return question, weighed, len(found) >= wanted
+        return question, weighed, len(found) >= most
 
     def _count_unread(self, told: Sequence[Told], solved_from: float) -> None:
         """Of what was tried more often than was read, all of it counts: a search finds those first
@@ -450,8 +439,10 @@ class Recaller(Finder):
         """Of what worked and may be offered, what advice would warn of: it failed since it last
         worked. Each with how.
         """
-        best = [each.attempts[0] for each in told if each.attempts[0].holds][:_OFFERED_CHECKED]
-        offered = {each.actions[0]: each.key for each in best if len(each.actions) == 1}
+        best = [each.attempts[0] for each in near(told) if each.attempts[0].holds]
+        offered = {
+            each.actions[0]: each.key for each in best[:_OFFERED_CHECKED] if len(each.actions) == 1
+        }
         keys = [attempt_key(action) for action in offered]
         found = self._store.by_key(
             self._project, keys, no_filters(), _ATTEMPTS_CHECKED, in_turns=True
@@ -592,11 +583,52 @@ _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 # Considered, as sources take turns; half of them where there are runs to tell of.
 _SENTENCES_MAX: Final = 12
+_KNOWN_SPARE: Final = 2  # considered beyond those that are said: one may say the same as another
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
 _LIKE_TASKS_MAX: Final = 2  # of which rules are told
 _RULES_OF_LIKE_MAX: Final = 3
 _SAID_SHARE: Final = 0.7  # of a rule's words: what has more of them says nothing new
+
+
+def _worth_reading(
+    found: Sequence[tuple[Ranked[Found], Found]],
+    covered: Mapping[str, float],
+    most: int,
+    budget: int,
+) -> list[tuple[Ranked[Found], Found]]:
+    """Of what was found, in its order: the best half of it, in which sources take turns, and of the
+    others those that have most of the question; without runs that have little of it, and without
+    more sentences than can be said.
+    """
+
+    def least_asked(pair: tuple[Ranked[Found], Found]) -> tuple[bool, float]:
+        return _OTHERWISE.isdisjoint(pair[0].why), -covered[pair[1].id]
+
+    half = most // 2
+    chosen = [*found[:half], *sorted(found[half:], key=least_asked)[: most - half]]
+    sentences = [pair for pair in chosen if pair[1].kind not in READ_FROM]
+    runs, said = len(chosen) - len(sentences), _SENTENCES_MAX
+    if len({each.author for _, each in sentences}) < 2:  # who speaks alone takes no turns
+        sentences.sort(key=least_asked)
+        said = _known_max(budget) + _KNOWN_SPARE
+    unsaid = sentences[max(_SENTENCES_MAX // 2, said - runs) :]
+    kept = {each.id for _, each in chosen}.difference(each.id for _, each in unsaid)
+    best = max(covered.values(), default=0.0)
+    return [
+        (ranked, each)
+        for ranked, each in found
+        if each.id in kept
+        and (
+            covered[each.id] >= best * READ_FROM.get(each.kind, 0.0)
+            or not _OTHERWISE.isdisjoint(ranked.why)
+        )
+    ]
+
+
+def _known_max(budget: int) -> int:
+    """How many sentences are said of what is known."""
+    return max(limits.RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
 
 
 def _of_rule(rule: Rule) -> Line:

@@ -901,11 +901,10 @@ class Knowledge:
 
     def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
         """What was done after each error, given by scope and key, the likeliest to help first."""
-        alone = self._acts_alone
-        if alone is None:
-            alone = self._acts_alone = self._has_one_source("act.all")
         for tried in self._store.tried(self.project, places, limits.SOLUTIONS_CONSIDERED_MAX):
-            yield rank_solutions(*tried, self.today, most, alone=alone)
+            if tried[0] and self._acts_alone is None:
+                self._acts_alone = self._has_one_source("act.all")
+            yield rank_solutions(*tried, self.today, most, alone=bool(self._acts_alone))
 
     def solution(self, ranked: RankedStrategy, said: PairWords) -> Solution:
         """In these words."""
