@@ -377,8 +377,15 @@ def safe_summary(text: str) -> str:
     return slug or UNTITLED
 
 
-class ExperienceFields(Record):
-    """What an experience holds, without the rules for what a caller says."""
+class Experience(Record):
+    """Something that happened. The outcome is one of four, or a word that means one of them; the
+    tool is any name. `ROUTES` has the tools and keys that a tree of files knows; keys of your own
+    are kept beside them.
+
+    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and
+    found, and teaches nothing. `own_schema`: it was routed by a schema of the caller's own, in
+    which outcomes and tools are what that schema says.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
@@ -400,19 +407,6 @@ class ExperienceFields(Record):
     own_schema: Annotated[
         Flag | None, Field(description="It was routed by a schema of your own.")
     ] = None
-
-
-class Experience(ExperienceFields):
-    """Something that happened. The outcome is one of four, or a word that means one of them; the
-    tool is any name. `ROUTES` has the tools and keys that a tree of files knows; keys of your own
-    are kept beside them.
-
-    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and
-    found, and teaches nothing. `own_schema`: it was routed by a schema of the caller's own, in
-    which outcomes and tools are what that schema says.
-    """
-
-    kept_as = ExperienceFields
 
     @model_validator(mode="wrap")
     @classmethod
