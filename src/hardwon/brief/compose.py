@@ -101,7 +101,8 @@ def add_by_turns(
                 if not reason:
                     text = budget.fits(line, min(budget.left, left.get(line.pool, budget.left)))
                     if text:
-                        cost = budget.add(place, line._replace(text=text))
+                        cut = line if text == line.text else line._replace(text=text)
+                        cost = budget.add(place, cut)
                         free |= {line.sort: free[line.sort] - 1} if line.sort in free else {}
                         left |= {line.pool: left[line.pool] - cost} if line.pool in left else {}
                         continue

@@ -68,18 +68,22 @@ class Question:
         self.telling = self._terms.union(*self._others.values())
         self._whole = math.fsum(self.worth.values())
         self._alike: dict[str, float] = {}
+        self._covered: dict[frozenset[str], float] = {}
 
     def share(self, terms: Iterable[str]) -> float:
         """How much of the question these terms have, from 0 to 1, rare words counting more."""
         common = self._common(terms)
         return self._worth_of(common) / self._whole if common else 0.0
 
-    def covered(self, words: Iterable[str]) -> float:
+    def covered(self, words: frozenset[str]) -> float:
         """How much a text, given as its terms, is like the question for having its words, whatever
-        else it says.
+        else it says. Many have the same ones.
         """
-        common = self._common(words)
-        return self._cover(len(common), self._worth_of(common)) if common else 0.0
+        if words not in self._covered:
+            common = self._common(words)
+            covers = self._cover(len(common), self._worth_of(common)) if common else 0.0
+            self._covered[words] = covers
+        return self._covered[words]
 
     def alike_to(self, text: str) -> float:
         """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
@@ -100,6 +104,8 @@ class Question:
     def _common(self, words: Iterable[str]) -> Set[str]:
         """The terms of the question that are among these, or have one of the same meaning there."""
         telling = self.telling.intersection(words)
+        if not self._others:
+            return telling
         meant = {term for term, others in self._others.items() if not others.isdisjoint(telling)}
         return self._terms & telling | meant
 

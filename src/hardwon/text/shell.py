@@ -71,7 +71,10 @@ def hands_in(line: str) -> bool:
     """Whether a line only ends or stores work that was done before it, and tells nothing of that:
     `submit`, or a commit that is pushed.
     """
-    said = re.split(r"['\"`]|<<", line.strip(), maxsplit=1)[0]  # a message is any text
+    line = line.strip()
+    if not RE.hands_in.match(line):  # as most do not
+        return False
+    said = re.split(r"['\"`]|<<", line, maxsplit=1)[0]  # a message is any text
     return all(map(RE.hands_in.fullmatch, re.split(r"&&|[;\n]", said.rstrip("; "))))
 
 
