@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from clocks import Clock
@@ -737,6 +738,57 @@ def test_what_mostly_did_not_help_is_no_cure(memory: Memory) -> None:
     assert not any("this worked" in line for line in said(memory, NOT_SET))
 
 
+UPGRADE = [
+    {
+        "action": "pip install channels==3.0",
+        "observation": "ERROR: ResolutionImpossible: channels requires django<4",
+        "ok": False,
+    },
+    {"action": "pip install -U pip", "observation": "Successfully installed pip-24", "ok": True},
+    {
+        "action": "pip install channels==3.0 --no-deps",
+        "observation": "ERROR: No matching distribution found for channels==3.0",
+        "ok": False,
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            "ResolutionImpossible: channels requires django<4",
+            "pip install channels==3.0 -> ERROR: ResolutionImpossible: channels requires django<4",
+        ),
+        (
+            "Upgrade channels to 4.0",
+            "pip install channels==3.0 --no-deps -> ERROR: No matching distribution found for channels==3.0",
+        ),
+    ],
+)
+def test_a_failure_that_was_met_once_is_told_where_nothing_else_is(
+    memory: Memory, asked: str, told: str
+) -> None:
+    memory.record_trajectory("Upgrade channels to 3.0", UPGRADE, 0.0)
+    assert said(memory, asked) == [f"Upgrade channels to 3.0 -> FAILED: {told} [today, agent?]"]
+    assert not said(memory, "write a poem about the sea")
+
+
+def test_what_a_run_did_that_came_to_nothing_is_no_cure(memory: Memory) -> None:
+    asked = "ResolutionImpossible: channels requires django<4"
+    memory.record_trajectory("Upgrade channels to 3.0", UPGRADE, 0.0)
+    assert not any("this worked" in line for line in said(memory, asked))
+    worked = {"action": UPGRADE[0]["action"], "observation": "Installed channels", "ok": True}
+    cure = {"action": 'pip install "django<4"', "observation": "Installed django", "ok": True}
+    late = {"action": "pytest", "observation": "2 failed, 7 passed", "ok": False}
+    memory.record_trajectory("Try channels", [UPGRADE[0], cure, worked, late], 0.0)
+    (line, *_) = said(memory, asked)
+    assert line == (
+        'after "pip install channels==3.0" failed like that, this worked -> '
+        'pip install "django<4" [worked today, agent?]'
+    )
+
+
 def test_a_patch_tells_which_files_were_changed(memory: Memory) -> None:
     patch = "diff --git a/lib/cache.go b/lib/cache.go\n--- a/lib/cache.go\n+++ b/lib/cache.go\n@@"
     steps: list[dict[str, Any]] = [
@@ -804,3 +856,31 @@ def test_what_takes_something_away_is_offered_to_who_asks_for_it(memory: Memory)
     assert "-delete [worked" in str(memory.context("remove the old logs in /srv/app"))
     failed = "list the old logs in /srv/app\nls: cannot open /srv/app: No space left on device"
     assert "-delete [worked" in str(memory.context(failed)), "it may be what mends a failure"
+
+
+def test_no_question_is_planned_anew(tmp_path: Path) -> None:
+    """SQLite does so where the plan may depend on what is bound, and takes longer for that than for
+    the answer.
+    """
+    seen: list[dict[str, Any]] = []
+    with Memory(tmp_path) as memory:
+        for number in range(30):
+            steps = [
+                {"action": f"pip install it=={number}", "observation": "ERROR: no", "ok": False},
+                {"action": "pip install it", "observation": "Installed it", "ok": True},
+            ]
+            memory.record_trajectory(f"Upgrade it to {number}", steps, 1.0)
+        with memory._project.store.read("default") as session:
+            connection: apsw.Connection = session.connection
+            connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, seen.append)
+        for _ in range(2):
+            seen.clear()
+            memory.recall("upgrade it", path="src/*")
+            memory.context("ERROR: no when I upgrade it")
+            memory.advise("pip install it==3", task="Upgrade it to 3", error="ERROR: no")
+    asked = [each for each in seen if each["sql"].startswith(("SELECT", "WITH"))]
+    again = [
+        each["sql"] for each in asked if each["stmt_status"]["SQLITE_STMTSTATUS_REPREPARE"] > 0
+    ]
+    assert len(asked) > 10
+    assert not again

@@ -354,6 +354,21 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             yield _line_of(best, each, wording)
 
 
+def failed_once(told: Sequence[Told], question: Question, wording: Wording) -> list[Line]:
+    """What failed at the likest task, be it a single time: to be said where nothing else is. Of a run
+    that failed in several ways, what is most like the question.
+    """
+    if not told or told[0].attempts[0].holds:
+        return []
+    attempt = told[0].attempts[0]
+    failed = [step for step in attempt.cases[-1].steps if step.action.strip() and not step.worked]
+    if failed:
+        step = max(reversed(failed), key=lambda one: question.share(_terms(one.observation)))
+        attempt = Attempt(attempt.task, (step.action,))
+        attempt.add(told[0].attempts[0].cases[-1], 0.0, step.observation, worked=False)
+    return [_line_of(attempt, told[0], wording)]
+
+
 def _one_of_each(lines: Iterable[Line], told: Sequence[Told]) -> Iterator[Line]:
     """Of what worked, one line of each unconfirmed source, where there are several."""
     attempts = (attempt for each in told for attempt in each.attempts)

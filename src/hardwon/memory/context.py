@@ -26,6 +26,7 @@ from hardwon.brief.cases import (
     Wording,
     after_line,
     best_first,
+    failed_once,
     file_lines,
     folded,
     lines_of,
@@ -48,7 +49,7 @@ from hardwon.brief.lines import (
     without_mark,
 )
 from hardwon.learn.actions import error_in, same_key, worked
-from hardwon.learn.fixes import Choice, ModelHistory, Solution, Strategy
+from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
 from hardwon.memory.advise import (
@@ -77,7 +78,7 @@ from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import CODE_INDENT, CUT, clean_line
-from hardwon.text.likeness import is_telling
+from hardwon.text.likeness import alike_actions, is_telling
 from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
 from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
@@ -354,6 +355,8 @@ class Recaller(Finder):
         spoken = [*first_known, *unproven, *files, *about, *([seen] if seen else ())]
         spoken += [line for line in like if line not in like_first]
         spoken += self._rules_of_like(weighed, request.task_id, spoken)
+        if not spoken and question:
+            spoken = failed_once(told, question, wording)
         # Rules do not crowd out what was said last, nor what worked what did not, nor failures what
         # worked at nearly the same task.
         all_failed = bool(same) and all(line.kind == FAILED for line in same)
@@ -468,17 +471,17 @@ class Recaller(Finder):
         runs = (each.hit.record for each in weighed if isinstance(each.hit.record, Trajectory))
         task = next((each.attempts[0].task for each in told if each.same), None)
         for cure in self._adviser.cures(asked, task, runs) if asked.strip() else ():
-            cases = self._cases_of(cure)
             action = cure.action.replace(f"\n{CODE_INDENT}", "\n").strip()
+            records = self._records(cure.evidence)
+            cases = [_case_of(each) for each in records if _settles(each, cure.after, action)]
             helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
             unfit = helped.key in failed or deletes_unasked(action, asked)
             if cases and cure.after and not unfit:
                 yield after_line(Attempt("", (cure.after,)), helped, wording)
 
-    def _cases_of(self, solution: Solution) -> list[Case]:
-        self._known.read_ahead(solution.evidence)
-        records = map(self._known.record, solution.evidence)
-        return [_case_of(record) for record in records if record]
+    def _records(self, ids: Sequence[str]) -> list[AnyRecord]:
+        self._known.read_ahead(ids)
+        return [record for record in map(self._known.record, ids) if record]
 
     def _after(self, failed: Attempt, solved_from: float, wording: Wording) -> Iterator[Line]:
         """What worked after the same failure, wherever that was. A failure that comes again and again
@@ -501,7 +504,8 @@ class Recaller(Finder):
                 return
         runs = failed_runs(self._store, self._project, failure)
         for helped in ran_next(self._store, self._project, runs)[:1]:
-            cases, counts = self._cases_of(helped), (helped.helped, helped.tried)
+            cases = [_case_of(record) for record in self._records(helped.evidence)]
+            counts = helped.helped, helped.tried
             next_one = Attempt("", (helped.action,), *counts, cases=cases)
             if cases and next_one.holds and next_one.key != failed.key:
                 yield after_line(failed, next_one, wording)
@@ -748,6 +752,24 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
     if most > 0:
         return [final_reward * max(step.reward / most, 0.0) for step in steps]
     return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
+
+
+def _settles(record: AnyRecord, failed: str, helped: str) -> bool:
+    """Whether what a run did after an action had failed made a difference: it is that action in other
+    words, somebody says that it was worth something, the run came to something, or the action
+    worked in the end.
+    """
+    if not isinstance(record, Trajectory) or record.final_reward > 0:
+        return True
+    if alike_actions(failed, helped) >= _IN_OTHER_WORDS:
+        return True
+    steps = [(folded(step.action), step) for step in record.steps]
+    ended = [worked(step) for action, step in steps if action == folded(failed)][-1:]
+    return any(ended) or any(step.reward > 0 for action, step in steps if action == folded(helped))
+
+
+# Of the names of two actions, what they have in common where one is the other with something mended.
+_IN_OTHER_WORDS: Final = 0.5
 
 
 def _case_of(record: AnyRecord) -> Case:
