@@ -123,6 +123,8 @@ def standing_failures(attempts: Sequence[PastAttempt]) -> list[PastAttempt]:
     """The identical failures that stand against an action. No single source that is not vouched for
     speaks against what works for others, and no number of them against what somebody vouches for.
     """
+    if all(each.worked for each in attempts):
+        return []
     if any(each.worked and each.source is None for each in attempts):
         return identical_failures(each for each in attempts if each.worked or each.source is None)
     failures = identical_failures(attempts)

@@ -65,7 +65,7 @@ class Adviser(Finder):
     """Answers about actions and errors, of one project."""
 
     def __init__(self, project: Project) -> None:
-        self._known = project.knowledge
+        self.known = project.knowledge
         super().__init__(project)
 
     def advise(
@@ -144,7 +144,7 @@ class Adviser(Finder):
         same = itself.plus(own)
         if issue is None:
             judged = Judged.by(action, ActionContext.after(steps, task or ""))
-            counted = self._known.outcomes(judged.keys)
+            counted = self.known.outcomes(judged.keys)
             p_works, p_solves, against, evidence = forecast(judged, counted, itself, own)
             basis = {
                 name: counted[key].tried
@@ -157,7 +157,7 @@ class Adviser(Finder):
                 basis = {"actions with its words": evidence, **basis}
             tried = counted.get(judged.general, Outcomes()).tried
             return Chances(p_works, p_solves, against, evidence > 0, tried, basis)
-        odds = self._known.fix_odds(issue, None, None, fixer, action)
+        odds = self.known.fix_odds(issue, None, None, fixer, action)
         p = (same.worked + STRATEGY_STRENGTH * odds.p_success) / (same.tried + STRATEGY_STRENGTH)
         basis = {each.scope: float(each.attempts) for each in odds.basis if each.attempts}
         known = bool(odds.basis and odds.basis[0].attempts) or bool(same.tried)
@@ -204,10 +204,10 @@ class Adviser(Finder):
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
             )
         if issue:
-            usual = self._known.fix_odds(issue, None, None, None).p_success
+            usual = self.known.fix_odds(issue, None, None, None).p_success
             places = (("signature", generate_issue_signature(issue)), ("type", issue.issue_type))
             for scope, key in places:
-                best = self._known.strategies(scope, key, usual, CANDIDATES, successful=True)
+                best = self.known.strategies(scope, key, usual, CANDIDATES, successful=True)
                 for each in by_turns(best, _only_source):
                     # of another issue, what somebody ran may help here; words about it do not
                     done = " && ".join(each.fix_commands) or (
@@ -251,9 +251,9 @@ class Adviser(Finder):
         """
         diagnosis = diagnosis or error_in(error) or failure_hash(error)
         counted, anywhere = self._counted(error, diagnosis, task, failed, limit)
-        found = {key: self._known.solution(*each) for key, each in islice(counted.items(), limit)}
+        found = {key: self.known.solution(*each) for key, each in islice(counted.items(), limit)}
         if len(found) < limit:
-            in_vain = (self._known.solution(*each) for each in anywhere)
+            in_vain = (self.known.solution(*each) for each in anywhere)
             for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error), *in_vain):
                 found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
@@ -264,7 +264,7 @@ class Adviser(Finder):
         """
         diagnosis = error_in(error)
         counted = self._counted(error, diagnosis, task)[0].values() if diagnosis else ()
-        known = (self._known.solution(*each) for each in counted)
+        known = (self.known.solution(*each) for each in counted)
         return [each for each in known if each.helped * 2 >= each.tried] or _helped_in(runs, error)
 
     def _counted(
@@ -301,13 +301,13 @@ class Adviser(Finder):
             likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)
             return not each.share.believed, -likely, -each.share.attempts
 
-        *others, anywhere = self._known.tried(list(keys), most)
+        *others, anywhere = self.known.tried(list(keys), most)
         helped = [[each for each in tried if each.share.verified] for tried in others]
         ranked = list(zip((*helped, anywhere), keys.values(), strict=True))
-        self._known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
+        self.known.read_ahead(each.support.sample_ids[0] for tried, _ in ranked for each in tried)
         lists = []
         for tried, diagnosis in ranked:
-            worded = ((each, self._known.words_of(each, diagnosis)) for each in tried)
+            worded = ((each, self.known.words_of(each, diagnosis)) for each in tried)
             said = [(each, words) for each, words in worded if words]
             lists.append(sorted(said, key=likeliest_first))
         return lists
@@ -501,8 +501,10 @@ _NOW_US: Final = 2**62  # later than any record
 def _attempted(
     step: Step, at_us: int, record_id: str, source: str | None, *, same_task: bool
 ) -> PastAttempt:
-    outcome, shown = StepOutcome.of(step), step.observation
-    said = "" if outcome.worked else errors_in(shown)[0] or shown
+    outcome, said = StepOutcome.of(step), ""
+    if not outcome.worked:
+        said = errors_in(step.observation)[0] or step.observation
+        said = clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX)
     return PastAttempt(
         at_us,
         record_id,
@@ -510,7 +512,7 @@ def _attempted(
         outcome.worked,
         step.reward >= 1,
         outcome.failure,
-        clean_line(error_words(said) or said, limits.LESSON_CHARS_MAX),
+        said,
         source,
         counted=True,
         same_task=same_task,

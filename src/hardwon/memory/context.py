@@ -59,11 +59,12 @@ from hardwon.memory.advise import (
     ran_next,
     unvouched_source,
 )
-from hardwon.memory.ask import CANDIDATES, RANKED_MIN, Finder
+from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
     AnyRecord,
     Episode,
     Experience,
@@ -290,7 +291,8 @@ class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
     def __init__(self, project: Project) -> None:
-        self._known, self._adviser = project.knowledge, Adviser(project)
+        self._adviser = Adviser(project)
+        self._known = self._adviser.known
         super().__init__(project)
 
     # --- context ---
@@ -398,7 +400,7 @@ class Recaller(Finder):
         counted = self._store.frequencies(self._project, terms)
         question = Question(terms, counted.having, counted.texts)
         most = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
-        found = self.find(asked, most + RANKED_MIN, no_filters(), also=question.telling, spare=0)
+        found = self.find(asked, CANDIDATES, no_filters(), also=question.telling, spare=0)
         covered = {each.id: question.covered(each.having) for _, each in found}
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
@@ -443,14 +445,17 @@ class Recaller(Finder):
         worked. Each with how.
         """
         best = [each.attempts[0] for each in near(told) if each.attempts[0].holds]
-        offered = {
-            each.actions[0]: each.key for each in best[:_OFFERED_CHECKED] if len(each.actions) == 1
-        }
+        checked = [each for each in best[:_OFFERED_CHECKED] if len(each.actions) == 1]
+        offered = {each.actions[0]: each.key for each in checked}
         keys = [attempt_key(action) for action in offered]
         found = self._store.by_key(
             self._project, keys, no_filters(), _ATTEMPTS_CHECKED, in_turns=True
         )
         unread = [each for each in found if each.id not in known]
+        # what was before they last worked, and nobody vouches for, stands against none of them
+        since = min((each.last_us if each.worked_last else 0 for each in checked), default=0)
+        if all(each.at_us < since and each.status not in VOUCHED_STATUSES for each in unread):
+            unread = []
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         acts, warned = [(record, _actions_of(record)) for record in records], {}
         for action, key in offered.items():

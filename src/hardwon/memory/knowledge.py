@@ -133,9 +133,6 @@ RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 # times as many lessons as are shown: for those that a source has no room left for
 _CONSIDERED: Final = 4
 
-# A half-life in which nothing fades.
-_NEVER_FORGOTTEN_DAYS: Final = 1e12
-
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
     "exact": "signature",
@@ -207,7 +204,7 @@ class Knowledge:
 
     def counts(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
         """The same, however long ago it was."""
-        return self._store.outcomes(self.project, keys, self.today, _NEVER_FORGOTTEN_DAYS)[0]
+        return self._store.counts_of_actions(self.project, keys)
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)

@@ -4,7 +4,7 @@ rolled back are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +67,42 @@ def _tally_columns(scope: str) -> str:
 
 def _tally_of(row: Sequence[Any]) -> Tally:
     return Tally._make((*row[:_BEFORE_LEVELS], tuple(row[_BEFORE_LEVELS:])))
+
+
+def _of_actions(keys: Sequence[ActionKey], bound: Bound) -> str:
+    """Which tallies are of these, the project being parameter 1."""
+    given = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
+    asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in given])
+    return f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
+
+
+_Said = dict[ActionKey, dict[str, list[float]]]
+
+
+def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _Said:
+    said: _Said = {}
+    for scope, which, author, *figures in rows:
+        mine = said.setdefault(ActionKey(scope.removeprefix("act."), which), {})
+        before = mine.get(author, (0.0,) * len(figures))
+        # a database adds up in an order of its own, which shows in the last digits
+        mine[author] = [round(one + two, 9) for one, two in zip(before, figures, strict=True)]
+    return said
+
+
+def _heard_fairly(said: _Said, *, alone: bool) -> dict[ActionKey, Outcomes]:
+    """Nobody counts for more than `learn.odds.fair_parts` leaves of what they say."""
+    found = {}
+    for key, by_author in said.items():
+        if alone and len(by_author) == 1:
+            found[key] = Outcomes(*next(iter(by_author.values()))[:3])
+            continue
+        votes = {author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
+        parts = odds.fair_parts(votes, alone=alone)
+        sums = (
+            sum(parts[author] * by_author[author][place] for author in parts) for place in range(3)
+        )
+        found[key] = Outcomes(*(round(figure, 9) for figure in sums))
+    return found
 
 
 class TallyReader(Query):
@@ -149,46 +185,34 @@ class TallyReader(Query):
         return found
 
     def outcomes(
-        self,
-        project: str,
-        keys: Sequence[ActionKey],
-        today: int,
-        half_life_days: float = limits.HALF_LIFE_DAYS,
+        self, project: str, keys: Sequence[ActionKey], today: int
     ) -> tuple[dict[ActionKey, Outcomes], bool]:
         """What became of actions, by what they are judged by, as it weighs today; without what
         nobody counted anything of. And whether at most one source is known to count, of all who
         ever took any.
         """
         weight = self._weight("?2", "?3")
-        values = [project, today, half_life_days * 1.0]
-        for key in rounded_up(keys):
-            values += f"act.{key.what}", key.which
-        asked = ", ".join([f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2)])
+        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
         sql = (
             f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
-            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) FROM tally "
-            f"WHERE project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} "
-            "GROUP BY scope, key, author"
+            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) "
+            f"FROM tally WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
         )
-        said: dict[ActionKey, dict[str, list[float]]] = {}
-        for scope, which, author, *figures in self._select(sql, values):
-            key = ActionKey(scope.removeprefix("act."), which)
-            said.setdefault(key, {})[author] = [round(figure, 9) for figure in figures]
-        found, alone = {}, len(said.get(EVERYTHING, ())) < 2
-        for key, by_author in said.items():
-            if alone and len(by_author) == 1:
-                found[key] = Outcomes(*next(iter(by_author.values()))[:3])
-                continue
-            votes = {
-                author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())
-            }
-            parts = odds.fair_parts(votes, alone=alone)
-            sums = (
-                sum(parts[author] * by_author[author][place] for author in parts)
-                for place in range(3)
-            )
-            found[key] = Outcomes(*(round(figure, 9) for figure in sums))
-        return found, alone
+        said = _by_key_and_author(self._select(sql, bound))
+        alone = len(said.get(EVERYTHING, ())) < 2
+        return _heard_fairly(said, alone=alone), alone
+
+    def counts_of_actions(
+        self, project: str, keys: Sequence[ActionKey]
+    ) -> dict[ActionKey, Outcomes]:
+        """The same, however long ago it was."""
+        bound = Bound([project])
+        # added up here: what was done at one task is seldom much
+        sql = (
+            "SELECT scope, key, author, level0 + level1 + level2, level1 + level2, level2, vouched "
+            f"FROM tally WHERE {_of_actions(keys, bound)}"
+        )
+        return _heard_fairly(_by_key_and_author(self._select(sql, bound)), alone=True)
 
     def newest_taught(
         self, project: str, scope: str, key: str, item_start: str, limit: int
