@@ -143,7 +143,7 @@ def main() -> None:
     )
     parser.add_argument("--small", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=1_000_000)
-    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--questions", type=int, default=1_000, help="enough for a 95th percentile")
     parser.add_argument("--cpu", action="store_true", help="the processor's time, not the clock's")
     options = parser.parse_args()
     asked = questions(options.questions)

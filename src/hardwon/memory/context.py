@@ -402,10 +402,11 @@ class Recaller(Finder):
         most = min(CANDIDATES, _CANDIDATES_MIN + budget // 100)
         found = self.find(asked, CANDIDATES, no_filters(), also=question.telling, spare=0)
         covered = {each.id: question.covered(each.having) for _, each in found}
+        found_by = {each.id: each.terms for _, each in found}
         key, report = folded(asked), "\n" in asked.strip()
         weighed = []
         for hit in self.read_hits(_worth_reading(found, covered, most, budget)):
-            alike = min(_relevance(hit, question, report), NOT_THE_SAME)
+            alike = min(_relevance(hit, found_by[hit.record.id], question, report), NOT_THE_SAME)
             same = _is_task(hit.record, key, at_all_alike=alike > 0)
             alike = 1.0 if same else alike
             relevance = alike if report else max(covered[hit.record.id], alike)
@@ -821,13 +822,16 @@ def _task_of(record: AnyRecord) -> str:
     return record.issue.description if isinstance(record, Fix) else ""
 
 
-def _relevance(hit: Hit, question: Question, report: bool) -> float:
-    """How much a record is like a question, by whatever of it is. A `report` tells what was done and
-    what came of it.
+def _relevance(hit: Hit, terms: str, question: Question, report: bool) -> float:
+    """How much a record, found by these terms, is like a question, by whatever of it is. A `report`
+    tells what was done and what came of it.
     """
-    why = hit.why
+    why, record = hit.why, hit.record
     other = max(why.get("vector", 0.0), why.get("neighbour", 0.0), _SAME_FAILURE * ("exact" in why))
-    return max([other, *map(question.alike_to, _about(hit.record, question, report))])
+    # a sentence has hardly other words than those it is found by
+    if isinstance(record, Experience | Fact) and len(terms) <= limits.COMPARED_CHARS_MAX:
+        return max(other, question.alike_by({*terms.partition("\n")[0].split()}))
+    return max([other, *map(question.alike_to, _about(record, question, report))])
 
 
 def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]:

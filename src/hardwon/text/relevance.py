@@ -88,10 +88,13 @@ class Question:
     def alike_to(self, text: str) -> float:
         """From 0, nothing in common, to 1, the same words. The same text may be asked for again."""
         if text not in self._alike:
-            words = _words_in(text)
-            common = self._common(words)
-            self._alike[text] = self._compare(common, len(words)) if common else 0.0
+            self._alike[text] = self.alike_by(_words_in(text))
         return self._alike[text]
+
+    def alike_by(self, words: Set[str]) -> float:
+        """The same of a text that is given as its terms, each once."""
+        common = self._common(words)
+        return self._compare(common, len(words)) if common else 0.0
 
     def _compare(self, common: Set[str], words: int) -> float:
         """With a text of so many words."""
