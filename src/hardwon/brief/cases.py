@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.lines import DONE, FAILED, SEEN, Line, ago, sources_mark
+from hardwon.brief.lines import CURE, DONE, FAILED, SEEN, Line, ago, sources_mark
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
@@ -298,7 +298,7 @@ class Wording(NamedTuple):
     warned: Mapping[str, str]
 
 
-def near(told: Sequence[Told]) -> list[Told]:
+def _near(told: Sequence[Told]) -> list[Told]:
     """Those that are enough like the question to be told of. A task at which all failed, be it the
     likest, hides nothing that worked.
     """
@@ -323,7 +323,7 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
         failed.update(
             (attempt.key, each.relevance) for attempt in each.attempts if not attempt.holds
         )
-    to_tell = near(told)
+    to_tell = _near(told)
     solved = any(each.attempts[0].holds for each in to_tell)
     # what mends a failure may well begin with taking something away
     of_failure = "\n" in wording.asked.strip() or shows_error(wording.asked)
@@ -446,6 +446,7 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
         kind=FAILED,
+        sort=CURE,
         why="it worked after the same failure",
         shorter=None,
     )

@@ -20,6 +20,9 @@ RULE: Final = "rule"
 KNOWN: Final = "known"
 SEEN: Final = "seen"
 
+# The sort of lines that tell what made a failure go away.
+CURE: Final = "cure"
+
 # What stands over the lines of a kind, on a page of them.
 HEADINGS: Final = {
     DONE: "Done before:",

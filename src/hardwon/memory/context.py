@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from itertools import groupby, islice, zip_longest
+from itertools import chain, groupby, islice, zip_longest
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -30,7 +30,6 @@ from hardwon.brief.cases import (
     file_lines,
     folded,
     lines_of,
-    near,
     seen_line,
     told_of,
 )
@@ -38,6 +37,7 @@ from hardwon.brief.compose import Budget, add_by_turns
 from hardwon.brief.fence import fenced_line, framed
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.brief.lines import (
+    CURE,
     DONE,
     FAILED,
     HEADINGS,
@@ -287,6 +287,18 @@ class ContextRequest:
         return framed(lines, self.mark, short=self.budget < limits.SHORT_CONTEXT_TOKENS)
 
 
+class _Material(NamedTuple):
+    """What a context is made of."""
+
+    request: ContextRequest
+    question: Question | None
+    weighed: Sequence[_Weighed]
+    cases: Sequence[Case]
+    told: Sequence[Told]
+    lessons: Sequence[Line]
+    unproven: Sequence[Line]
+
+
 class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
@@ -310,25 +322,49 @@ class Recaller(Finder):
                 int(limits.HISTORY_SHARE_MAX * budget),
             )
         )
-        places: dict[str, int] = {}
+        places = dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
+        places[KNOWN] = _known_max(budget)
         unproven: list[Line] = []
         if request.task_id is not None:
             active = len(self._known.rules(request.task_id, "active", limits.RULES_IN_CONTEXT_MAX))
             new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
             # How many lessons of each sort are shown of what is not borne out yet.
-            places = {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
+            places |= {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
             unproven = self._unproven(request.task_id, places)
-        warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
-        banned = frozenset().union(*(lesson.about for lesson in warnings))
-        room = Budget(budget - request.count(request.framed([])), request.count)
+        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
+        banned = frozenset().union(*(each.about for each in lessons if each.sort == NOT_AGAIN))
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
         if more:
             self._count_unread(told, request.solved_from)
-        read = {each.hit.record.id: each.hit.record for each in weighed}
-        warned = self._warned(told, read)
-        wording = Wording(asked, to_us(self._now()), room.cost, request.count, warned)
-        settled = list(islice(self._settled(asked, weighed, told, wording), _SETTLED_MAX))
+        material = _Material(request, question, weighed, cases, told, lessons, unproven)
+        left, now_us = budget - request.count(request.framed([])), to_us(self._now())
+        checked: dict[str, str] = {}
+        # what is said is looked into, and where advice would warn of it, said otherwise
+        while True:
+            room = Budget(left, request.count)
+            warned = {key: how for key, how in checked.items() if how}
+            wording = Wording(asked, now_us, room.cost, request.count, warned)
+            spoken, first = self._spoken(material, wording, room)
+            said = add_by_turns(spoken, first, places, pools, room)
+            found = self._warned(said, material, checked)
+            checked |= found
+            if not any(found.values()):
+                break
+        context = _within(said, [each.hit for each in weighed], request)
+        if not context.text:
+            context = replace(context, empty_reason=self._why_empty(request, spoken))
+        if not request.explain:
+            return context
+        left_out = (LeftOut(line.text, line.kind, reason) for line, reason in room.left_out)
+        return replace(context, unsaid=tuple(left_out))
+
+    def _spoken(
+        self, material: _Material, wording: Wording, room: Budget
+    ) -> tuple[list[Line], list[Line]]:
+        """All that may be said, in the order of what helps most; and what is said first of all."""
+        request, question, weighed, cases, told, lessons, unproven = material
+        settled = list(islice(self._settled(weighed, told, wording), _SETTLED_MAX))
         cured = {each for line in settled for each in line.ids}
         done = [
             line
@@ -344,15 +380,14 @@ class Recaller(Finder):
             failed = next((one for one in best if one.key in told_first[0].about), None)
             after = self._after(failed, request.solved_from, wording) if failed else ()
             told_first[1:1] = after
-        known = list(
-            islice(_sentences(weighed, int(budget * _SENTENCE_SHARE), room), _SENTENCES_MAX)
-        )
+        tokens_max = int(request.budget * _SENTENCE_SHARE)
+        known = list(islice(_sentences(weighed, tokens_max, room), _SENTENCES_MAX))
         seen = seen_line(cases, question, room.cost) if question and cases else None
         # what solved the very task is worth more than what settled a failure, and that than failures
         solved = int(bool(same) and same[0].kind == DONE)
         done_first = [*same[:solved], *settled, *same[solved:]]
         first_known = [*lessons, *done_first] if request.issue else [*done_first, *lessons]
-        files = list(islice(file_lines(told, asked), _FILE_LINES_MAX))
+        files = list(islice(file_lines(told, wording.asked), _FILE_LINES_MAX))
         about = sorted((*like_first, *known), key=lambda line: -(line.relevance or 0.0))
         spoken = [*first_known, *unproven, *files, *about, *([seen] if seen else ())]
         spoken += [line for line in like if line not in like_first]
@@ -365,22 +400,13 @@ class Recaller(Finder):
         nearly = [
             line for line in like_first[:1] if all_failed and (line.relevance or 0) >= _NEARLY
         ]
+        warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         first = [
             each
             for each in (*unproven[:1], *warnings[:1], *nearly)
             if room.cost(each.text) <= room.left // 2
         ]
-        places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
-        places[KNOWN] = _known_max(budget)
-        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
-        said = add_by_turns(spoken, first, places, pools, room)
-        found = _within(said, [each.hit for each in weighed], request)
-        if not found.text:
-            found = replace(found, empty_reason=self._why_empty(request, spoken))
-        if not request.explain:
-            return found
-        left_out = (LeftOut(line.text, line.kind, reason) for line, reason in room.left_out)
-        return replace(found, unsaid=tuple(left_out))
+        return spoken, first
 
     def _why_empty(self, request: ContextRequest, spoken: Sequence[Line]) -> str:
         if spoken:
@@ -441,33 +467,41 @@ class Recaller(Finder):
                 attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
                 each.attempts.sort(key=best_first)
 
-    def _warned(self, told: Sequence[Told], known: Mapping[str, AnyRecord]) -> dict[str, str]:
-        """Of what worked and may be offered, what advice would warn of: it failed since it last
-        worked. Each with how.
+    def _warned(
+        self, said: Sequence[Line], material: _Material, checked: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Of what is said to have worked, and was not checked yet, by its key: how it failed since it
+        last worked, which is what advice warns of; empty where it did not.
         """
-        best = [each.attempts[0] for each in near(told) if each.attempts[0].holds]
-        checked = [each for each in best[:_OFFERED_CHECKED] if len(each.actions) == 1]
-        offered = {each.actions[0]: each.key for each in checked}
-        keys = [attempt_key(action) for action in offered]
-        found = self._store.by_key(
-            self._project, keys, no_filters(), _ATTEMPTS_CHECKED, in_turns=True
-        )
+        best = {each.attempts[0].key: each.attempts[0] for each in material.told}
+        offered: dict[str, Attempt] = {}
+        for line in said:
+            for key in line.about - checked.keys():
+                if line.sort == CURE:
+                    offered[key] = Attempt("", (key,))
+                elif line.kind == DONE and key in best and len(best[key].actions) == 1:
+                    offered[key] = best[key]
+        keys = [attempt_key(each.actions[0]) for each in offered.values()]
+        most = max(_ATTEMPTS_CHECKED, len(keys))
+        found = self._store.by_key(self._project, keys, no_filters(), most, in_turns=True)
+        known = {each.hit.record.id: each.hit.record for each in material.weighed}
         unread = [each for each in found if each.id not in known]
         # what was before they last worked, and nobody vouches for, stands against none of them
-        since = min((each.last_us if each.worked_last else 0 for each in checked), default=0)
+        last = (each.last_us if each.worked_last else 0 for each in offered.values())
+        since = min(last, default=0)
         if all(each.at_us < since and each.status not in VOUCHED_STATUSES for each in unread):
             unread = []
         records = [known[each.id] for each in found if each.id in known] + list(readable(unread))
         acts, warned = [(record, _actions_of(record)) for record in records], {}
-        for action, key in offered.items():
+        for key, attempt in offered.items():
             having = [record for record, actions in acts if key in actions]
-            attempts = [each for record in having for each in attempts_in(record, action, None)]
-            if failures := standing_failures(attempts):
-                warned[key] = failures[-1].said
+            attempts = (attempts_in(record, attempt.actions[0], None) for record in having)
+            failures = standing_failures([*chain.from_iterable(attempts)])
+            warned[key] = failures[-1].said if failures else ""
         return warned
 
     def _settled(
-        self, asked: str, weighed: Sequence[_Weighed], told: Sequence[Told], wording: Wording
+        self, weighed: Sequence[_Weighed], told: Sequence[Told], wording: Wording
     ) -> Iterator[Line]:
         """What made the failure go away that the question tells of, where it tells of one; not what
         failed at the very task, or would be warned of.
@@ -476,12 +510,14 @@ class Recaller(Finder):
         failed = {*wording.warned, *(each.key for each in attempts if not each.holds)}
         runs = (each.hit.record for each in weighed if isinstance(each.hit.record, Trajectory))
         task = next((each.attempts[0].task for each in told if each.same), None)
+        asked = wording.asked
         for cure in self._adviser.cures(asked, task, runs) if asked.strip() else ():
             action = cure.action.replace(f"\n{CODE_INDENT}", "\n").strip()
             records = self._records(cure.evidence)
             cases = [_case_of(each) for each in records if _settles(each, cure.after, action)]
             helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
-            unfit = helped.key in failed or deletes_unasked(action, asked)
+            again = helped.key == folded(cure.after)
+            unfit = again or helped.key in failed or deletes_unasked(action, asked)
             if cases and cure.after and not unfit:
                 yield after_line(Attempt("", (cure.after,)), helped, wording)
 
@@ -505,7 +541,7 @@ class Recaller(Finder):
         )
         for told in told_of(map(_case_of, readable(found)), solved_from, None):
             best = told.attempts[0]
-            if best.holds and best.key != failed.key:
+            if best.holds and best.key not in (failed.key, *wording.warned):
                 yield after_line(failed, best, wording)
                 return
         runs = failed_runs(self._store, self._project, failure)
@@ -513,7 +549,7 @@ class Recaller(Finder):
             cases = [_case_of(record) for record in self._records(helped.evidence)]
             counts = helped.helped, helped.tried
             next_one = Attempt("", (helped.action,), *counts, cases=cases)
-            if cases and next_one.holds and next_one.key != failed.key:
+            if cases and next_one.holds and next_one.key not in (failed.key, *wording.warned):
                 yield after_line(failed, next_one, wording)
 
     def _lessons(
