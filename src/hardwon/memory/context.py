@@ -473,18 +473,22 @@ class Recaller(Finder):
         """Of what is said to have worked, and was not checked yet, by its key: how it failed since it
         last worked, which is what advice warns of; empty where it did not.
         """
+        weighed = {each.hit.record.id: each.hit.record for each in material.weighed}
+        known = self._known.read | weighed
         best = {each.attempts[0].key: each.attempts[0] for each in material.told}
         offered: dict[str, Attempt] = {}
         for line in said:
             for key in line.about - checked.keys():
                 if line.sort == CURE:
-                    offered[key] = Attempt("", (key,))
+                    helped_us = max(
+                        (known[each].at_us for each in line.ids if each in known), default=0
+                    )
+                    offered[key] = Attempt("", (key,), last_us=helped_us, worked_last=True)
                 elif line.kind == DONE and key in best and len(best[key].actions) == 1:
                     offered[key] = best[key]
         keys = [attempt_key(each.actions[0]) for each in offered.values()]
         most = max(_ATTEMPTS_CHECKED, len(keys))
         found = self._store.by_key(self._project, keys, no_filters(), most, in_turns=True)
-        known = {each.hit.record.id: each.hit.record for each in material.weighed}
         unread = [each for each in found if each.id not in known]
         # what was before they last worked, and nobody vouches for, stands against none of them
         last = (each.last_us if each.worked_last else 0 for each in offered.values())

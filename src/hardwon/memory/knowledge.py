@@ -233,6 +233,11 @@ class Knowledge:
             self._stored[record_id] = self._store.get(self.project, record_id)
         return self._stored[record_id]
 
+    @property
+    def read(self) -> dict[str, AnyRecord]:
+        """The records that were read so far."""
+        return {each: record for each, record in self._records.items() if record}
+
     def read_ahead(self, ids: Iterable[str]) -> None:
         """Records that are about to be asked for, in one go."""
         wanted = [each for each in dict.fromkeys(ids) if each not in self._stored]
