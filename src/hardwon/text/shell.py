@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
@@ -109,9 +109,16 @@ def _tests_of(program: str) -> frozenset[str]:
 @lru_cache(maxsize=1_024)  # agents do the same again and again
 def only_tests(line: str) -> bool:
     """Whether a line does nothing but run tests, wherever that is."""
+    if _words_of_tests().isdisjoint(re.findall(r"\w+", line)):  # as of most
+        return False
     parts = parts_of(line)
     commands = [words for words in (parts.commands if parts else ()) if words[0] != "cd"]
     return bool(commands) and all(map(runs_tests, commands))
+
+
+@cache
+def _words_of_tests() -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", " ".join((*WORDS.testing, *tables.TESTS.values()))))
 
 
 def deletes_unasked(action: str, asked: str) -> bool:
