@@ -609,35 +609,40 @@ def _looked_at(
     cases: Sequence[Case], say: Mapping[str, float]
 ) -> tuple[list[_Seen], dict[str, float]]:
     """What runs looked at, and by how much say of the runs a term was used."""
+    steps = [(case, step) for case in cases for step in case.steps if step.worked]
+    shown = [
+        _names_of(step.action[: limits.DIGEST_CHARS_MAX], step.observation) for _, step in steps
+    ]
+    if not any(shown):
+        return [], {}
     seen: dict[tuple[str, ...], _Seen] = {}
+    used_by: dict[str, set[str]] = {}
+    for (case, step), names in zip(steps, shown, strict=True):
+        action, does, shows = _look(step.action[: limits.DIGEST_CHARS_MAX], names)
+        if not names:
+            used_by.setdefault(case.id, set()).update(does)
+        elif names not in seen:
+            seen[names] = _Seen(action, names, case, does, shows)
     used: dict[str, float] = {}
-    for case in cases:
-        mine = set[str]()
-        for step in case.steps:
-            if not step.worked:
-                continue
-            action, names, does, shows = _look(
-                step.action[: limits.DIGEST_CHARS_MAX], step.observation
-            )
-            if not names:
-                mine |= does
-            elif names not in seen:
-                seen[names] = _Seen(action, names, case, does, shows)
-        for term in mine:
-            used[term] = used.get(term, 0.0) + say[case.id]
+    for case_id, terms in used_by.items():
+        for term in terms:
+            used[term] = used.get(term, 0.0) + say[case_id]
     return list(seen.values()), used
 
 
 @lru_cache(maxsize=2_048)  # agents look at the same again and again
-def _look(
-    action: str, observation: str
-) -> tuple[str, tuple[str, ...], frozenset[str], frozenset[str]]:
-    """An action in one line, and the names that it showed; its terms, and theirs."""
+def _names_of(action: str, observation: str) -> tuple[str, ...]:
+    """The names that a short action showed."""
+    short = len(one_line(action)) <= limits.SEEN_ACTION_CHARS_MAX
+    return tuple(dict.fromkeys(names_shown(observation))) if short else ()
+
+
+@lru_cache(maxsize=2_048)  # likewise
+def _look(action: str, names: tuple[str, ...]) -> tuple[str, frozenset[str], frozenset[str]]:
+    """An action in one line; its terms, and those of the names that it showed."""
     action = one_line(action)
-    short = len(action) <= limits.SEEN_ACTION_CHARS_MAX
-    names = tuple(dict.fromkeys(names_shown(observation))) if short else ()
     done = action if names else _QUOTED.sub(" ", action)  # what stands in quotes is data
-    return action, names, _terms(done.partition(" ")[2]), _terms(" ".join(names))
+    return action, _terms(done.partition(" ")[2]), _terms(" ".join(names))
 
 
 def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:

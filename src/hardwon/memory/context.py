@@ -520,7 +520,7 @@ class Recaller(Finder):
             records = self._records(cure.evidence)
             cases = [_case_of(each) for each in records if _settles(each, cure.after, action)]
             helped = Attempt("", (action,), cure.helped, cure.tried, cases=cases)
-            again = helped.key == folded(cure.after)
+            again = action.split() == cure.after.split()
             unfit = again or helped.key in failed or deletes_unasked(action, asked)
             if cases and cure.after and not unfit:
                 yield after_line(Attempt("", (cure.after,)), helped, wording)
