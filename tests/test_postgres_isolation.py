@@ -519,6 +519,9 @@ READS: dict[str, StoreCase] = {
     "without_vector": lambda store, project, _: store.without_vector(project, 9),
     "count_without_vector": lambda store, project, _: store.count_without_vector(project),
     "frequencies": lambda store, project, _: store.frequencies(project, [SECRET]),
+    "counts_of_actions": lambda store, project, _: store.counts_of_actions(
+        project, [ActionKey("all", "")]
+    ),
     "outcomes": lambda store, project, _: store.outcomes(project, [ActionKey("all", "")], 20000)[0],
     "daily": lambda store, project, _: store.daily(project, "episode", ""),
     "newest_taught": lambda store, project, _: store.newest_taught(project, "episode", "", "", 9),
