@@ -652,16 +652,16 @@ def _worth_reading(
     more sentences than can be said.
     """
 
-    def least_asked(pair: tuple[Ranked[Found], Found]) -> tuple[bool, float]:
+    def most_asked_first(pair: tuple[Ranked[Found], Found]) -> tuple[bool, float]:
         return _OTHERWISE.isdisjoint(pair[0].why), -covered[pair[1].id]
 
     half = most // 2
-    chosen = [*found[:half], *sorted(found[half:], key=least_asked)[: most - half]]
+    chosen = [*found[:half], *sorted(found[half:], key=most_asked_first)[: most - half]]
     sentences = [pair for pair in chosen if pair[1].kind not in READ_FROM]
     runs, said = len(chosen) - len(sentences), _SENTENCES_MAX
     if len({each.author for _, each in sentences}) < 2:  # who speaks alone takes no turns
-        sentences.sort(key=least_asked)
-        said = _known_max(budget) + _KNOWN_SPARE
+        sentences.sort(key=most_asked_first)
+        said = min(said, _known_max(budget) + _KNOWN_SPARE)
     unsaid = sentences[max(_SENTENCES_MAX // 2, said - runs) :]
     kept = {each.id for _, each in chosen}.difference(each.id for _, each in unsaid)
     best = max(covered.values(), default=0.0)
