@@ -576,8 +576,8 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
 
     @classmethod
     def read_kept(cls, body: str) -> Self:
-        """From its own JSON, as it was kept, in a third of the time: what the rules make of it was
-        made of it before it was kept.
+        """From its own JSON, as it was kept, a long run in a third of the time: what the rules make of
+        it was made of it before it was kept.
         """
         reader = _readers.get(cls) or _make_reader(cls)
         try:

@@ -82,10 +82,9 @@ _Said = dict[ActionKey, dict[str, list[float]]]
 def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _Said:
     said: _Said = {}
     for scope, which, author, *figures in rows:
-        mine = said.setdefault(ActionKey(scope.removeprefix("act."), which), {})
-        before = mine.get(author, (0.0,) * len(figures))
         # a database adds up in an order of its own, which shows in the last digits
-        mine[author] = [round(one + two, 9) for one, two in zip(before, figures, strict=True)]
+        mine = said.setdefault(ActionKey(scope.removeprefix("act."), which), {})
+        mine[author] = [round(float(figure), 9) for figure in figures]
     return said
 
 
@@ -207,10 +206,10 @@ class TallyReader(Query):
     ) -> dict[ActionKey, Outcomes]:
         """The same, however long ago it was."""
         bound = Bound([project])
-        # added up here: what was done at one task is seldom much
         sql = (
-            "SELECT scope, key, author, level0 + level1 + level2, level1 + level2, level2, vouched "
-            f"FROM tally WHERE {_of_actions(keys, bound)}"
+            "SELECT scope, key, author, sum(level0 + level1 + level2), sum(level1 + level2), "
+            f"sum(level2), sum(vouched) FROM tally WHERE {_of_actions(keys, bound)} "
+            "GROUP BY scope, key, author"
         )
         return _heard_fairly(_by_key_and_author(self._select(sql, bound)), alone=True)
 
