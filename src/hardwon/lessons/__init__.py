@@ -1,0 +1,1 @@
+"""What runs teach: lessons with their evidence, and how far each is to be believed."""

@@ -1,0 +1,108 @@
+"""What of a run was still there at its end: of changes to the same thing the last one, without what
+was undone or written only to find something out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from hardwon.runs.shapes import Step
+from hardwon.runs.steps import ATTEMPT
+from hardwon.text.programs import Touch, only_shows
+
+# What files are called that somebody writes to find something out.
+_SCRATCH: Final = re.compile(
+    r"(?i)(?:^|[/_.-])(?:tests?|check|verif\w*|validat\w*|debug|demo|inspect|repro\w*|scratch)(?:[_-]\w*)?\.\w+$"
+)
+
+
+def find_lasting(steps: Sequence[Step], task: str = "") -> list[Step]:
+    """The steps that lasted, in order. Where one of several that worked earned the full reward, it
+    is what lasted, and where nothing was changed, the last attempt that worked is. Nothing where
+    there is neither.
+    """
+    worked = [step for step in steps if step.outcome == "worked"]
+    rewarded = [step for step in worked if step.reward >= 1]
+    if rewarded and len(rewarded) < len(worked):
+        return [rewarded[-1]]
+    return (
+        _find_changes(steps, task)
+        or [step for step in worked if step.kind == "check" and step.key == ATTEMPT][-1:]
+        or worked[-1:]
+    )
+
+
+def _find_changes(steps: Sequence[Step], task: str) -> list[Step]:
+    """The changes that lasted, looked for from the end: what comes later decides."""
+    own = _written_in(steps)
+    later = _Later()
+    lasting: list[Step] = []
+    for step in reversed(steps):
+        if step.kind == "look" or step.outcome == "failed" or step.action in later.actions:
+            continue
+        is_change = not step.tests and step.kind != "hand-in" and step.key != ATTEMPT
+        if is_change and not _tidies(step, own) and not _is_void(step, later, task):
+            lasting.append(step)
+        later.add(step)
+    return lasting[::-1]
+
+
+class _Later:
+    """What was done after a step: the actions, the files that were written whole or removed, and
+    the lines that may have run a file.
+    """
+
+    def __init__(self) -> None:
+        self.actions: set[str] = set()
+        self.overwritten: set[str] = set()
+        self.removed: set[str] = set()
+        self.lines: list[str] = []
+
+    def add(self, step: Step) -> None:
+        self.actions.add(step.action)
+        files = _files_in(step)
+        self.removed.update(file_name(touch.name) for touch in files if touch.removes)
+        self.overwritten.update(file_name(touch.name) for touch in files if touch.whole)
+        if not any(touch.removes or touch.whole for touch in files):
+            self.lines.append(step.action)
+
+    def uses(self, name: str) -> bool:
+        """Whether a file was named by something that neither writes nor removes files."""
+        return any(name in line for line in self.lines)
+
+
+def _is_void(step: Step, later: _Later, task: str) -> bool:
+    """Whether nothing of a change was left at the end, or it was only for finding something out."""
+    written = [file_name(touch.name) for touch in _files_in(step) if not touch.removes]
+    if not written:
+        return False
+    if all(name in later.overwritten for name in written):
+        return True
+    if all(name in later.removed and not later.uses(name) for name in written):
+        return True
+    only_writes = step.key.startswith("edit\n") or only_shows(step.key.split("\n")[1])
+    return only_writes and all(_SCRATCH.search(name) and name not in task for name in written)
+
+
+def _tidies(step: Step, own: set[str]) -> bool:
+    """Whether a step does nothing but remove files that the run wrote itself."""
+    files = _files_in(step)
+    return bool(files) and all(touch.removes and file_name(touch.name) in own for touch in files)
+
+
+def _files_in(step: Step) -> list[Touch]:
+    return [touch for touch in step.touches if touch.thing == "file"]
+
+
+def _written_in(steps: Sequence[Step]) -> set[str]:
+    """The names of the files that a run wrote: to remove one of those leaves nothing behind."""
+    return {
+        file_name(touch.name) for step in steps for touch in _files_in(step) if not touch.removes
+    }
+
+
+def file_name(path: str) -> str:
+    """The name by which later commands mean a file: the last part of its path."""
+    return path.rstrip("/").rpartition("/")[2]

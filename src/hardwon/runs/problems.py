@@ -1,0 +1,276 @@
+"""Which failures a run met, and what made each of them go away."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final
+
+from hardwon.runs.shapes import Problem, Step
+from hardwon.runs.steps import ATTEMPT
+from hardwon.text.failure_keys import Failure, complains, read_failure, shows_failure
+
+_SETTING: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*=\S*)")
+_NAME: Final = re.compile(r"[A-Za-z_][\w.+-]{2,}")
+_NAMED_CHARS: Final = 600
+_NEXT_DEEDS: Final = 4
+# What a line has only so that less is shown.
+_SHORTENING: Final = re.compile(r"\s*(?:2>&1|\|&?\s*(?:tail|head)\b[^|&;]*)")
+
+
+@dataclass
+class _Open:
+    """A problem that is still there. `since` is what was changed after it was shown last."""
+
+    failure: Failure
+    check: Step
+    since: list[Step] = field(default_factory=list)
+    in_vain: list[Step] = field(default_factory=list)
+    shown: int = 1
+
+    def close(self, gone: int | None, cure: Sequence[Step] = ()) -> Problem:
+        in_vain = self.in_vain if gone is not None else [*self.in_vain, *self.since]
+        return Problem(
+            self.failure,
+            self.check,
+            self.check.place,
+            gone,
+            tuple(cure),
+            tuple(in_vain),
+            self.shown,
+        )
+
+
+def find_problems(steps: Sequence[Step]) -> list[Problem]:
+    """The problems of a run in the order in which they were met; none where nothing failed."""
+    steps = _with_corrected(steps)
+    waiting: list[_Open] = []
+    closed: list[Problem] = []
+    for step in steps:
+        if step.kind == "look":
+            continue
+        own = [problem for problem in waiting if is_same_check(problem.check, step)]
+        for problem in own:
+            if _shows_again(problem, step):
+                continue
+            if step.outcome == "unknown" and step.key != problem.check.key:
+                continue
+            cure = [*problem.since, step] if differs(step, problem.check) else problem.since
+            closed.append(problem.close(step.place, cure))
+            waiting.remove(problem)
+        _take_in(step, waiting, own)
+    found = [_without_undone(problem, steps) for problem in closed]
+    if waiting:
+        names = NamesInRun(steps)
+        found += [_settle_otherwise(problem, steps, names) for problem in waiting]
+    return sorted(found, key=lambda problem: problem.opened)
+
+
+def _shows_again(problem: _Open, step: Step) -> bool:
+    """Whether a check shows a problem again; then what was done in between was in vain."""
+    if step.outcome != "failed" or not shows_failure(step.output, problem.failure, step.failure):
+        return False
+    problem.in_vain += problem.since
+    if differs(step, problem.check):
+        problem.in_vain.append(step)
+    problem.since = []
+    problem.shown += 1
+    return True
+
+
+def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
+    """What a step is to the problems that are still there: an attempt that failed, or a change. One
+    that failed in a way of its own is a problem itself.
+    """
+    others = [problem for problem in waiting if problem not in own]
+    if step.outcome == "failed":
+        for problem in others:
+            problem.in_vain.append(step)
+        known = {problem.failure.exact for problem in waiting if problem in own}
+        if step.failure and step.failure.exact not in known:
+            waiting.append(_Open(step.failure, step))
+    elif not step.tests and step.key != ATTEMPT:
+        for problem in others:
+            problem.since.append(step)
+
+
+def _with_corrected(steps: Sequence[Step]) -> list[Step]:
+    """The steps, of which one that nobody called a failure, or that only looked, is a check that
+    failed where its output complains and the next thing done is a correction of it that worked.
+    """
+    found = list(steps)
+    for at in range(len(steps) - 1):
+        step = found[at]
+        if step.outcome == "worked" or (step.outcome == "failed" and step.kind != "look"):
+            continue
+        place = found[at + 1].place
+        next_steps = [
+            number for number in range(at + 1, len(found)) if found[number].place == place
+        ]
+        better = [number for number in next_steps if found[number].outcome == "worked"]
+        if not better or not complains(step.output):
+            continue
+        last = better[-1]
+        if is_corrected_by(step, found[last]):
+            failure = step.failure or read_failure(step.output, step.key)
+            found[at] = replace(step, kind="check", outcome="failed", failure=failure)
+            if found[last].kind == "look":
+                found[last] = replace(found[last], kind="check")
+    return found
+
+
+def is_corrected_by(step: Step, later: Step) -> bool:
+    """Whether a later step is the same in other words, or has all that the step had."""
+    if step.action == later.action:
+        return False
+    if is_same_check(step, later):
+        return True
+    names = set(_NAME.findall(step.action))
+    return bool(names) and names <= set(_NAME.findall(later.action))
+
+
+class NamesInRun:
+    """What the steps of a run are about: the names in what was done and at the end of what it
+    printed, but for those that most steps have.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._done = {id(step): set(_NAME.findall(step.action[:_NAMED_CHARS])) for step in steps}
+        counts = Counter(name for names in self._done.values() for name in names)
+        usual = max(3, len(steps) // 4)
+        self._usual = {name for name, times in counts.items() if times > usual}
+
+    def done_on(self, step: Step) -> set[str]:
+        """The names in an action."""
+        return self._done[id(step)] - self._usual
+
+    def concerned(self, step: Step) -> set[str]:
+        """The names in an action and in the last lines of its output."""
+        end = step.output[-_NAMED_CHARS:].rstrip().split("\n")[-3:]
+        return self.done_on(step) | set(_NAME.findall(" ".join(end)))
+
+
+def _settle_otherwise(problem: _Open, steps: Sequence[Step], names: NamesInRun) -> Problem:
+    """A problem whose check was never run again: what was done next on the same things, and worked,
+    may have settled it in another way.
+    """
+    concerned = names.concerned(problem.check)
+    last = max((step.place for step in problem.in_vain), default=problem.check.place)
+    following = (step for step in steps if step.place > last and step.kind != "look")
+    for step in islice(following, _NEXT_DEEDS):
+        if step.outcome != "worked" or step.tests:
+            continue
+        same_program = step.key.split("\n")[1:2] == problem.check.key.split("\n")[1:2] != []
+        if same_program or concerned & names.done_on(step):
+            return replace(problem.close(step.place, [step]), checked=False)
+    return problem.close(None)
+
+
+def _without_undone(problem: Problem, steps: Sequence[Step]) -> Problem:
+    """The problem as it is where it went away with an attempt that failed in another way, and that
+    was given up: what was done instead is the cure, and where nothing was, there is none.
+    """
+    attempt = next(
+        (
+            step
+            for step in problem.cure
+            if step.place == problem.gone
+            and step.outcome == "failed"
+            and is_same_check(problem.check, step)
+        ),
+        None,
+    )
+    if attempt is None:
+        return problem
+    before = [step for step in problem.cure if step is not attempt]
+    for step in steps:
+        if step.place <= attempt.place or step.kind == "look":
+            continue
+        if is_same_check(problem.check, step) or is_same_check(attempt, step):
+            if step.outcome == "failed":
+                continue
+            if keeps_settings(attempt, step):
+                return problem
+            cure = [*before, step] if differs(step, problem.check) else before
+            return replace(
+                problem, gone=step.place, cure=tuple(cure), in_vain=(*problem.in_vain, attempt)
+            )
+        if step.outcome != "failed" and not step.tests:
+            before.append(step)
+    return (
+        replace(problem, gone=None, cure=(), in_vain=(*problem.in_vain, *problem.cure))
+        if attempt.key == ATTEMPT
+        else problem
+    )
+
+
+def keeps_settings(attempt: Step, later: Step) -> bool:
+    """Whether a later attempt still has what the earlier one had changed."""
+    if attempt.key == ATTEMPT:
+        return False
+    return attempt.key == later.key and set(settings_in(attempt.action)) <= set(
+        settings_in(later.action)
+    )
+
+
+def settings_in(action: str) -> list[str]:
+    """The variables that an action sets, each with its value; none where it sets none."""
+    return _SETTING.findall(action)
+
+
+def differs(step: Step, check: Step) -> bool:
+    """Whether a check was run in another way than before, and not only shown in another."""
+    return _plain(step.action) != _plain(check.action)
+
+
+def _plain(action: str) -> str:
+    return " ".join(_SHORTENING.sub("", action).split())
+
+
+def is_same_check(check: Step, step: Step) -> bool:
+    """Whether a step checks what another one did: it is the same command, or a corrected one."""
+    return check.key == step.key or is_corrected(check, step)
+
+
+def is_corrected(failed: Step, step: Step) -> bool:
+    """Whether a step is another attempt at what failed: the same program, asked for the same, on
+    half of the same things at least; or the same words but for one that is nearly the same.
+    """
+    if ATTEMPT in (failed.key, step.key) or failed.key.startswith(("edit\n", "call\n")):
+        return False
+    folder, *before = failed.key.split("\n")
+    other_folder, *after = step.key.split("\n")
+    if folder != other_folder or len(before) < 2 or len(after) < 2:
+        return False
+    if before[:2] == after[:2]:
+        shared = len({*before[2:]} & {*after[2:]})
+        return 2 * shared >= min(len(before), len(after)) - 2
+    return is_misspelled(before, after)
+
+
+def is_misspelled(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether two lists of words differ in one word, and there in the order or number of a letter
+    or two.
+    """
+    if len(words) != len(others):
+        return False
+    differing = [(one, other) for one, other in zip(words, others, strict=True) if one != other]
+    if len(differing) != 1:
+        return False
+    one, other = differing[0]
+    if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < 3:
+        return False
+    start = next(
+        (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
+        min(len(one), len(other)),
+    )
+    rest, other_rest = one[start:], other[start:]
+    return (
+        rest[1:] == other_rest[1:]
+        or rest[1:] == other_rest
+        or rest == other_rest[1:]
+        or (rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:])
+    )

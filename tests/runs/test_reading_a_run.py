@@ -1,0 +1,343 @@
+"""A run is read as what it is: what was looked at, changed and checked, what lasted, which failures
+were met and what made them go away, and how it ended.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hardwon.records.kinds import Step as Recorded
+from hardwon.runs.problems import find_problems, is_misspelled
+from hardwon.runs.read import read_steps_as_run
+from hardwon.runs.shapes import Problem, Run
+from hardwon.runs.steps import read_action, read_steps
+from hardwon.text.shell import run_observation
+
+NO_NUMPY = """Traceback (most recent call last):
+  File "t.py", line 1, in <module>
+    import numpy
+ModuleNotFoundError: No module named 'numpy'"""
+
+
+def ran(line: str, code: int = 0, output: str = "") -> Recorded:
+    """A command with its exit code, as hooks and `hardwon run` record it."""
+    return Recorded(action=line, observation=run_observation(code, "", 0.3, output))
+
+
+def did(
+    action: str, ok: bool | None = None, observation: str = "", reward: float = 0.0
+) -> Recorded:
+    return Recorded(action=action, observation=observation, ok=ok, reward=reward)
+
+
+def read(*recorded: Recorded, task: str = "", final_reward: float | None = None) -> Run:
+    return read_steps_as_run(recorded, task, final_reward)
+
+
+def kinds(line: str, *failed_before: str) -> list[str]:
+    steps = read_steps([*(ran(each, 1, "error: no") for each in failed_before), ran(line)])
+    return [step.kind for step in steps if step.place == len(failed_before)]
+
+
+def cured_by(problem: Problem) -> list[str]:
+    return [step.action for step in problem.cure]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("ls -la hello.txt", ["look"]),
+        ("git log --oneline -5 | head", ["look"]),
+        ("docker compose ps", ["look"]),
+        ("pip list | grep numpy", ["look"]),
+        ("python3 -c 'import sys; print(sys.path)'", ["look"]),
+        ("cat <<EOF > x.py\nprint(1)\nEOF", ["change"]),
+        ("echo hello > f", ["change"]),
+        ("date | tee log.txt", ["change"]),
+        ("sed -n 1,20p f", ["look"]),
+        ("sed -i s/a/b/ f", ["change"]),
+        ("git apply fix.patch", ["change"]),
+        ("pip install numpy && pytest -q", ["change", "check"]),
+        ("cd web && API=1 make test 2>&1 | tail -5", ["check"]),
+        ("ruff check --fix . && git commit -am lint", ["change", "hand-in"]),
+        ("git push", ["hand-in"]),
+        ("find . -name '*.pyc' -delete", ["change"]),
+        ("edit shop/cart.py: total = 0", ["change"]),
+        ('get_reservation({"id": "HSR97W"})', ["look"]),
+        (
+            'update_reservation_flights({"reservation_id": "HSR97W", "cabin": "economy"})',
+            ["change"],
+        ),
+    ],
+)
+def test_what_only_looks_changes_checks_or_hands_in(line: str, expected: list[str]) -> None:
+    assert kinds(line) == expected
+
+
+def test_what_failed_before_in_the_run_is_a_check_when_it_is_run_again() -> None:
+    assert kinds("docker compose up web") == ["change"]
+    assert kinds("docker compose up web", "docker compose up web") == ["check"]
+
+
+def test_the_caller_decides_whether_a_step_worked_then_the_exit_code_then_the_reward() -> None:
+    def outcome(recorded: Recorded) -> str:
+        return read_action(0, recorded)[-1].outcome
+
+    error = "Error: cannot find the module"
+    assert outcome(did("npm run build", ok=True, observation=error)) == "worked"
+    assert outcome(ran("npm run build", 0, error)) == "worked"
+    assert outcome(ran("npm run build", 2, "fertig")) == "failed"
+    assert outcome(ran("grep -rn TODO src", 1)) == "unknown"  # there are none, which is an answer
+    assert outcome(ran("npm run build | tail -3", 0, error)) == "failed"
+    assert outcome(ran("npm run build | tail -3", 0, "built")) == "unknown"
+    assert outcome(did("SELECT name FROM shop", reward=1.0)) == "worked"
+    assert outcome(did("SELECT name FROM shop", reward=-1.0, observation="ok")) == "failed"
+    assert outcome(did("baue alles", observation="빌드가 깨졌다")) == "unknown"
+
+
+def test_of_two_failures_of_one_check_each_has_its_own_cure() -> None:
+    run = read(
+        ran("make test", 2, "KeyError: 'DATABASE_URL'\nmake: *** [Makefile:4: test] Error 1"),
+        ran(
+            "DATABASE_URL=sqlite:///dev.db make test",
+            2,
+            "sqlite3.OperationalError: no such table: orders",
+        ),
+        ran("make migrate", 0, "ok"),
+        ran("DATABASE_URL=sqlite:///dev.db make test", 0, "12 passed"),
+    )
+    first, second = run.problems
+    assert "DATABASE_URL" in first.failure.words
+    assert cured_by(first) == ["DATABASE_URL=sqlite:///dev.db make test"]
+    assert "no such table" in second.failure.words
+    assert cured_by(second) == ["make migrate"]
+
+
+def test_two_modules_that_are_missing_are_two_failures_of_one_family() -> None:
+    numpy, requests = (
+        read_action(0, ran("python t.py", 1, NO_NUMPY.replace("numpy", name)))[-1].failure
+        for name in ("numpy", "requests")
+    )
+    assert numpy
+    assert requests
+    assert numpy.exact != requests.exact
+    assert numpy.family == requests.family
+
+
+def test_the_same_failure_at_another_time_in_another_place_is_the_same() -> None:
+    reports = (
+        'File "/home/ann/shop/a.py", line 3, in f\nredis.exceptions.ConnectionError: Error 111 connecting to localhost:6379.',
+        "2026-11-18 12:00:01 redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379.",
+    )
+    one, other = (read_action(0, ran("make serve", 2, each))[-1].failure for each in reports)
+    assert one
+    assert other
+    assert one.exact == other.exact
+
+
+def test_a_failure_that_went_away_although_nothing_was_changed_has_no_cure() -> None:
+    taken = "OSError: [Errno 98] Address already in use: ('127.0.0.1', 8000)"
+    run = read(
+        ran("make serve", 2, taken), ran("lsof -i :8000", 1), ran("sleep 60"), ran("make serve")
+    )
+    (problem,) = run.problems
+    assert problem.passed
+    assert problem.cure == ()
+
+
+def test_what_was_changed_before_the_failure_showed_again_was_in_vain() -> None:
+    refused = "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
+    run = read(
+        ran("make serve", 2, refused),
+        ran("pip install redis", 0, "Requirement already satisfied"),
+        ran("make serve", 2, refused),
+        ran("docker start shop-redis-1", 0, "shop-redis-1"),
+        ran("make serve", 0, "listening"),
+    )
+    (problem,) = run.problems
+    assert problem.shown == 2
+    assert [step.action for step in problem.in_vain] == ["pip install redis"]
+    assert cured_by(problem) == ["docker start shop-redis-1"]
+
+
+def test_a_problem_is_gone_when_the_check_fails_in_another_way() -> None:
+    run = read(
+        ran(
+            "make publish",
+            1,
+            " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'x'",
+        ),
+        ran("git pull --rebase"),
+        ran(
+            "make publish",
+            1,
+            " ! [remote rejected] main -> main (protected branch hook declined)\nerror: failed to push some refs to 'x'",
+        ),
+    )
+    first, second = run.problems
+    assert cured_by(first) == ["git pull --rebase"]
+    assert second.gone is None
+
+
+def test_an_attempt_that_was_given_up_is_no_cure() -> None:
+    run = read(
+        ran("make deploy", 1, "error: quota of region eu exceeded"),
+        ran("REGION=us make deploy", 1, "error: region us is not allowed for this account"),
+        ran("REGION=ap make deploy", 0, "deployed"),
+    )
+    assert cured_by(run.problems[0]) == ["REGION=ap make deploy"]
+    assert [step.action for step in run.problems[0].in_vain] == ["REGION=us make deploy"]
+
+
+def test_a_corrected_command_is_the_cure_of_the_one_that_failed() -> None:
+    run = read(
+        ran("git psuh origin main", 1, "git: 'psuh' is not a git command. See 'git --help'."),
+        ran("git push origin main"),
+    )
+    assert cured_by(run.problems[0]) == ["git push origin main"]
+    assert is_misspelled(["gti", "status"], ["git", "status"])
+    assert not is_misspelled(["git", "status"], ["git", "stash"])
+
+
+def test_the_next_query_that_works_is_the_cure_of_one_that_failed() -> None:
+    run = read(
+        did(
+            "SELECT nme FROM shop",
+            ok=False,
+            observation="Error: Unknown column 'nme' in 'field list'",
+        ),
+        did("DESCRIBE shop", ok=True, observation="id, name"),
+        did(
+            "SELECT naem FROM shop",
+            ok=False,
+            observation="Error: Unknown column 'naem' in 'field list'",
+        ),
+        did("SELECT name FROM shop", ok=True, observation="[('a',)]"),
+    )
+    assert [cured_by(problem) for problem in run.problems] == [["SELECT name FROM shop"]] * 2
+
+
+def test_what_only_looks_cures_nothing_and_a_look_that_finds_nothing_is_no_problem() -> None:
+    run = read(
+        ran("grep -rn login src", 1),
+        ran("make test", 2, "AssertionError: 1 != 2"),
+        ran("cat src/login.py"),
+        ran("edit src/login.py: return 2"),
+        ran("make test"),
+    )
+    (problem,) = run.problems
+    assert cured_by(problem) == ["edit src/login.py: return 2"]
+
+
+def test_a_file_that_was_written_is_what_lasted_and_not_the_look_at_it() -> None:
+    run = read(
+        did('echo "Hello, world!" > hello.txt', ok=True),
+        did("ls -la hello.txt", ok=True, observation="-rw-r--r-- 1 root root 14 hello.txt"),
+        task="Create a file called hello.txt",
+        final_reward=1.0,
+    )
+    assert run.outcome == "solved"
+    assert [step.action for step in run.lasting] == ['echo "Hello, world!" > hello.txt']
+
+
+def test_of_several_writings_of_a_file_the_last_one_lasted() -> None:
+    run = read(
+        did("cat > x.py <<'EOF'\nprint(1)\nEOF", ok=True),
+        did("cat > x.py <<'EOF'\nprint(2)\nEOF", ok=True),
+        did("cat > notes.txt <<'EOF'\nthrown away\nEOF", ok=True),
+        did("rm notes.txt", ok=True),
+        did("python x.py", ok=True, observation="2"),
+        final_reward=1.0,
+    )
+    assert [step.action.split("\n")[0] for step in run.lasting] == [
+        "cat > x.py <<'EOF'",
+        "python x.py",
+    ]
+    assert "print(2)" in run.lasting[0].action
+
+
+def test_a_script_that_was_run_lasted_although_it_was_removed() -> None:
+    run = read(
+        did("cat > clean.sh <<'EOF'\nsed -i s/secret/x/ app.py\nEOF", ok=True),
+        did("bash clean.sh", ok=True),
+        did("rm clean.sh", ok=True),
+        final_reward=1.0,
+    )
+    assert [step.action.split("\n")[0] for step in run.lasting] == [
+        "cat > clean.sh <<'EOF'",
+        "bash clean.sh",
+    ]
+
+
+def test_all_calls_that_changed_something_lasted() -> None:
+    calls = [
+        'book_flight({"flight": "HAT1"})',
+        'add_baggage({"bags": 2})',
+        'charge_card({"amount": 80})',
+    ]
+    run = read(
+        did('get_user({"id": "anna"})', ok=True),
+        *(did(call, ok=True) for call in calls),
+        final_reward=1.0,
+    )
+    assert [step.action for step in run.lasting] == calls
+
+
+def test_where_nothing_was_changed_the_answer_is_what_lasted() -> None:
+    run = read(
+        did("SHOW TABLES", ok=True, observation="shop"),
+        did("SELECT count(*) FROM shop", ok=True, observation="[(3,)]"),
+        final_reward=1.0,
+    )
+    assert [step.action for step in run.lasting] == ["SELECT count(*) FROM shop"]
+
+
+def test_the_step_that_earned_the_full_reward_is_what_lasted() -> None:
+    run = read(
+        did("find / -name x", reward=0.67),
+        did("find /testbed -name x", reward=1.0),
+        did("ls", reward=0.67),
+        final_reward=1.0,
+    )
+    assert [step.action for step in run.lasting] == ["find /testbed -name x"]
+
+
+@pytest.mark.parametrize(
+    ("final_reward", "expected"),
+    [(1.0, "solved"), (0.7, "partial"), (0.0, "failed"), (-1.0, "failed")],
+)
+def test_the_caller_says_how_a_run_ended(final_reward: float, expected: str) -> None:
+    assert read(ran("make test", 2, "error: no"), final_reward=final_reward).outcome == expected
+
+
+def test_nobody_knows_how_a_run_ended_unless_a_check_of_somebody_elses_passes_after_the_last_change() -> (
+    None
+):
+    edit = ran("edit shop/cart.py: total = 0")
+    assert read(edit).outcome == "unknown"
+    assert read(edit, ran("pytest -q", 0, "3 passed")).outcome == "solved"
+    assert read(ran("pytest -q", 0, "3 passed"), edit).outcome == "unknown"
+    assert read(edit, ran("pytest -q", 1, "1 failed")).outcome == "unknown"
+    own = ran("cat > test_mine.py <<'EOF'\ndef test(): pass\nEOF")
+    assert read(own, ran("pytest test_mine.py", 0, "1 passed")).outcome == "unknown"
+
+
+def test_reading_takes_time_in_proportion_to_the_length_of_a_run() -> None:
+    def seconds(count: int) -> float:
+        output = f"{NO_NUMPY}\n" + "a line of a log\n" * 150
+        recorded = [ran(f"python step{number}.py", number % 2, output) for number in range(count)]
+        start = time.process_time()
+        read_steps_as_run(recorded)
+        return time.process_time() - start
+
+    seconds(20)
+    short = min(seconds(60) for _ in range(3))
+    long = min(seconds(240) for _ in range(3))
+    assert long < 4 * short * 3
+
+
+def test_problems_of_nothing_are_none() -> None:
+    assert find_problems([]) == []
+    assert read().outcome == "unknown"
