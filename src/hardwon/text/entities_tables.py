@@ -112,7 +112,7 @@ PATTERNS: dict[str, str | list[str]] = {
     ],
     "may_declare": "function |method |func |fn |def ",
     "declared": r"\b(?:function|method|func|fn|def)\s{1,3}({{dotted}})(?![\w(])",
-    "arguments": r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}){0,10}|\.\.\.|\u2026",
+    "arguments": r"[\w.$'\"-]{1,60}+(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}+){0,10}|\.\.\.|\u2026",
     "hump": "[a-z0-9][A-Z]",
     "odd_name": r"_|\A@|{{hump}}",
     "version": r"\d{0,4}(?:\.\d{1,5}){0,4}(?:\.?(?:x|a|b|rc|alpha|beta|dev|post)\d{0,4})?",
@@ -173,9 +173,9 @@ PATTERNS: dict[str, str | list[str]] = {
     ],
     # Files that hold secrets and little else: not even their hash is kept unasked.
     "secret": r"""(?x)
-    /(?:\.env[^/]* | [^/]*\.env\.[^/]* | id_[a-z0-9]+ | service[-_]?account[^/]*\.json
-        | [^/]*\.tfstate\.[^/]*
-        | [^/]*(?:credential|secret)s?(?:[._-][^/]*)?
+    /(?:\.env[^/]*+ | (?=[^/]*\.env\.)[^/]*+ | id_[a-z0-9]+ | service[-_]?account[^/]*\.json
+        | (?=[^/]*\.tfstate\.)[^/]*+
+        | (?=[^/]*(?:credential|secret)s?[._-])[^/]*
             \.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
     | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",  # nosec B105  # a pattern
 }

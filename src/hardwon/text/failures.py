@@ -50,6 +50,20 @@ def error_core(error_text: str) -> str:
     return _normalize(error_words(error_text))
 
 
+def exact_message(words: str) -> str:
+    """The words that say what failed, in lower case, with the names in them, without what differs from run to run
+    (times, ids, addresses, line numbers, temporary paths): two that are equal tell of this very
+    failure, where an equal `error_core` tells of one of its kind. "" for blank words.
+    """
+    line = words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " ").lstrip()
+    if header := RE.log_header.match(line):
+        line = line[header.end() :]
+    line = RE.aside.sub("", bare_message(line))
+    line = RE.temp_name.sub("<tmp>", RE.path.sub(_hide_temporary, line))
+    line = RE.id.sub("<n>", RE.named_id.sub(r"\1 <n>", RE.time.sub("<time>", line)))
+    return _tidy(RE.position.sub(_hide_line_number, line))
+
+
 def failure_hash(error_text: str) -> str:
     """16 hex characters that are the same for the same failure: on another run, machine or user, in
     colour or not, alone or inside a log. Records keep it, so whoever changes what `error_core`
@@ -92,6 +106,15 @@ def shows_error(observation: str) -> bool:
     """
     text = _window(observation)
     return any(_read_report(each)[0] for each in dict.fromkeys((text, _unwrap(text))))
+
+
+def telling_words(error_text: str) -> tuple[str, bool]:
+    """The words that say what failed, and whether they tell what that is, not only that something
+    did. Nothing, and that it does not, for a blank text.
+    """
+    window = _window(error_text)
+    words = _words_in(window) if window else ""
+    return words, bool(words) and _read_report(_unwrap(window), vaguely=False)[0]
 
 
 # ---- the window
@@ -331,7 +354,9 @@ def pick_thrown(match: re.Match[str]) -> str:
     if not cause:
         above = [line.strip() for line in text[:start].split("\n")[-12:]]
         raised = [
-            each for each in above if RE.is_raised.match(each) or RE.is_raised.match(_bare(each))
+            each
+            for each in above
+            if RE.is_raised.match(each) or RE.is_raised.match(bare_message(each))
         ]
         words = raised[-1] if raised else _last_filled(above)
     code = RE.code_field.search(text) if "code: " in text else None
@@ -568,7 +593,7 @@ _COMPLAINT_LINES: Final = 8  # a program that gives up says why among its last w
 # ---- what differs between two runs
 
 
-def _bare(line: str) -> str:
+def bare_message(line: str) -> str:
     """A line without what log, shell and compiler put before the message."""
     if RE.level_word.search(line) and (level := RE.level.match(line)):  # the first costs little
         line = line[level.end() :]
@@ -587,7 +612,17 @@ def _shorten_path(match: re.Match[str]) -> str:
     return last if last and (RE.rooted.match(path) or RE.ending.search(last)) else path
 
 
-def _hide_number(match: re.Match[str]) -> str:
+def _hide_temporary(match: re.Match[str]) -> str:
+    return "<tmp>" if RE.temp.match(match.group()) else match.group()
+
+
+def _hide_line_number(match: re.Match[str]) -> str:
+    """Behind a file it is no more than a place; behind a host it is a port, which is a name."""
+    before = match.string[: match.start()].rpartition(" ")[2]
+    return "" if RE.ending.search(before) and not RE.domain.search(before) else match.group()
+
+
+def hide_number(match: re.Match[str]) -> str:
     """A number as `<n>`, unless what stands around it makes it a code."""
     line, start, end = match.string, match.start(), match.end()
     number, before = match.group(), line[max(0, start - 24) : start].lower()
@@ -617,7 +652,7 @@ def _normalize(words: str) -> str:
         line = RE.pointed_at.sub(" in ", line)
     if ": -c: line " in line:  # a shell that was told another name: whatever follows the commands
         line = RE.told_name.sub("", line)
-    line = _bare(_hide_hosts(line))
+    line = bare_message(_hide_hosts(line))
     line = _hide(line, _hide_path, cut=len(words) > limits.FAILURE_LINE_CHARS_MAX)
     line = _tidy(_hide_names(line))
     # Ports from 32768 up are given to whoever asks.
@@ -653,7 +688,7 @@ def _hide_names(line: str) -> str:
 @lru_cache(maxsize=512)
 def _normalize_as_before(words: str) -> str:
     """As versions up to 0.11 did it."""
-    line = _bare(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
+    line = bare_message(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
     return _tidy(_hide(line, _shorten_path, cut=len(words) > limits.FAILURE_LINE_CHARS_MAX))
 
 
@@ -682,7 +717,7 @@ def _hide(line: str, hide_path: Callable[[re.Match[str]], str], *, cut: bool) ->
         if "id" in line or "ID" in line or "Id" in line:
             line = RE.named_id.sub(r"\1 <n>", line)
         line = RE.position.sub("", RE.id.sub("<n>", line))
-        line = RE.number.sub(_hide_number, line).replace(" -<n>", " <n>")
+        line = RE.number.sub(hide_number, line).replace(" -<n>", " <n>")
     return RE.row.sub(r"\1", line)
 
 

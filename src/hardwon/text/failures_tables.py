@@ -23,9 +23,9 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"| ?[+-]\d\d:?\d\d)?\]?(?:[ \t]+-[ \t]|[ \t]|(?=\n))|\n#\d{1,4} \d{1,5}\.\d{1,4} ",
     ],
     # deploy.sh: STAGING_HOST is not set
-    "complaint": [
-        r"(?!(?i:info|note|hint|debug|warn(?:ing)?)\b)[\w./+-]{1,60}: [^\n]{0,200}?\b(?:not?",
-        "|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused|without",
+    "complaint": r"(?!(?i:info|note|hint|debug|warn(?:ing)?)\b)[\w./+-]{1,60}: [^\n]{0,200}?{{complaining}}",
+    "complaining": [
+        r"\b(?:not?|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused|without",
         r"|unset|unexpected|bad|wrong|exceeded|expected)\b",
     ],
     # Lines in which something that runs programs says that one failed, and nothing of why.
@@ -52,7 +52,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|Cleaning up project directory|error: Recipe `|task: (?:Failed to run task|\[)|rake aborted!",
         r"|Command failed with status \(|exit status [1-9]\d*(?=\n|\Z)|- (?:hook id|exit code): ",
         "|error: subprocess-exited-with-error|ERROR: (?:Failed building wheel|Could not build wheels)",
-        r"|note: This error originates|\[end of output\]",
+        r"|note: This error originates|\[end of output\]|error: failed to push some refs to ",
         r"|\[error\] (?:\([^\n]{1,100}\) |(?:one|two|\d+) errors? found|Total time))",
         r"|[\w.-]++: (?:exit [1-9]\d* \(|FAIL code )|\S+build\.xml:\d+: )[^\n]*(?=\n|\Z)",
         # the last of gradle's reasons, and a traceback, that tell nothing
@@ -92,7 +92,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "go_says": r"[ \t]*\S+\.go:\d+: ?(.*)",
     "cause": r"\n[ \t]*(?:\[ERROR\] )?(?:Caused by:|--->|\[cause\]:) ([^\n]+)|(?<= ---> )([^\n]+)",
     "listed_cause": r"[ \t]+(?:\d+: )?(\S.*)",
-    "reason": r'rejected with the reason "([^\n]*?)"\.?(?=\]|\n|\Z)',
+    "reason": r'rejected with the reason "([^\n]{0,1000}?)"\.?(?=\]|\n|\Z)',
     "code_field": r"\n[ \t]*code: ['\"](E[A-Z0-9]{3,20})['\"]",
     "frame": [
         r"\n[ \t]*at (?:(?:async |new )?[\w$.<>/@#\[\]-]+(?: \[as [\w$]+\]| [\w$.<>]+)? ?\(",
@@ -138,8 +138,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     # what a log puts before its level: times, process numbers, threads, loggers
     "head": [
-        r"(?>(?:[\[(][^\])\n]{1,60}[\])]|[\d:.,/TZ+-]+|[\w.$/:-]+ ?[-:|]|[-|]|UTC|GMT|[A-Z][a-z]{2}",
-        r"|[\w.-]*\d[\w.-]*)[ \t]+){0,6}",
+        r"(?>(?:[\[(][^\])\n]{1,60}[\])]|[\d:.,/TZ+-]++|[\w.$/:-]+ ?[-:|]|[-|]|UTC|GMT|[A-Z][a-z]{2}",
+        r"|(?=[\w.-]*\d)[\w.-]++)[ \t]+){0,6}",
     ],
     "levels": r"\[?(?:{{level_word}})\]?",
     "level_word": r"(?:ERROR|FATAL|CRITICAL|SEVERE)\b",
@@ -250,20 +250,20 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
         r"|\S+\.(?:ba|z)?sh: (?:line )?\d+: |psql:\S+:\d+: +|{{place}}[ \t]+",
         r"|\d+:\d+[ \t]+error[ \t]+)++(?=\S)",
     ],
-    "zsh": r"(?:\S*/)?zsh: ([a-z ]+): (\S+)\Z",
-    "aside": r" at line \d+(?=:)| at character \d+| \[recovered[^\]]*\]",
+    "zsh": r"(?:(?<!\S)\S*/)?zsh: ([a-z ]+): (\S+)\Z",
+    "aside": r" at line \d+(?=:)| at character \d+| \[recovered[^\]]{0,1000}\]",
     # a piece of the statement, with quotes of its own
     "near": r"['\"](?<=syntax to use near .).*",
     "named_code": r"c(?<!\wc)ode['\"]?[:=] ?['\"](\w+)['\"]",
     "quote": """["'`‘“]""",  # noqa: RUF001
     "quoted": [
-        r"\"(?<![\w\\]\")(?:[^\"\\]|\\.)*+\"|'(?<![\w\\]')(?:[^'\\]|\\.|'(?=\w))*+'|`[^`']*+[`']",
-        r"|\u2018[^\u2019]*+\u2019|\u201c[^\u201d]*+\u201d|\\\"[^\"\\]*+\\\"|\\'[^'\\]*+\\'",
+        r"\"(?<![\w\\]\")(?:[^\"\\]|\\.)*+\"|'(?<![\w\\]')(?:[^'\\]|\\.|'(?=\w)){0,1000}+'|`[^`']*+[`']",
+        r"|\u2018[^\u2019]{0,1000}+\u2019|\u201c[^\u201d]{0,1000}+\u201d|\\\"[^\"\\]*+\\\"|\\'[^'\\]*+\\'",
     ],
-    "unclosed": r"(?<![\w\\])[\"'`\u2018\u201c][^\"'`]*+\Z",
+    "unclosed": r"(?<![\w\\])[\"'`\u2018\u201c][^\"'`]{0,1000}+\Z",
     "url": r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s'\"`<>)\]},;]+",
     "edge": r"\s'\"`()\[\]{}<>,;=|:*?",
-    "path": r"(?:\b[A-Za-z]:(?=[\\/]))?[^{{edge}}\\/]*+[\\/][^{{edge}}]*+",
+    "path": r"(?:\b[A-Za-z]:(?=[\\/])|(?<![^{{edge}}\\/]))[^{{edge}}\\/]*+[\\/][^{{edge}}]*+",
     "temp": [
         r"(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm|run/user)(?:/|\Z)|.*[\\/](?:[Tt]e?mp",
         r"|pytest-of-\w+)[\\/]",
@@ -291,7 +291,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "named_id": r"(?i)\b((?:request|trace|correlation|session|span|job)[-_ ]?id)\b[:=]? ?[\w-]*\d[\w-]*",
     "position": r":(?<=[\w)\]>]:)(?<!(?i:code|atus|rrno|rror):)\d+(?::\d+)?(?!\w|\.\d)",
     "number": [
-        r"[0-9](?<!\w[0-9])(?:(?:[0-9]*[hm])++[0-9.]*s?|[0-9_]*+(?:[.,][0-9]++)*+(?:e[+-]?[0-9]++)?",
+        r"[0-9](?<!\w[0-9])(?:(?:[0-9]*[hm])++[0-9.]*s?|[0-9_]*+(?:[.,][0-9]++){0,100}+(?:e[+-]?[0-9]++)?",
         r"(?:[KMGT]i?B|[kKMGTB]|ms|[µun]?s|[mh%x])?)(?!\w)",
     ],
     # what ends in one of these is followed by a code
@@ -328,7 +328,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "told_name": r"\A.*: -c: line \d+: ",
     # ---- what is data in a message
     "refused_port": [
-        r"(?i)(?:\bport['\"]?[ =:]+|\b(?:\d{1,3}(?:\.\d{1,3}){3}|localhost|[\w-]+(?:\.[\w-]+)*",
+        r"(?i)(?:\bport['\"]?[ =:]+|(?:\b\d{1,3}(?:\.\d{1,3}){3}|\blocalhost",
+        r"|(?<![\w-])(?<![\w-]\.)-*+\w[\w-]*+(?:\.[\w-]++)*+",
         r"(?<!\.py)(?<!\.go)(?<!\.js)(?<!\.ts)(?<!\.rs)(?<!\.rb)(?<!java))\]?:|::1\]?:)(\d{2,5})(?![\w.]|:\d)",
     ],
     "request": r"[\"'](GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) [^\"'\n]*[\"']",
@@ -350,9 +351,10 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     "counted": [
         # R02-M1-N0-C:J12-U11
-        r"(?<![\w<])(?:(?!x86_64)[A-Za-z]{1,20}+[0-9]++(?:[-_:][A-Za-z]?[0-9]++)++(?:[-_:][A-Za-z]?[0-9]*+)*+",
+        r"(?<![\w<])(?:(?!x86_64)[A-Za-z]{1,20}+[0-9]++(?:[-_:][A-Za-z]?[0-9]++){1,100}+",
+        r"(?:[-_:][A-Za-z]?[0-9]*+){0,100}+",
         # blk_2568, rdd_2_1, attempt_14_0020_m_000001_0, BP-1034-<ip>: a name, and counts after it
-        r"|(?P<name>[A-Za-z]++(?:[_-][A-Za-z]++)*+)(?:(?P<digits>[0-9]++)(?![\w-])",
+        r"|(?P<name>[A-Za-z]++(?:[_-][A-Za-z]++){0,100}+)(?:(?P<digits>[0-9]++)(?![\w-])",
         r"|(?=[_-]+(?:[A-Za-z]*[0-9]|<))(?:[\w~-]|<(?:n|ip)>)++))(?!\w)",
     ],
     "serial": "[0-9]{6}|<ip>",
@@ -482,6 +484,11 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "line": "error exception interrupt group",
         "accept": "raised",
     },
+    {
+        "triggers": ["! ["],
+        "pattern": r"\n ?! \[(?:remote )?rejected\] +\S+ -> \S+ (\([^\n]+\))",
+        "pick": "rest",
+    },
     # Tests.
     {
         "triggers": ["FAIL"],
@@ -495,7 +502,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     {
         "triggers": ["FAIL"],
-        "pattern": r"\n[ \t]*(?:test \S+ \.\.\. FAILED|\S+::\S+ FAILED\b)",
+        "pattern": r"\n[ \t]*(?:test \S+ \.\.\. FAILED|(?=\S+?::\S)\S++ FAILED\b)",
     },
     {
         "triggers": ["not ok "],
@@ -677,6 +684,6 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "vague": True,
         "triggers": ["FAIL", "✗", "✘", "✖"],
-        "pattern": r"\n[ \t]*(?:[✗✘✖] \S|FAIL(?:ED)?(?:!|:(?! *0\b)| +(?![ :=]*0\b)\S|\t|(?=\n|\Z)))",
+        "pattern": r"\n[ \t]*(?:[✗✘✖] \S|FAIL(?:ED)?(?:!|:(?! *0\b)| ++(?![ :=]*+0\b)\S|\t|(?=\n|\Z)))",
     },
 ]

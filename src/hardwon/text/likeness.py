@@ -1,8 +1,9 @@
 """Whether two texts report the like of a failure, where they are not word for word the same.
 
-What is left of a report without what differs between two runs (quoted names, paths, whatever has a
-digit) is compared as a set of words. Few words that everybody uses ("no such file") are not enough,
-unless it is the same program that says them.
+Of each only the words that say what failed are compared, as a set, without what differs between two
+runs (quoted names, paths, whatever has a digit): what stands around them (how a command ended, the
+frames of a traceback, the log) is the same for failures of all kinds. Few words that everybody uses
+("no such file") are not enough, unless it is the same program that says them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
+from hardwon.text.shell import failure_words, strip_ending
 from hardwon.text.terms import ENGLISH, stop_words
 
 T = TypeVar("T")
@@ -21,12 +23,11 @@ T = TypeVar("T")
 ALIKE_FROM: Final = 0.4
 
 _TELLING_MIN: Final = 3
-_LINES_MAX: Final = 40
 _SAYS_LITTLE: Final = frozenset(("no", "not", "such"))
 
 _VARIABLE: Final = re.compile(
     r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`|\u2018[^\u2019\n]{0,200}\u2019"
-    r"|\u201c[^\u201d\n]{0,200}\u201d|<[^>\n]{0,200}>|\S*[/\\\d]\S*"
+    r"|\u201c[^\u201d\n]{0,200}\u201d|<[^>\n]{0,200}>|[^\s/\\\d]{0,64}+[/\\\d]\S*"
 )
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _MOST: Final = 0.6
@@ -35,7 +36,9 @@ _PROGRAM: Final = re.compile(r"\s*([\w.+/-]{1,64}):")
 
 
 class _Report(NamedTuple):
-    """The words of a text, those that tell something, those of each of its lines, and who speaks."""
+    """The words that say what failed, those of them that tell something, those of each of their
+    lines, and who speaks.
+    """
 
     words: frozenset[str]
     telling: frozenset[str]
@@ -45,17 +48,24 @@ class _Report(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def _report(text: str) -> _Report:
-    cut = text.lower()
-    program = _PROGRAM.match(cut)
-    plain = _VARIABLE.sub(" ", cut)
-    lines = (frozenset(_WORD.findall(line)) for line in plain.splitlines()[:_LINES_MAX])
-    words = frozenset(_WORD.findall(plain))
+    program = _PROGRAM.match(strip_ending(text).lower())
+    lines = [_words_in(line) for line in failure_words(text).splitlines()]
+    words = frozenset[str]().union(*lines)
     return _Report(
         words,
-        words - stop_words(ENGLISH) - _SAYS_LITTLE,
+        _telling(words),
         frozenset(filter(None, lines)),
         program.group(1) if program else "",
     )
+
+
+def _words_in(text: str) -> frozenset[str]:
+    """Without what differs between two runs."""
+    return frozenset(_WORD.findall(_VARIABLE.sub(" ", text.lower())))
+
+
+def _telling(words: frozenset[str]) -> frozenset[str]:
+    return words - stop_words(ENGLISH) - _SAYS_LITTLE
 
 
 def _shared(one: Set[str], other: Set[str]) -> float:
@@ -100,11 +110,14 @@ def group_alike(things: Iterable[T], text_of: Callable[[T], str]) -> list[list[T
 
 def is_telling(text: str) -> bool:
     """Whether it says more than what everybody says ("no such file")."""
-    return len(_report(text[: limits.ACTION_CHARS_MAX]).telling) >= _TELLING_MIN
+    printed = strip_ending(text[: limits.ACTION_CHARS_MAX])
+    return len(_telling(_words_in(printed))) >= _TELLING_MIN
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0, nothing to do with each other, to 1. Many are asked about the same `other`."""
+    """From 0, nothing to do with each other, to 1, the same failure but for its names. Many are asked
+    about the same `other`.
+    """
     one, b = one[: limits.ACTION_CHARS_MAX], _report(other[: limits.ACTION_CHARS_MAX])
     plain = one.lower()
     if b.telling and not any(word in plain for word in b.telling):

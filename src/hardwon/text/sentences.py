@@ -20,7 +20,6 @@ words that never change a meaning.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -34,7 +33,7 @@ from hardwon.records.kinds import Fact
 from hardwon.text import sentences_tables as tables
 from hardwon.text.entities import read_part
 from hardwon.text.tables import Patterns, WordLists
-from hardwon.text.terms import Remembered, canonical
+from hardwon.text.terms import Remembered, canonical, normalize
 
 RE: Final = Patterns(tables.PATTERNS, tables.ANY_OF)
 WORDS: Final = WordLists(tables.WORDS)
@@ -297,7 +296,7 @@ _APOSTROPHES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 def strip_fillers(text: str) -> tuple[str, ...]:
     """What two texts that say the same have in common."""
-    plain = unicodedata.normalize("NFC", text).translate(_APOSTROPHES).strip()
+    plain = normalize("NFC", text).translate(_APOSTROPHES).strip()
     if RE.bullet.match(plain):
         plain = plain[1:]
     words = list(_words(plain))

@@ -163,7 +163,7 @@ PATTERNS: dict[str, str | list[str]] = {
         r"|the\sabove(?=\s|[,.;!?]|\Z)){{after}}",
     ],
     "bullet": r"[-*\u2022]\s",
-    "trailing": r"[.,;]+\Z",
+    "trailing": r"(?<![.,;])[.,;]+\Z",
     # "C:" is a drive, and "5!" is not 5
     "trailing_of_words": r"(?<=[^\W\d_]{2})[:!.,;]+\Z",
 }

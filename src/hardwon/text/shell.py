@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import dropwhile
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.text import shell_tables as tables
-from hardwon.text.failures import shows_error
+from hardwon.text.failures import error_words, shows_error
 from hardwon.text.tables import Patterns, WordLists
 
 RE: Final = Patterns(tables.PATTERNS)
@@ -78,8 +78,39 @@ def hands_in(line: str) -> bool:
     return all(map(RE.hands_in.fullmatch, re.split(r"&&|[;\n]", said.rstrip("; "))))
 
 
+def files_written(line: str) -> list[str]:
+    """The files that a line writes by `>` or `tee`, as it names them (a quoted name is `_`); none
+    where it writes none so. Other programs write what they like.
+    """
+    masked = RE.quoted.sub("_", _without_here_documents(line))
+    return [into or teed for into, teed in RE.written_to.findall(masked)]
+
+
 def runs_tests(command: Sequence[str]) -> bool:
     """Whether the command is one that runs tests."""
+    return _is_asked_to(command, WORDS.testing, tables.TESTS)
+
+
+def builds_or_lints(command: Sequence[str]) -> bool:
+    """Whether the command is one that builds or lints, as far as its name says so."""
+    return _is_asked_to(command, WORDS.linting, tables.CHECKS)
+
+
+def ends_with_check(line: str) -> bool:
+    """Whether the last thing that a line does is to run tests, to build or to lint; looks and commits
+    after it aside.
+    """
+    parts = parts_of(line)
+    for words in reversed(parts.commands if parts else ()):
+        if not _looks(words) and not hands_in(" ".join(words)):
+            return runs_tests(words) or builds_or_lints(words)
+    return False
+
+
+def _is_asked_to(
+    command: Sequence[str], programs: frozenset[str], asked_for: Mapping[str, str]
+) -> bool:
+    """Whether a command starts one of these programs, or one that is asked for such a thing."""
     words = [word for word in command[: limits.RUN_WORDS_LOOKED_AT] if not RE.assigned.match(word)]
     while words:
         name, *rest = words
@@ -93,17 +124,12 @@ def runs_tests(command: Sequence[str]) -> bool:
             words = list(dropwhile(lambda word: word.startswith("-"), rest[1 if runs else 0 :]))
         else:
             targets = [word for word in rest if not word.startswith("-") and word != "run"]
-            return name in WORDS.testing or any(
-                re.split(r"[:.]", target, maxsplit=1)[0] in _tests_of(name)
+            told = next((each for names, each in asked_for.items() if name in names.split()), "")
+            return name in programs or any(
+                re.split(r"[:.]", target, maxsplit=1)[0] in told.split()
                 for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
             )
     return False
-
-
-@lru_cache(maxsize=64)  # there are few, and a line may name anything
-def _tests_of(program: str) -> frozenset[str]:
-    asked = (asked for programs, asked in tables.TESTS.items() if program in programs.split())
-    return frozenset(next(asked, "").split())
 
 
 @lru_cache(maxsize=1_024)  # agents do the same again and again
@@ -206,6 +232,21 @@ def run_observation(exit_code: int, signal: str, seconds: float, output: str) ->
     """
     ended = f"killed by {signal}" if signal else f"exit code {exit_code}"
     return f"{ended} after {seconds:.1f} s\n{output}".rstrip("\n")
+
+
+def strip_ending(observation: str) -> str:
+    """An observation without the line of ours that tells how a command ended and how long it took,
+    which says nothing of why; all of it where there is none.
+    """
+    run = RE.first_line.match(observation)
+    return observation[run.end() :] if run else observation
+
+
+def failure_words(observation: str) -> str:
+    """The words of an observation that say what failed; "" where it tells nothing but how the
+    command ended.
+    """
+    return error_words(strip_ending(observation))
 
 
 def reported_failure(observation: str) -> str:

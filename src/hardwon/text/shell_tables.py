@@ -25,6 +25,8 @@ WORDS: dict[str, str] = {
     pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats
     busted trial stestr gotestsum green behave karma cypress playwright testem lein-test minitest
     unittest""",
+    "linting": """
+    ruff flake8 pylint mypy pyright eslint tsc shellcheck golangci-lint staticcheck rubocop""",
 }
 
 # What runs tests where it is asked to: the programs, and what they are asked for.
@@ -36,19 +38,34 @@ TESTS: dict[str, str] = {
     "cargo": "test t nextest",
 }
 
+# What builds or lints where it is asked to.
+CHECKS: dict[str, str] = {
+    "npm yarn pnpm bun deno": "build lint typecheck type-check",
+    "make gmake just task ninja rake": "all build lint typecheck",
+    "go dotnet swift zig bazel bazelisk dart flutter stack cabal": "build vet analyze",
+    "mvn mvnw gradle gradlew sbt": "compile package build assemble",
+    "cargo": "build b check c clippy",
+    "docker": "build",
+}
+
 PATTERNS: dict[str, str | list[str]] = {
     "heredoc": r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1",
     "quoted": r"""(?s)'[^']*'|"(?:[^\"\\]|\\.)*"|\\.""",
     "redirected": r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*",
     # into a file: neither thrown away nor what a program complains of
     "written": r"(?<![\d&<>-])(?:&>|>)>?[ \t]*(?![&>]|/dev/)[\w.\"'$~/{]",
+    # the same, with its name
+    "written_to": [
+        r"(?<![\d&<>-])(?:&>|>)>?[|]?[ \t]*(?![&>]|/dev/)([^\s;|&<>()]+)",
+        r"|\btee[ \t]+(?:-a[ \t]+)?([^\s;|&<>()-][^\s;|&<>()]*)",
+    ],
     "operator": r"(&&|\|\||\|&|[;|&\n])",
     "substitutes": r"`|\$\(|[<>]\(",
     "assigned": r"[A-Za-z_]\w*=",
     "python": r"(?:python|pypy)[\d.]*",
     "leading_cd": [
         r'''(?s)\s*cd\s+(?:'(?P<single>[^']+)'|"(?P<double>[^\"$`\\]+)"''',
-        r"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",
+        r"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]++))(?:\s*+(?:&&|;)|[^\S\n]*+\n)\s*+(?P<rest>\S.*)",
     ],
     "deletes": [
         r"(?:\A|[\s;|&(`\\])(?:rm|rmdir|unlink|shred|mkfs[.\w]*)\s|\s-delete\b|\bgit (?:clean|reset --hard)\b",
@@ -61,8 +78,9 @@ PATTERNS: dict[str, str | list[str]] = {
     ],
     # what ends or stores work that was done before
     "hands_in": [
-        r"(?i)\s*(?:cd \S+|(?:git (?:add|commit|push)|gh pr)\b.*",
-        r"|\W*(?:submit|finish(?:ed)?|done|exit|quit|stop|end|complete|terminate|attempt_completion)\W*|exit \d)\s*",
+        r"(?i)\s*+(?:cd \S++|(?:git (?:add|commit|push)|gh pr)\b.*+",
+        r"|\W*+(?:submit|finish(?:ed)?|done|exit|quit|stop|end|complete|terminate|attempt_completion)\W*+",
+        r"|exit \d)\s*+",
     ],
     # how an observation begins
     "first_line": [

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from hardwon.text.clean import CUT
+from hardwon import limits
+from hardwon.text.clean import CUT, clean_line
 from hardwon.text.failures import RE, error_words, shows_error
-from hardwon.text.shell import only_looks, reported_failure
+from hardwon.text.shell import failure_words, only_looks, reported_failure
 
 _READ_CHARS_MAX: Final = 4_000
 _VERB_CHARS_MAX: Final = 200  # of an action: an editor's name, which may have a path, and a verb
@@ -41,7 +42,8 @@ def names_shown(observation: str) -> list[str]:
         lines = lines[1:]
     bare = [line for line in lines if not _RULE.fullmatch(line)]
     if len(bare) < len(lines) or (bare and all("|" in line or "\t" in line for line in bare)):
-        heading = re.split(r"\s*[|\t]\s*", bare[0].strip("| ")) if bare else []
+        cells = re.split(r"\s{0,9}[|\t]\s*", bare[0].strip("| ")) if bare else []
+        heading = [cell.rstrip() for cell in cells]
         return heading if _are_names(heading) else []
     return lines if _are_names(lines) else []
 
@@ -156,7 +158,7 @@ _DIFF: Final = re.compile(r"^\+\+\+ b/(\S+)", re.MULTILINE)
 _OPEN_FILE: Final = re.compile(
     r"(?:^\[File: |`cat -n` on (?:a snippet of )?)(\S+?):?(?= \(|$)", re.MULTILINE
 )
-_PATH: Final = re.compile(r"(?:[\w.~-]*/)*[\w-][\w.-]*\.[A-Za-z]\w{0,5}\b")
+_PATH: Final = re.compile(r"(?<![\w.~/-])(?:[\w.~-]*/)*[.~]*[\w-][\w.~-]*\.[A-Za-z]\w{0,5}\b")
 
 
 def without_thoughts(action: str) -> str:
@@ -185,6 +187,11 @@ def name_failure(observation: str) -> str:
     # without the exit code above it, which is no word of the failure
     words = error_words(reported_failure(observation) or observation).strip()
     return telling_line(observation) if RE.runner.match(f"\n{words}") else words
+
+
+def describe_failure(observation: str) -> str:
+    """What failed, in one line of its own words; of what says nothing else, how the command ended."""
+    return clean_line(failure_words(observation) or observation, limits.LESSON_CHARS_MAX)
 
 
 def telling_line(observation: str) -> str:

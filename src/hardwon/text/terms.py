@@ -19,9 +19,9 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, pairwise
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import Stemmer
 
@@ -180,7 +180,26 @@ def index_text(text: str, language: str | None = None) -> str:
 
 
 def _plain(text: str) -> str:
-    return _SHORTENED.sub("", unicodedata.normalize("NFKC", text))
+    return _SHORTENED.sub("", normalize("NFKC", text))
+
+
+def normalize(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """What `unicodedata.normalize` makes of a text, in linear time: it sorts the marks on one letter
+    by comparing each with all before it, and a text may be nothing but marks. Of more than a letter
+    ever has, those in one row are sorted in parts.
+    """
+    marks = "".join(filter(_is_mark, set(text)))
+    rows = re.finditer(f"[{re.escape(marks)}]{{{_MARKS_IN_A_ROW}}}", text) if marks else ()
+    ends = [0, *(row.end() for row in rows), len(text)]
+    return "".join(unicodedata.normalize(form, text[start:end]) for start, end in pairwise(ends))
+
+
+def _is_mark(sign: str) -> bool:
+    """Whether a sign, or what it is taken apart into, stands on the letter before it."""
+    return unicodedata.combining(unicodedata.normalize("NFKD", sign)[0]) > 0
+
+
+_MARKS_IN_A_ROW: Final = 30  # as in Unicode's own format for streams (UAX 15)
 
 
 def _terms(word: str, language: str) -> tuple[str, str]:
@@ -331,7 +350,7 @@ def canonical(text: str, chars_max: int = limits.LESSON_CHARS_MAX) -> str:
         words = [word[:chars_max] for word in words[:chars_max]]
     folded = " ".join(words)
     if not folded.isascii():
-        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * chars_max]).split())
+        folded = " ".join(normalize("NFKC", folded[: 4 * chars_max]).split())
     return folded.casefold().strip(_AROUND)[:chars_max].strip(_AROUND)
 
 

@@ -83,14 +83,19 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
 
 def source_of(author: str, events: Iterable[Event]) -> str:
     """Who says what was recorded under an author's name."""
-    kinds = (event.kind for event in not_undone(events))
-    return author + VIA_IMPORT if "imported" in kinds else author
+    return author + VIA_IMPORT if is_from_elsewhere(events) else author
+
+
+def is_from_elsewhere(events: Iterable[Event]) -> bool:
+    """Whether a record was not recorded here, nor by anybody who was trusted since."""
+    return any(event.kind == "imported" for event in not_undone(events))
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
     """What a reader sees. A function of the set of events: the order in which they arrive does not
     matter. `imported` comes first whenever it happened: it takes away what the record claims
-    itself, not what was found out about it elsewhere. A record whose file in the tree vanished
+    itself, not what was found out about it here. One that arrived archived stays so, however often
+    it arrived otherwise. A record whose file in the tree vanished
     (`absent`), or gave way to an edit, is again what it was before when the file is `present`
     again; one whose related files changed (`stale`), when it is `fresh` again. A later status
     stands above both. What was `undone` did not happen.
@@ -106,21 +111,41 @@ def standing_beneath(envelope: Validation, events: Iterable[Event]) -> Validatio
     return _standing(envelope, events)[0]
 
 
+def derive_standing_elsewhere(envelope: Validation, events: Iterable[Event]) -> Validation:
+    """What a record is to another memory. That its files are gone or changed here is no news
+    there; that somebody replaced it by editing its file is.
+    """
+    standing, held = _standing(envelope, events)
+    return standing.altered(status="archived") if "superseded" in held else standing
+
+
+def find_successor(events: Iterable[Event]) -> str | None:
+    """The id of the record that this one gave way to last; None where it did not."""
+    happened = sorted(not_undone(events), key=lambda event: (event.at_us, event.id))
+    return next((event.replaced_by for event in reversed(happened) if event.replaced_by), None)
+
+
 def is_held_as_stale(envelope: Validation, events: Iterable[Event]) -> bool:
     """Whether files that changed keep a record archived: `fresh` would take that back."""
     return "stale" in _standing(envelope, events)[1]
 
 
-_RELEASED_BY: Final[Mapping[str, str]] = {"present": "absent", "fresh": "stale"}
+_RELEASED_BY: Final[Mapping[str, frozenset[str]]] = {
+    "present": frozenset({"absent", "superseded"}),
+    "fresh": frozenset({"stale"}),
+}
+
+
+def _order_event(event: Event) -> tuple[bool, bool, int, str]:
+    came = event.kind == "imported"
+    return not came, came and event.status == "archived", event.at_us, event.id
 
 
 def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation, set[str]]:
     """What the record would be, and what keeps it in the archive all the same."""
     current = envelope
     held: set[str] = set()
-    for event in sorted(
-        not_undone(events), key=lambda event: (event.kind != "imported", event.at_us, event.id)
-    ):
+    for event in sorted(not_undone(events), key=_order_event):
         if event.kind == "status" and event.status:
             held.clear()
             current = current.altered(
@@ -132,21 +157,28 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
             held.clear()
             current = current.altered(status="archived")
         elif event.kind in ("superseded", "absent", "stale"):
-            held.add("stale" if event.kind == "stale" else "absent")
+            held.add(event.kind)
         elif event.kind in _RELEASED_BY:
-            held.discard(_RELEASED_BY[event.kind])
+            held -= _RELEASED_BY[event.kind]
         elif event.kind == "imported":
             # one that does not say who vouched for it elsewhere is of an earlier version
             told = event.verified_by or event.verification_id
             current = as_arrived(current) if told else current.altered(status="hypothesis")
+            if event.status == "archived":
+                current = current.altered(status="archived")
     return current, held
 
 
-def as_arrived(claimed: Validation) -> Validation:
-    """What comes from elsewhere, whatever it claims; who vouched for it there is told by the event
+def as_arrived(claimed: Validation, status: Status = "hypothesis") -> Validation:
+    """What comes from elsewhere is a hypothesis, whatever it claims; or archived, if it was
+    retired there, since that takes influence away. Who vouched for it there is told by the event
     of its arrival.
     """
-    return claimed.altered(status="hypothesis", verified_by=None, verification_id=None)
+    return claimed.altered(
+        status="archived" if status == "archived" else "hypothesis",
+        verified_by=None,
+        verification_id=None,
+    )
 
 
 # --- what may be claimed ---

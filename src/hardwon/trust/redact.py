@@ -7,7 +7,9 @@ they stand under (`password = "…"`): there the name is judged first, then whet
 literally or is code or prose about a secret.
 
 Every pattern is linear on hostile text: a run of characters is scanned from one place only, or up
-to a fixed length, or is consumed whenever it was scanned.
+to a fixed length, or is consumed whenever it was scanned. And no record that is searched is larger
+than `RECORD_BYTES_MAX`: so the work for one is bounded by what it is made of, and nobody has to
+interrupt it. `tests/test_linear_time.py` attacks each pattern.
 
 At the end stands what does this for a whole record, and for an event.
 """
@@ -36,7 +38,7 @@ from hardwon.text.tables import (
     find_any,
     in_small_letters,
 )
-from hardwon.text.terms import Remembered
+from hardwon.text.terms import Remembered, normalize
 from hardwon.trust import redact_tables as tables
 
 RE: Final = Patterns(tables.PATTERNS)
@@ -357,7 +359,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     if coloured or not (shown.isascii() or all(map(_reads_as_written, set(beyond_ascii(shown))))):
         # Colours and what nobody sees may stand between a name and its value, and other signs for
         # the same letters. Where such a text has more secrets, it is kept as one reads it.
-        plain = RE.unseen.sub("", unicodedata.normalize("NFKC", shown))
+        plain = RE.unseen.sub("", normalize("NFKC", shown))
         if plain != shown:
             again, more = _redact(plain)
             if more and len(RE.ours.findall(again)) > len(RE.ours.findall(redacted)):
@@ -480,7 +482,11 @@ def without_secrets(record: R) -> R:
     if size >= _LONG_TEXT_CHARS:
         alone = [text for text in texts if len(text) >= _LONG_TEXT_CHARS]
         texts = [text for text in texts if len(text) < _LONG_TEXT_CHARS]
-    if not suspicious and not any(redact(text)[1] for text in ("\n\0\n".join(texts), *alone)):
+    together = [
+        "\n\0\n".join(texts[first : first + _SHORT_TOGETHER])
+        for first in range(0, len(texts), _SHORT_TOGETHER)
+    ]
+    if not suspicious and not any(redact(text)[1] for text in (*together, *alone)):
         return record
     data = record.model_dump(mode="json", exclude_none=True)
     kept = {name: data.pop(name) for name in ("id", "kind", "redacted", "recalled") if name in data}
@@ -500,6 +506,7 @@ def without_secrets(record: R) -> R:
 
 
 _LONG_TEXT_CHARS: Final = 500
+_SHORT_TOGETHER: Final = 200  # nothing longer is searched in one go than one text may be
 
 
 def _collect(value: Any, texts: list[str]) -> bool:

@@ -33,8 +33,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # fillers.
     "slot": [
         r"\[REDACTED:|[$#]\{[^{}]|\$\(|\{[^{}]*\}\Z|<[^<>]*>\Z|%[sdrv](?!\w)|%\(\w|%\w+%\Z",
-        r"|[@:][A-Za-z_]+\Z|\[[^\]]*\]\Z|[*.xX•…:\\_-]+\Z|(\S)\1{3,}\Z|\$(?:[A-Za-z_]+(?:(?:->|::",
-        r"|[.:])\w*)*|[A-Z_][A-Z0-9_]*|\d)\Z|.{0,40}(?:\.\.\.|…).{0,8}\Z",
+        r"|[@:][A-Za-z_]+\Z|\[[^\]]*\]\Z|[*.xX•…:\\_-]+\Z|(\S)\1{3,}\Z|\$(?:[A-Za-z_]+(?:(?:->|[.:])\w*+)*+",
+        r"|[A-Z_][A-Z0-9_]*|\d)\Z|.{0,40}(?:\.\.\.|…).{0,8}\Z",
     ],
     "stand_in": [
         "(?i)(?:(?:your|insert|enter|replace|put|some)[-_ ].{0,40}(?:key|token|secret|pass|cred",
@@ -122,7 +122,9 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
     # capitals and digits soon: no word that somebody thought of
-    "made": r"(?=[^\W\d]{0,12}-?[^\W\d]{0,12}\d)(?=[a-z0-9_-]{0,12}[A-Z])",
+    "made": r"(?=[^\W\d]{0,12}+-?+[^\W\d]{0,12}+\d)(?=[a-z0-9_-]{0,12}[A-Z])",
+    # behind its letters, or a row of A would be read to its end from each of them
+    "row_begins": r"(?:(?<![A-Za-z0-9]A{21})|(?<=\\[nrt]A{21})|(?<=%[\dA-Fa-f]{2}A{21}))",
     "uuid": "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
 }
 
@@ -249,7 +251,7 @@ tavily-key         tvly-                             [\w-]{20,}
 together-key       tgp_v1_                           [\w-]{40,}
 twilio-key         SK0 SK1 SK2 SK3 SK4 SK5 SK6 SK7 SK8 SK9 SKa SKb SKc SKd SKe SKf  [0-9a-f]{31}(?![A-Za-z0-9])
 twitch-token       oauth:                            [a-z0-9]{30}(?![A-Za-z0-9])
-twitter-token      AAAAAAAAAAAAAAAAAAAAA             [A-Za-z0-9]{20,}%3D[A-Za-z0-9]{20,}
+twitter-token      AAAAAAAAAAAAAAAAAAAAA             {{row_begins}}[A-Za-z0-9]{20,}+%3D[A-Za-z0-9]{20,}
 typeform-token     tfp_                              [\w.=-]{50,}
 vault-token        hvs. hvb.                         [\w-]{20,}
 vercel-token       vcp_ vci_ vca_ vcr_ vck_          [A-Za-z0-9]{40,}
@@ -457,7 +459,7 @@ SECRETS: Final[list[dict[str, Any]]] = [
             r"{0,9}?-p[ =]?|redis-cli\s(?:[^\s|;&]{1,200}+\s){0,9}?(?:-a |--pass )|mongo(?:sh|dump|restore",
             r"|export|import)?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p ?|ldap\w{3,9}\s(?:[^\s|;&]{1,200}+\s){0,9}?-w ",
             r"|(?:un)?zip\s(?:[^\s|;&]{1,200}+\s){0,9}?-P ?|7z[ar]?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p|htpasswd\s",
-            r"(?:-\w+ )*-\w*b\w* \S{1,200}+ \S{1,100}+ |smbclient\s(?:[^\s|;&]{1,200}+\s){0,9}?-U ?[^\s%]{1,99}%",
+            r"(?:-\w++ ){0,9}-(?=\w*b)\w++ \S{1,200}+ \S{1,100}+ |smbclient\s(?:[^\s|;&]{1,200}+\s){0,9}?-U ?[^\s%]{1,99}%",
             r"|net use\s(?:[^\s|;&]{1,200}+\s){1,4}?/user:\S{1,99}+ )[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
         ],
         "accept": "spoken",
@@ -563,13 +565,16 @@ NAMED: Final[list[dict[str, Any]]] = [
     {
         "label": "secret",
         "triggers": ["%3d"],
-        "pattern": r"(?i)(?P<n>\w{0,20}(?:passw(?:or)?d|pwd|token|secret|api_?key))%3d(?P<s>[^\s&%\"'<>]{4,300})",
+        "pattern": [
+            r"(?i)(?=\w{3,28}+%3d)(?P<n>\w{0,20}(?:passw(?:or)?d|pwd|token|secret|api_?key))%3d",
+            r"(?P<s>[^\s&%\"'<>]{4,300})",
+        ],
         "accept": "named",
     },
     {
         "label": "secret",
         "triggers": ["password |", "passwd |", "token |", "secret |", "key |"],
-        "pattern": r"(?i)\|[ \t]*(?P<n>[\w -]{3,40}?)[ \t]*\|[ \t]*`?(?P<s>[^|\s`]{6,200})`?[ \t]*\|",
+        "pattern": r"(?i)\|[ \t]*+(?P<n>[\w-](?:[\w -]{0,38}[\w-])?+)[ \t]*+\|[ \t]*+`?(?P<s>[^|\s`]{6,200})`?[ \t]*+\|",
         "accept": "named",
     },
     {
