@@ -303,8 +303,8 @@ def fill() -> None:
 
 def test_the_map() -> None:
     fill()
-    found = answered("map")
-    text = at_once("map", "--depth", "1", "--sizes").stdout
+    found = answered("tree", "map")
+    text = at_once("tree", "map", "--depth", "1", "--sizes").stdout
     sizes = [size_text(each["bytes"]) for each in (found, *found["branches"])]
     assert [re.sub(r" +[█░]+ +| +", " ", line) for line in text.splitlines()] == [
         f"brain 16 {sizes[0]}",
@@ -317,8 +317,8 @@ def test_the_map() -> None:
 
 def test_hotspots() -> None:
     fill()
-    assert "75%  12  failure/code_interpreter/runtime" in at_once("hotspots").stdout
-    (spot,) = answered("hotspots", "--share", "0.5")
+    assert "75%  12  failure/code_interpreter/runtime" in at_once("tree", "hotspots").stdout
+    (spot,) = answered("tree", "hotspots", "--share", "0.5")
     path = "outcome=failure/tool=code_interpreter/error_type=runtime"
     assert spot == {
         "area": "failure/code_interpreter/runtime",
@@ -330,24 +330,24 @@ def test_hotspots() -> None:
 
 def test_reflection() -> None:
     fill()
-    assert "4 of 16 attempts succeeded (25%)." in at_once("reflect").stdout
-    found = answered("reflect")
+    assert "4 of 16 attempts succeeded (25%)." in at_once("tree", "reflect").stdout
+    found = answered("tree", "reflect")
     assert found["hotspots"] == [["code_interpreter/runtime", 12]]
     assert found["recent"][0]["content"] == "the parser works for case 3"
 
 
 def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
     fill()
-    refused = at_once("sync")
+    refused = at_once("tree", "sync")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "hardwon tree sync --make-tree gives it one" in refused.stderr
-    assert at_once("sync", "--make-tree").exit_code == 0
+    assert at_once("tree", "sync", "--make-tree").exit_code == 0
     files = sorted(Path("brain").rglob("*.json"))
     assert len(files) == 16
     files[0].write_text("{ not JSON")
-    found = answered("sync", complaints=True)
+    found = answered("tree", "sync", complaints=True)
     assert list(found["left"]) == [str(files[0].relative_to("brain"))]
-    told = at_once("sync")
+    told = at_once("tree", "sync")
     assert told.exit_code == 0
     assert re.search(r"^hardwon: left alone: outcome=failure/.*\.json: ", told.stderr, re.MULTILINE)
     kept = answered("remember", "the parser hangs", *FAILURE)
@@ -362,13 +362,24 @@ def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
 )
 def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
     made = at_once(
-        "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name
+        "tree", "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name
     )
     assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
     assert at_once(
-        "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "--format", form
+        "tree",
+        "generate",
+        "60",
+        "--seed",
+        "5",
+        "--sessions",
+        "--start",
+        "2026-01-05",
+        "--format",
+        form,
     ).stdout == (Path(name).read_text())
-    assert at_once("validate", name).stdout.startswith("60 memories: 0 errors, 0 warnings\n")
+    assert at_once("tree", "validate", name).stdout.startswith(
+        "60 memories: 0 errors, 0 warnings\n"
+    )
     assert at_once("load", name, "--dry-run").exit_code == 1
     loaded = answered("load", name, "--author", "made up")
     assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == (
@@ -385,19 +396,19 @@ def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
 
 
 def test_generate_fills_a_memory() -> None:
-    made = at_once("generate", "30", "--load")
+    made = at_once("tree", "generate", "30", "--load")
     assert (made.exit_code, made.output) == (0, "30 of 30 memories stored, none rejected\n")
-    both = answered("generate", "20", "--load", "--seed", "2", "--output", "m.json")
+    both = answered("tree", "generate", "20", "--load", "--seed", "2", "--output", "m.json")
     assert (both["total"], both["output"], both["loaded"]["stored"]) == (20, "m.json", 20)
-    printed = at_once("generate", "10", "--load", "--seed", "3", "--output", "-")
+    printed = at_once("tree", "generate", "10", "--load", "--seed", "3", "--output", "-")
     assert len(printed.stdout.splitlines()) == 10
-    assert len(answered("generate", "15")) == 15
+    assert len(answered("tree", "generate", "15")) == 15
     assert answered("stats")["records"] == 60
 
 
 def test_generate_overwrites_nothing() -> None:
     Path("notes.json").write_text("mine")
-    done = at_once("generate", "10", "--output", "notes.json")
+    done = at_once("tree", "generate", "10", "--output", "notes.json")
     assert (done.exit_code, Path("notes.json").read_text()) == (1, "mine")
     assert (
         done.stderr
@@ -414,11 +425,11 @@ def test_invalid_data_is_refused_told_and_gives_1() -> None:
     }
     bad = good | {"outcome": "fine", "summary": "b", "odd\x1b[2Jkey\n": 1}
     Path("m.json").write_text(json.dumps([good, bad]))
-    checked = at_once("validate", "m.json")
+    checked = at_once("tree", "validate", "m.json")
     assert checked.exit_code == 1
     assert "memory 1, outcome: 'fine' is not known; use one of success, failure" in checked.stdout
     assert "\x1b" not in checked.stdout
-    told = at_once("validate", "m.json", "--json")
+    told = at_once("tree", "validate", "m.json", "--json")
     assert told.exit_code == 1
     assert [fault["index"] for fault in json.loads(told.stdout)["errors"]] == [1, 1]
     loaded = at_once("load", "m.json")
@@ -443,6 +454,8 @@ def test_what_a_memory_exported_is_loaded() -> None:
         "forgotten": 0,
         "dry_run": False,
         "lowered": {},
+        "retired": 0,
+        "events": 0,
     }
     again = at_once("--memory", "other", "load", "records.jsonl", "--dry-run")
     assert (
@@ -486,8 +499,8 @@ def test_a_file_that_is_not_there_makes_no_memory() -> None:
 
 
 def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
-    assert "500/500" in on_a_terminal("generate", "500", "--load")
-    assert hardwon_does("generate", "500", "--load", "--seed", "1").stderr == ""
+    assert "500/500" in on_a_terminal("tree", "generate", "500", "--load")
+    assert hardwon_does("tree", "generate", "500", "--load", "--seed", "1").stderr == ""
 
 
 def test_the_examples_of_the_help_work() -> None:
@@ -540,14 +553,14 @@ def test_the_examples_of_the_help_work() -> None:
     "command",
     [
         "stats",
-        "map",
-        "hotspots",
-        "reflect",
+        "tree map",
+        "tree hotspots",
+        "tree reflect",
         "recall parser",
-        "sync --make-tree",
+        "tree sync --make-tree",
         "remember parser --outcome failure --tool unknown",
-        "generate 60 --load --output m.json",
-        "validate set.json",
+        "tree generate 60 --load --output m.json",
+        "tree validate set.json",
         "load set.json",
         "load records.jsonl",
     ],
@@ -556,15 +569,16 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     fill()
     with Memory("brain") as memory:
         memory.export("records.jsonl")
-    at_once("generate", "60", "--output", "set.json")
-    name, *rest = command.split()
-    check_json(name, answered(name, *rest))
+    at_once("tree", "generate", "60", "--output", "set.json")
+    check_json(command, answered(*command.split()))
 
 
 # --- errors ---
 
 
-@pytest.mark.parametrize("command", ["stats", "recall x", "map", "hotspots", "reflect", "sync"])
+@pytest.mark.parametrize(
+    "command", ["stats", "recall x", "tree map", "tree hotspots", "tree reflect", "tree sync"]
+)
 def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None:
     done = at_once("--memory", "nowhere", *command.split())
     assert (done.exit_code, done.stdout) == (1, "")
@@ -587,13 +601,13 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("remember", "x", "--outcome", "failure", "--tool", "hammer\n"), "tool"),
         (("recall", "x", "--since", "yesterday"), "since"),
         (("recall", "x", "--kind", "dream"), "kind"),
-        (("hotspots", "--share", "2"), "share"),
-        (("generate", "0"), "size"),
-        (("generate", "1" * 5000), "size"),
-        (("generate", "5", "--start", "2026-01-01"), "start"),
-        (("generate", "5", "--output", "no/such/folder"), "No such file or directory"),
-        (("validate", "nowhere.json"), "cannot read"),
-        (("validate", "."), "cannot read"),
+        (("tree", "hotspots", "--share", "2"), "share"),
+        (("tree", "generate", "0"), "size"),
+        (("tree", "generate", "1" * 5000), "size"),
+        (("tree", "generate", "5", "--start", "2026-01-01"), "start"),
+        (("tree", "generate", "5", "--output", "no/such/folder"), "No such file or directory"),
+        (("tree", "validate", "nowhere.json"), "cannot read"),
+        (("tree", "validate", "."), "cannot read"),
         (("load", "."), "cannot read"),
         (("--project", " ", "stats"), "project"),
         (("--memory", "a.txt\0", "remember", "x", *FAILURE), "location"),
@@ -615,9 +629,9 @@ def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: s
         ("recall", "x", "-k", "many"),
         ("stats", "--what"),
         ("remember",),
-        ("map", "--depth", "0"),
-        ("generate", "5", "--format", "xml"),
-        ("generate",),
+        ("tree", "map", "--depth", "0"),
+        ("tree", "generate", "5", "--format", "xml"),
+        ("tree", "generate"),
     ],
 )
 def test_wrong_usage_has_an_exit_code_of_its_own(arguments: tuple[str, ...]) -> None:

@@ -79,7 +79,7 @@ def parsed(done: Any) -> Any:
 def test_a_script_must_say_yes() -> None:
     fill()
     before = fixes()
-    done = hardwon_does("cleanup")
+    done = hardwon_does("care", "cleanup")
     assert done.returncode == 1
     assert re.match(
         r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked",
@@ -91,11 +91,11 @@ def test_a_script_must_say_yes() -> None:
 
 def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     fill()
-    before, learned = fixes(), answered("patterns")
-    preview = answered("cleanup", "30", "--dry-run")
+    before, learned = fixes(), answered("fixes", "patterns")
+    preview = answered("care", "cleanup", "30", "--dry-run")
     assert preview["dry_run"] is True
     assert preview["event_id"] is None
-    done = hardwon_does("cleanup", "30", "--yes")
+    done = hardwon_does("care", "cleanup", "30", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     said, hint = done.stdout.splitlines()
     assert said.startswith(
@@ -103,7 +103,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     )
     assert preview["failed"] > preview["successful"] > 0
     assert fixes() == before - preview["failed"] - preview["successful"]
-    assert [{**each, "best_fix": None} for each in answered("patterns")] == [
+    assert [{**each, "best_fix": None} for each in answered("fixes", "patterns")] == [
         {**each, "best_fix": None} for each in learned
     ]
     words = shlex.split(hint.removeprefix("to take it back: "))
@@ -116,8 +116,8 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
 
 def test_how_long_successes_stay_can_be_said() -> None:
     fill()
-    usual = answered("cleanup", "30", "--dry-run")
-    longer = answered("cleanup", "30", "--keep-successes", "1000", "--dry-run")
+    usual = answered("care", "cleanup", "30", "--dry-run")
+    longer = answered("care", "cleanup", "30", "--keep-successes", "1000", "--dry-run")
     assert longer["successful"] == 0 < usual["successful"]
     assert longer["failed"] == usual["failed"]
 
@@ -125,18 +125,19 @@ def test_how_long_successes_stay_can_be_said() -> None:
 def test_json_is_for_programs_which_must_say_yes() -> None:
     fill()
     before = fixes()
-    shown = at_once("cleanup", "--json")
+    shown = at_once("care", "cleanup", "--json")
     assert shown.exit_code == 1
     assert parsed(shown)["dry_run"] is True
     assert fixes() == before
-    done = answered("cleanup", "--yes")
+    done = answered("care", "cleanup", "--yes")
     assert done["dry_run"] is False
     assert fixes() == before - done["failed"] - done["successful"]
     assert answered("undo", done["event_id"])["action"] == "cleanup"
 
 
 @pytest.mark.parametrize(
-    "command", ["cleanup 36500", "compress 36500", "cleanup 30 --keep-successes 36500"]
+    "command",
+    ["care cleanup 36500", "fixes compress 36500", "care cleanup 30 --keep-successes 36500"],
 )
 def test_a_century_is_an_age_like_any_other(command: str) -> None:
     fill()
@@ -149,10 +150,10 @@ def test_where_nothing_is_old_nothing_is_asked() -> None:
     with Memory("brain") as memory:
         memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
     for command, said in (
-        ("cleanup", "0 fixes older than 30 days"),
-        ("compress", "0 fixes older than 90 days"),
+        ("care cleanup", "0 fixes older than 30 days"),
+        ("fixes compress", "0 fixes older than 90 days"),
     ):
-        done = at_once(command)
+        done = at_once(*command.split())
         assert (done.exit_code, done.stderr) == (0, "")
         assert done.stdout.startswith(said)
 
@@ -161,7 +162,7 @@ def test_where_nothing_is_old_nothing_is_asked() -> None:
 def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
     fill()
     before = fixes()
-    shown = on_a_terminal("cleanup", answer=answer, code=1)
+    shown = on_a_terminal("care", "cleanup", answer=answer, code=1)
     assert "Take them out? [y/N]" in shown
     assert "hardwon: nothing was changed" in shown
     assert fixes() == before
@@ -171,7 +172,7 @@ def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
 def test_on_a_terminal_yes_means_yes(answer: str) -> None:
     fill()
     before = fixes()
-    shown = on_a_terminal("cleanup", answer=answer)
+    shown = on_a_terminal("care", "cleanup", answer=answer)
     preview, question, done = shown.partition("Take them out? [y/N]")
     assert " would be taken out: " in preview
     assert question
@@ -183,7 +184,7 @@ def test_on_a_terminal_yes_means_yes(answer: str) -> None:
 def test_an_interrupted_question_changes_nothing() -> None:
     fill()
     before = fixes()
-    on_a_terminal("cleanup", answer="\x03", code=130)
+    on_a_terminal("care", "cleanup", answer="\x03", code=130)
     assert fixes() == before
 
 
@@ -191,14 +192,14 @@ def test_compressed_details_come_back() -> None:
     fill()
     with Memory("brain") as memory:
         (whole,) = memory.browse(1, kind="fix", until=datetime.now(UTC) - timedelta(days=300))
-    refused_one = hardwon_does("compress")
+    refused_one = hardwon_does("fixes", "compress")
     assert (refused_one.returncode, refused_one.stderr) == (
         1,
         "hardwon: nothing was changed: add --yes to do it\n",
     )
-    preview = answered("compress", "90", "--dry-run")
+    preview = answered("fixes", "compress", "90", "--dry-run")
     assert preview["records"] == 20
-    done = hardwon_does("compress", "90", "--yes")
+    done = hardwon_does("fixes", "compress", "90", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     said, hint = done.stdout.splitlines()
     assert re.fullmatch(r"20 fixes older than 90 days compressed, which saves [\d.]+ KiB", said)
@@ -208,33 +209,33 @@ def test_compressed_details_come_back() -> None:
         hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout
         == "undone: compress\n"
     )
-    assert "Compress them? [y/N]" in on_a_terminal("compress", answer="n\n", code=1)
+    assert "Compress them? [y/N]" in on_a_terminal("fixes", "compress", answer="n\n", code=1)
     assert healthy()
 
 
 def test_what_cannot_be_undone_is_told() -> None:
     fill()
-    assert "a UUID" in refused("undo", "nonsense")
+    assert "there is no decision" in refused("undo", "nonsense")
     assert "there is no decision" in refused("undo", "0198c0de-0000-7000-8000-000000000001")
-    done = answered("cleanup", "--yes")
+    done = answered("care", "cleanup", "--yes")
     assert answered("undo", done["event_id"])["id"] == done["event_id"]
     refused("undo", done["event_id"])
 
 
 def test_compacting_ends_undo_and_says_so_first() -> None:
     fill()
-    event = answered("cleanup", "--yes")["event_id"]
-    assert refused("compact") == "nothing was changed: add --yes to do it"
-    shown = on_a_terminal("compact", answer="n\n", code=1)
+    event = answered("care", "cleanup", "--yes")["event_id"]
+    assert refused("care", "compact") == "nothing was changed: add --yes to do it"
+    shown = on_a_terminal("care", "compact", answer="n\n", code=1)
     assert "no earlier cleanup can be undone. Compact? [y/N]" in shown
-    done = hardwon_does("compact", "--yes")
+    done = hardwon_does("care", "compact", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(
         r"[\d.]+ \w+ before, [\d.]+ \w+ now; the texts of \d+ records are gone for good\n",
         done.stdout,
     )
     assert "compacted" in refused("undo", event)
-    again = answered("compact", "--yes")
+    again = answered("care", "compact", "--yes")
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
 
 
@@ -315,18 +316,18 @@ def test_exports_overwrite_nothing_unless_forced() -> None:
 
 def test_a_backup_is_restored() -> None:
     fill()
-    done = hardwon_does("backup", "copies/one.db")
+    done = hardwon_does("care", "backup", "copies/one.db")
     assert (done.returncode, done.stderr) == (0, "")
     checksum = hashlib.sha256(Path("copies/one.db").read_bytes()).hexdigest()
     assert done.stdout.splitlines()[1] == f"sha256 {checksum}"
-    assert "exists already and is kept" in refused("backup", "copies/one.db")
-    at_once("cleanup", "--yes")
+    assert "exists already and is kept" in refused("care", "backup", "copies/one.db")
+    at_once("care", "cleanup", "--yes")
     assert fixes() < 35
-    assert refused("restore", "copies/one.db") == "nothing was changed: add --yes to do it"
-    shown = on_a_terminal("restore", "copies/one.db", answer="n\n", code=1)
+    assert refused("care", "restore", "copies/one.db") == "nothing was changed: add --yes to do it"
+    shown = on_a_terminal("care", "restore", "copies/one.db", answer="n\n", code=1)
     assert "Replace the memory brain by copies/one.db? [y/N]" in shown
     assert fixes() < 35
-    back = hardwon_does("restore", "copies/one.db", "--yes")
+    back = hardwon_does("care", "restore", "copies/one.db", "--yes")
     assert (back.returncode, back.stderr) == (0, "")
     kept = re.fullmatch(
         r"copies/one\.db is the memory now; what was there is kept at (.*)\n", back.stdout
@@ -338,17 +339,20 @@ def test_a_backup_is_restored() -> None:
 
 def test_a_backup_makes_a_memory_where_there_is_none_without_asking() -> None:
     fill()
-    made = answered("backup", "one.db")
+    made = answered("care", "backup", "one.db")
     assert made["size_bytes"] == Path("one.db").stat().st_size
-    assert answered("--memory", "new", "restore", "one.db") == {"file": "one.db", "kept": None}
+    assert answered("--memory", "new", "care", "restore", "one.db") == {
+        "file": "one.db",
+        "kept": None,
+    }
     assert answered("--memory", "new", "stats")["records"] == 35
 
 
 def test_a_backup_that_is_none_is_told() -> None:
     fill()
-    assert refused("restore", "nowhere.db", "--yes") == "there is no backup at nowhere.db"
+    assert refused("care", "restore", "nowhere.db", "--yes") == "there is no backup at nowhere.db"
     Path("notes.db").write_text("my notes")
-    refused("restore", "notes.db", "--yes")
+    refused("care", "restore", "notes.db", "--yes")
     assert fixes() == 35
 
 
@@ -385,10 +389,10 @@ def test_a_damaged_memory_is_told_in_one_line() -> None:
 def test_what_is_derived_is_derived_again() -> None:
     fill()
     assert (
-        hardwon_does("rebuild").stdout
+        hardwon_does("care", "rebuild").stdout
         == "0 records corrected; all that was counted is counted anew\n"
     )
-    assert answered("rebuild") == 0
+    assert answered("care", "rebuild") == 0
 
 
 # --- all of them ---
@@ -397,35 +401,34 @@ def test_what_is_derived_is_derived_again() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "cleanup --yes",
-        "cleanup --dry-run",
-        "compress --yes",
-        "compact --yes",
+        "care cleanup --yes",
+        "care cleanup --dry-run",
+        "fixes compress --yes",
+        "care compact --yes",
         "export r.jsonl",
-        "backup copy.db",
-        "restore made.db --yes",
+        "care backup copy.db",
+        "care restore made.db --yes",
         "doctor",
-        "rebuild",
+        "care rebuild",
     ],
 )
 def test_every_key_of_the_json_is_documented(command: str) -> None:
     fill()
-    answered("backup", "made.db")
-    name, *rest = command.split()
-    check_json(name, answered(name, *rest))
+    answered("care", "backup", "made.db")
+    check_json(command, answered(*command.split()))
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        "cleanup",
-        "compress",
+        "care cleanup",
+        "fixes compress",
         "undo x",
-        "compact --yes",
+        "care compact --yes",
         "export r.jsonl",
-        "backup copy.db",
+        "care backup copy.db",
         "doctor",
-        "rebuild",
+        "care rebuild",
     ],
 )
 def test_no_memory_is_made_where_a_name_was_mistyped(command: str) -> None:
@@ -438,15 +441,15 @@ def test_no_memory_is_made_where_a_name_was_mistyped(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "cleanup -1",
-        "cleanup many",
-        "cleanup 30 --keep-successes -1",
-        "compress 99999999",
+        "care cleanup -1",
+        "care cleanup many",
+        "care cleanup 30 --keep-successes -1",
+        "fixes compress 99999999",
         "undo",
         "export",
         "export r --format xml",
-        "backup",
-        "restore",
+        "care backup",
+        "care restore",
     ],
 )
 def test_wrong_usage(command: str) -> None:
@@ -507,7 +510,7 @@ def test_scheduled_backups_are_checked_and_the_newest_kept() -> None:
             *(made[0] + end for end in ("", ".sha256")),
         ]
     )
-    assert answered("--memory", "new", "restore", str(folder / made[0]))["kept"] is None
+    assert answered("--memory", "new", "care", "restore", str(folder / made[0]))["kept"] is None
     assert answered("--memory", "new", "stats")["records"] == 35
 
 

@@ -28,8 +28,7 @@ from command_line import (
 from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Issue, Metadata, Moment
-from hardwon.surfaces.cli import views as terminal_fixes
-from hardwon.surfaces.cli.main import Look, cells_of, render
+from hardwon.surfaces.cli.views import Screen, count_cells, fixes_text
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 
@@ -69,7 +68,7 @@ def fill(location: str = "brain") -> None:
 
 def test_a_model() -> None:
     fill()
-    done = hardwon_does("model", "qwen2.5:7b")
+    done = hardwon_does("fixes", "model", "qwen2.5:7b")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         "qwen2.5:7b\n  attempts 11  applied 8  verified 6\n  success rate 55%  p_success 0."
@@ -80,7 +79,7 @@ def test_a_model() -> None:
         done.stdout,
         re.MULTILINE,
     )
-    found = answered("model", "qwen2.5:7b")
+    found = answered("fixes", "model", "qwen2.5:7b")
     assert (found["total_tests"], found["odds"]["applied"], found["odds"]["verified"]) == (11, 8, 6)
     assert found["success_rate"] == pytest.approx(6 / 11)
     assert 0.3 < found["odds"]["p_success"] < 0.7
@@ -90,15 +89,15 @@ def test_a_model() -> None:
 
 def test_a_model_that_nobody_fixed() -> None:
     fill()
-    assert at_once("model", "gpt").stdout == "No fix of gpt is recorded here.\n"
-    assert "\\x1b[2J" in refused("model", "gpt\x1b[2J")
-    found = as_http_answers("model", "gpt")
+    assert at_once("fixes", "model", "gpt").stdout == "No fix of gpt is recorded here.\n"
+    assert "\\x1b[2J" in at_once("fixes", "model", "gpt\x1b[2J").stdout
+    found = as_http_answers("fixes model", "gpt")
     assert (found["total_tests"], found["last_updated"]) == (0, None)
 
 
 def test_what_was_tried_lately_and_how_it_turned_out() -> None:
     fill()
-    done = hardwon_does("recent")
+    done = hardwon_does("fixes", "recent")
     assert (done.returncode, done.stderr) == (0, "")
     *lines, total = done.stdout.splitlines()
     assert total == "11 in the last 7 days: 6 verified, 2 applied, 3 failed"
@@ -116,12 +115,12 @@ def test_what_was_tried_lately_and_how_it_turned_out() -> None:
         "failed",
     ]
     assert found[-1][1] == "llama3"
-    assert "12 in the last 30 days" in at_once("recent", "30").stdout
-    assert "12 in the last 36500 days" in at_once("recent", "36500").stdout
-    few = at_once("recent", "--limit", "2").stdout.splitlines()
+    assert "12 in the last 30 days" in at_once("fixes", "recent", "30").stdout
+    assert "12 in the last 36500 days" in at_once("fixes", "recent", "36500").stdout
+    few = at_once("fixes", "recent", "--limit", "2").stdout.splitlines()
     assert len(few) == 3
     assert few[-1] == f"{total}; the newest 2 are listed"
-    first = answered("recent", "1")[0]
+    first = answered("fixes", "recent", "1")[0]
     assert (first["fix_success"], first["verification_success"]) == (True, True)
     assert (first["issue"]["model"], first["issue"]["description"]) == ("qwen2.5:7b", HOSTILE)
     assert datetime.fromisoformat(
@@ -131,10 +130,10 @@ def test_what_was_tried_lately_and_how_it_turned_out() -> None:
 
 def test_nothing_lately() -> None:
     with Memory("brain"):
-        assert at_once("recent", "1").stdout == "No fix was attempted in the last day.\n"
-        assert at_once("successful").stdout == "No fix was verified to work yet.\n"
-        assert at_once("patterns").stdout == "No issue came up more than once yet.\n"
-        assert [answered(command) for command in ("recent", "successful", "patterns")] == [
+        assert at_once("fixes", "recent", "1").stdout == "No fix was attempted in the last day.\n"
+        assert at_once("fixes", "strategies").stdout == "No fix was verified to work yet.\n"
+        assert at_once("fixes", "patterns").stdout == "No issue came up more than once yet.\n"
+        assert [answered("fixes", name) for name in ("recent", "strategies", "patterns")] == [
             [],
             {},
             [],
@@ -143,13 +142,13 @@ def test_nothing_lately() -> None:
 
 def test_what_worked_best_by_issue_type() -> None:
     fill()
-    done = hardwon_does("successful")
+    done = hardwon_does("fixes", "strategies")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(
         r"TIMEOUT\n  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60\n",
         done.stdout,
     ), done.stdout
-    found = as_http_answers("successful")
+    found = answered("fixes", "strategies")
     assert found.keys() == {"TIMEOUT"}
     (strategy,) = found["TIMEOUT"]
     assert (strategy["attempts"], strategy["applied"], strategy["verified"]) == (10, 8, 6)
@@ -167,9 +166,9 @@ def test_the_best_of_several_comes_first_and_no_more_than_asked_for() -> None:
                 well or number == 0,
                 fix_commands=[command],
             )
-    (both,) = answered("successful").values()
+    (both,) = answered("fixes", "strategies").values()
     assert [each["fix_commands"] for each in both] == [["restart"], ["reinstall"]]
-    (one,) = answered("successful", "--limit", "1").values()
+    (one,) = answered("fixes", "strategies", "--limit", "1").values()
     assert [each["fix_commands"] for each in one] == [["restart"]]
 
 
@@ -186,7 +185,7 @@ def test_the_same_in_python(memory: Memory) -> None:
 
 def test_what_keeps_coming_up() -> None:
     fill()
-    done = hardwon_does("patterns")
+    done = hardwon_does("fixes", "patterns")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(
         r"^TIMEOUT on any model  [\d-]{10}\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00 "
@@ -196,13 +195,13 @@ def test_what_keeps_coming_up() -> None:
         re.MULTILINE,
     ), done.stdout
     assert "NO_OUTPUT" not in done.stdout
-    every = at_once("patterns", "--all").stdout
+    every = at_once("fixes", "patterns", "--all").stdout
     assert re.search(
         r"^NO_OUTPUT on any model  [\d-]{10}\n  success 0 of 1 .*\n  best fix: none worked so far$",
         every,
         re.MULTILINE,
     )
-    found = {pattern["name"]: pattern for pattern in as_http_answers("patterns", "--all")}
+    found = {pattern["name"]: pattern for pattern in as_http_answers("fixes patterns", "--all")}
     timeouts = found["TIMEOUT on qwen2.5:7b"]
     assert (timeouts["kind"], timeouts["model"]) == ("model", "qwen2.5:7b")
     assert (timeouts["success_count"], timeouts["failure_count"], timeouts["applied_count"]) == (
@@ -212,7 +211,7 @@ def test_what_keeps_coming_up() -> None:
     )
     assert timeouts["best_fix"]["fix_commands"] == ["sleep 60"]
     assert found["NO_OUTPUT on any model"]["best_fix"] is None
-    assert len(answered("patterns", "--limit", "1")) == 1
+    assert len(answered("fixes", "patterns", "--limit", "1")) == 1
 
 
 NAMES = st.text(
@@ -238,39 +237,42 @@ def test_whatever_was_recorded_fits_and_stays_on_its_line(
         )
         for model, issue_type, fixer, text in rows
     ]
-    drawn = terminal_fixes.fix_lines(fixes, Look(width, ascii_only))
-    lines = render(drawn).splitlines()
-    assert len(lines) == len(fixes)
-    assert all(line.isprintable() and cells_of(line) <= width for line in lines)
-    assert all(line[18:].startswith("applied ") for line in lines)
+    lines = fixes_text(Screen(width, ascii_only), fixes).splitlines()
+    assert all(line.isprintable() and count_cells(line) <= width for line in lines)
+    assert [line[18:26] for line in lines if line[:2] == "20"] == ["applied "] * len(fixes)
 
 
 @pytest.mark.parametrize(
-    "command", ["model qwen2.5:7b", "recent 30", "successful", "patterns --all"]
+    "command",
+    ["fixes model qwen2.5:7b", "fixes recent 30", "fixes strategies", "fixes patterns --all"],
 )
 def test_recorded_text_is_shown_and_neither_obeyed_nor_run(command: str) -> None:
     fill()
-    name, *rest = command.split()
-    text = at_once(name, *rest).stdout
+    text = at_once(*command.split()).stdout
     assert all(line.isprintable() for line in text.splitlines())
-    assert at_once(name, *rest, "--json").stdout.isascii()
+    assert at_once(*command.split(), "--json").stdout.isascii()
     assert not Path("ran").exists()
-    narrow = hardwon_does(name, *rest, COLUMNS="20", PYTHONIOENCODING="ascii")
+    narrow = hardwon_does(*command.split(), COLUMNS="20", PYTHONIOENCODING="ascii")
     assert (narrow.returncode, narrow.stderr) == (0, "")
     assert narrow.stdout.isascii()
 
 
-@pytest.mark.parametrize("command", ["model qwen2.5:7b", "recent", "successful", "patterns"])
+@pytest.mark.parametrize(
+    "command", ["fixes model qwen2.5:7b", "fixes recent", "fixes strategies", "fixes patterns"]
+)
 def test_every_key_of_the_json_is_documented(command: str) -> None:
     fill()
-    name, *rest = command.split()
-    found = answered(name, *rest)
+    found = answered(*command.split())
     assert keys_of(found)
-    within = found.values() if name == "successful" else [found]  # its own keys are issue types
+    # its own keys are issue types
+    within = found.values() if command == "fixes strategies" else [found]
+    name = " ".join(command.split()[:2])
     assert set().union(*map(keys_of, within)) <= keys_told_of(name)
 
 
-@pytest.mark.parametrize("command", ["model m", "recent", "successful", "patterns"])
+@pytest.mark.parametrize(
+    "command", ["fixes model m", "fixes recent", "fixes strategies", "fixes patterns"]
+)
 def test_reading_makes_no_memory(command: str) -> None:
     assert refused("--memory", "nowhere", *command.split()).startswith(
         "there is no memory at nowhere: check --memory"
@@ -281,11 +283,12 @@ def test_reading_makes_no_memory(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "recent 0",
-        "recent many",
-        "recent 36501",
-        "recent --limit 0",
-        "model",
+        "fixes recent 0",
+        "fixes recent many",
+        "fixes recent 36501",
+        "fixes recent --limit 0",
+        "fixes strategies --limit 1001",
+        "fixes model",
     ],
 )
 def test_wrong_usage(command: str) -> None:
@@ -294,19 +297,32 @@ def test_wrong_usage(command: str) -> None:
     assert "Error: " in done.stderr
 
 
-def test_a_number_out_of_bounds_is_told_with_them() -> None:
+def test_everything_that_is_counted_is_told_at_once() -> None:
     fill()
-    assert refused("successful", "--limit", "1001").startswith("limit: 1001 is not allowed")
+    told = at_once("fixes", "stats").stdout
+    assert re.search(r"^ +12 +8 +6 +2 +2$", told, re.MULTILINE)
+    assert re.search(r"^llama3 +TIMEOUT +1 +0 +0 ", told, re.MULTILINE)
+    assert re.search(r"^qwen +12 +8 +6 ", told, re.MULTILINE)
+    counts = answered("fixes", "stats", "--days", "90")
+    assert counts.keys() == {"totals", "types", "matrix", "fixers", "trends"}
+    assert (counts["totals"]["attempts"], counts["fixers"][0]["fixer"]) == (12, "qwen")
+
+
+def test_what_mostly_failed_is_told_where_it_is_asked_for() -> None:
+    fill()
+    (failed,) = answered("fixes", "strategies", "NO_OUTPUT", "--failed")
+    assert failed["fix_commands"] == ["rm -rf cache"]
+    assert at_once("fixes", "strategies", "--failed").exit_code == 2
 
 
 def test_colours_are_for_terminals() -> None:
     fill()
-    seen = on_a_terminal("recent")
+    seen = on_a_terminal("fixes", "recent")
     assert "\x1b[32mverified" in seen
     assert "\x1b[33mapplied" in seen
     assert "\x1b[31mfailed" in seen
     assert "\\x1b[2J" in seen  # what was recorded stays written out
-    assert "\x1b" not in on_a_terminal("patterns", NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal("fixes", "patterns", NO_COLOR="1")
 
 
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
@@ -341,5 +357,5 @@ def test_a_folder_of_fix_history_is_a_memory() -> None:
     """What it is depends on its file, not on the file's name."""
     Path("AIMemory").mkdir()
     fill("AIMemory/ai_memory.db")
-    found = json.loads(hardwon_does("--memory", "AIMemory", "recent", "--json").stdout)
+    found = json.loads(hardwon_does("--memory", "AIMemory", "fixes", "recent", "--json").stdout)
     assert len(found) == 11

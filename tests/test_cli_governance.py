@@ -32,11 +32,11 @@ def test_a_whole_life_is_shown() -> None:
         hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
         == f"{old} is verified\n"
     )
-    assert hardwon_does("publish", old, "--by", "bob").stdout == f"{old} is published\n"
+    assert hardwon_does("care", "publish", old, "--by", "bob").stdout == f"{old} is published\n"
     with Memory("brain") as memory:
         memory.credit(old, False)
         memory.supersede(old, new, "measured \x1b[31magain")
-    lines = hardwon_does("audit", old).stdout.splitlines()
+    lines = hardwon_does("care", "audit", old).stdout.splitlines()
     assert [line.split()[2] for line in lines[:-1]] == [
         "created",
         "status",
@@ -50,25 +50,20 @@ def test_a_whole_life_is_shown() -> None:
     assert f"replaced by {new}" in lines[4]
     assert lines[-1] == f"replaced by: {new}"
     assert "\x1b" not in "".join(lines)
-    assert f"replaces: {old}" in hardwon_does("audit", new).stdout
+    assert f"replaces: {old}" in hardwon_does("care", "audit", new).stdout
 
 
 def test_json_has_the_documented_keys() -> None:
     record = a_fact()
     for name, *rest in (
         ("verify", "--by", "compiler"),
-        ("publish",),
-        ("archive", "--reason", "gone"),
-        ("audit",),
+        ("care publish",),
+        ("care archive", "--reason", "gone"),
     ):
-        found = (
-            answered(name, record, *rest)
-            if name == "audit"
-            else as_http_answers(name, record, *rest)
-        )
+        found = as_http_answers(name, record, *rest)
         assert found["id"] == record
         assert keys_of(found) <= keys_told_of(name)
-    life = answered("audit", record)
+    life = answered("care", "audit", record)
     assert [each["status"] for each in life["life"]] == [
         "hypothesis",
         "verified",
@@ -80,22 +75,22 @@ def test_json_has_the_documented_keys() -> None:
 
 def test_what_may_not_happen_is_told_in_one_line() -> None:
     record = a_fact()
-    assert "from hypothesis: verified, archived" in refused("publish", record)
+    assert "from hypothesis: verified, archived" in refused("care", "publish", record)
     assert "human_approval" in refused("verify", record, "--by", "me")
-    assert "a UUID" in refused("archive", "nonsense", "--reason", "x")
+    assert "a UUID" in refused("care", "archive", "nonsense", "--reason", "x")
     assert "there is no record" in refused(
-        "archive", "0198c0de-0000-7000-8000-000000000001", "--reason", "x"
+        "care", "archive", "0198c0de-0000-7000-8000-000000000001", "--reason", "x"
     )
-    assert "never was one" in refused("audit", "nonsense")
-    assert at_once("archive", record).exit_code == 2
+    assert "never was one" in refused("care", "audit", "nonsense")
+    assert at_once("care", "archive", record).exit_code == 2
 
 
 def test_a_forgotten_record_has_its_tombstone_left() -> None:
     record = a_fact()
     with Memory("brain") as memory:
         memory.forget(record)
-    assert answered("audit", record)["record"] is None
-    assert "forgotten" in at_once("audit", record).stdout
+    assert answered("care", "audit", record)["record"] is None
+    assert "forgotten" in at_once("care", "audit", record).stdout
 
 
 def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
@@ -118,21 +113,24 @@ def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
         ).exit_code
         == 0
     )
-    assert at_once("stale").stdout == "1 record checked, 0 stale\n0 archived, 0 brought back\n"
+    assert (
+        at_once("care", "check-stale").stdout
+        == "1 record checked, 0 stale\n0 archived, 0 brought back\n"
+    )
     Path("app.py").write_text("two")
-    told = answered("stale", "--dry-run")
+    told = answered("care", "check-stale", "--dry-run")
     assert {name: told[name] for name in ("checked", "stale", "archived", "dry_run")} == {
         "checked": 1,
         "stale": 1,
         "archived": 1,
         "dry_run": True,
     }
-    assert "app.py: changed" in at_once("stale").stdout
+    assert "app.py: changed" in at_once("care", "check-stale").stdout
     assert answered("recall", "app.py tests") == []
     Path("app.py").write_text("one")
-    assert answered("stale")["restored"] == 1
+    assert answered("care", "check-stale")["restored"] == 1
     assert len(answered("recall", "app.py tests")) == 1
-    assert "inside a git checkout" in refused("stale", "--repo", "/")
+    assert "inside a git checkout" in refused("care", "check-stale", "--repo", "/")
 
 
 def test_what_was_believed_then() -> None:

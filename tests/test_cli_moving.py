@@ -59,8 +59,8 @@ def fill(location: str, *texts: str, project: str | None = None) -> list[str]:
 
 def test_merging_brings_what_the_other_knows() -> None:
     (shared,) = fill("brain", "port 80 is open")
-    answered("backup", "copy.db")
-    answered("--memory", "other", "restore", "copy.db")
+    answered("care", "backup", "copy.db")
+    answered("--memory", "other", "care", "restore", "copy.db")
     fill("other", "port 81 is shut", "port 82 is odd")
     with Memory("other") as other:
         other.forget([shared])
@@ -83,7 +83,7 @@ def test_merging_brings_what_the_other_knows() -> None:
 
 def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
     fill("other", "port 80 is open")
-    answered("--memory", "other", "backup", "copy.db")
+    answered("--memory", "other", "care", "backup", "copy.db")
     assert answered("merge", "copy.db")["added"] == 1
     told = Path("copy.db.sha256").read_text().split()[0]
     assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
@@ -216,7 +216,7 @@ def a_knowledge_base(folder: Path = Path()) -> Path:
 
 
 def a_data_set(name: str) -> Path:
-    at_once("generate", "40", "--output", name)
+    at_once("tree", "generate", "40", "--output", name)
     return Path(name)
 
 
@@ -295,15 +295,15 @@ def test_a_card_that_was_adopted_says_how_often_it_had_been_seen() -> None:
     ]
     save_agent_memory(state, "agent_memory.json")
     answered("adopt", "agent_memory.json")
-    assert re.search(r"guess +parse +12 \(adopted\) ", at_once("cards").stdout)
+    assert re.search(r"guess +parse +12 \(adopted\) ", at_once("episodes", "cards").stdout)
     at_once(
         "record",
         "episode",
         "-",
         stdin=json.dumps({"task_id": "parse", "score": 0.1, "mistake_cards": [card]}),
     )
-    assert re.search(r"guess +parse +1 \+ 12 \(adopted\) ", at_once("cards").stdout)
-    (told,) = answered("cards")
+    assert re.search(r"guess +parse +1 \+ 12 \(adopted\) ", at_once("episodes", "cards").stdout)
+    (told,) = answered("episodes", "cards")
     assert (told["seen_count"], told["adopted_count"]) == (1, 12)
 
 
@@ -313,7 +313,7 @@ def test_what_is_adopted_can_be_rolled_back_by_its_author() -> None:
     assert answered("stats")["by_author"] == {"ben via import": 1, "the old brain via import": 1}
     assert answered("adopt", "old_brain", "--author", "the old brain")["added"] == 0
     contents = {hit["record"]["content"] for hit in answered("recall", "parser failed")}
-    answered("rollback", "the old brain", "--reason", "too old")
+    answered("care", "rollback", "the old brain", "--reason", "too old")
     assert contents - {hit["record"]["content"] for hit in answered("recall", "parser failed")} == {
         "the parser failed on line 3"
     }
@@ -368,7 +368,7 @@ def test_what_brings_nothing_leaves_no_empty_memory_behind() -> None:
 
 
 def test_a_memory_that_is_new_gets_all_of_it() -> None:
-    hardwon_does("generate", "20", "--output", "made.jsonl")
+    hardwon_does("tree", "generate", "20", "--output", "made.jsonl")
     assert answered("adopt", "made.jsonl")["added"] == 20
     assert answered("--memory", "another", "load", "made.jsonl")["stored"] == 20
     assert answered("--memory", "third", "merge", "brain")["added"] == 20
@@ -464,17 +464,17 @@ def test_consolidating() -> None:
         ):
             for _ in range(2):
                 memory.record_episode("t", 0.9, successes=[text])
-    found = as_http_answers("consolidate")
+    found = as_http_answers("care consolidate")
     assert sum(len(each) for name, each in found.items() if name != "notes") >= 1
-    assert at_once("consolidate").stdout.startswith("0 decisions made\n")
+    assert at_once("care", "consolidate").stdout.startswith("0 decisions made\n")
 
 
 def test_consolidating_with_a_model_that_is_not_there_does_the_rest() -> None:
     fill("brain", "x")
-    assert answered("consolidate")["notes"] == []
-    (note,) = answered("consolidate", "--llm")["notes"]
+    assert answered("care", "consolidate")["notes"] == []
+    (note,) = answered("care", "consolidate", "--llm")["notes"]
     assert "no LLM is configured" in note
-    assert note in at_once("consolidate", "--llm").stdout
+    assert note in at_once("care", "consolidate", "--llm").stdout
 
 
 def test_a_source_is_rolled_back_and_that_is_undone() -> None:
@@ -488,28 +488,29 @@ def test_a_source_is_rolled_back_and_that_is_undone() -> None:
         "--author",
         "agent-7",
     )
-    done = at_once("rollback", "agent-7", "--reason", "it made things up")
+    done = at_once("care", "rollback", "agent-7", "--reason", "it made things up")
     assert done.stdout.splitlines()[0] == "1 record by agent-7 no longer counts"
     assert answered("recall", "port") == []
     undo = done.stdout.splitlines()[1].removeprefix("to take it back: hardwon ")
     assert at_once(*undo.split()).exit_code == 0
     assert len(answered("recall", "port")) == 1
     assert (
-        as_http_answers("rollback", "agent-8", "--reason", "nobody knows it")["target"] == "agent-8"
+        as_http_answers("care rollback", "agent-8", "--reason", "nobody knows it")["target"]
+        == "agent-8"
     )
-    assert at_once("rollback", "agent-7").exit_code == 2
-    assert "source" in refused("rollback", " ", "--reason", "x")
+    assert at_once("care", "rollback", "agent-7").exit_code == 2
+    assert "source" in refused("care", "rollback", " ", "--reason", "x")
 
 
 def test_vectors_are_made_by_the_model_in_the_package() -> None:
     fill("brain", "port 80 is open", "the parser fails")
-    found = answered("reembed", "--embedder", "wordllama")
+    found = answered("care", "reembed", "--embedder", "wordllama")
     assert (found["made"], found["dimension"]) == (2, 256)
-    assert keys_of(found) == keys_told_of("reembed")
-    assert at_once("reembed", "--embedder", "wordllama").stdout.startswith(
+    assert keys_of(found) == keys_told_of("care reembed")
+    assert at_once("care", "reembed", "--embedder", "wordllama").stdout.startswith(
         "0 vectors made by wordllama-256-"
     )
-    other = answered("reembed", "--embedder", "minilm")
+    other = answered("care", "reembed", "--embedder", "minilm")
     assert (other["made"], other["dimension"]) == (2, 384), "another embedder: all of them anew"
 
 
@@ -519,8 +520,8 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
     fill("brain", "x")
     for package in ("wordllama", "fastembed"):
         monkeypatch.setitem(sys.modules, package, None)
-        said = refused("reembed", "--embedder", package)
-        assert said.endswith('install it with: pip install "hardwon[embeddings]"')
+        said = refused("care", "reembed", "--embedder", package)
+        assert said.endswith("in a checkout of Hardwon: pip install '.[embeddings]'")
 
 
 class _Vectors(BaseHTTPRequestHandler):
@@ -556,7 +557,15 @@ def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.Monk
     fill("brain", "port 80 is open", "the parser fails")
     monkeypatch.setenv("EMBEDDING_API_KEY", "key-of-mine")
     done = at_once(
-        "reembed", "--embedder", "endpoint", "--base-url", endpoint, "--model", "small", "--json"
+        "care",
+        "reembed",
+        "--embedder",
+        "endpoint",
+        "--base-url",
+        endpoint,
+        "--model",
+        "small",
+        "--json",
     )
     assert json.loads(done.stdout) == {"embedder": "endpoint:small", "dimension": 3, "made": 2}
     assert set(_Vectors.keys) == {"Bearer key-of-mine"}
@@ -575,11 +584,12 @@ def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.Monk
 )
 def test_what_reembed_refuses(options: str, said: str) -> None:
     fill("brain", "x")
-    assert said in refused("reembed", *options.split())
+    assert said in refused("care", "reembed", *options.split())
 
 
 @pytest.mark.parametrize(
-    "command", ["consolidate", "rollback x --reason y", "reembed --embedder wordllama"]
+    "command",
+    ["care consolidate", "care rollback x --reason y", "care reembed --embedder wordllama"],
 )
 def test_what_works_on_a_memory_makes_none(command: str) -> None:
     assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
@@ -630,46 +640,3 @@ def test_the_script_completes_in_a_real_shell() -> None:
         <= {name for name in done.stdout.split() if name.startswith("st")}
         == set(done.stdout.split())
     )
-
-
-COMPLETING = """
-import sys
-from hardwon_cli import run
-sys.argv = ["hardwon"]
-try:
-    run()
-finally:
-    print("modules:", *sorted(name for name in sys.modules if name.startswith("hardwon.surfaces.cli.")))
-"""
-
-
-def completed(words: str) -> tuple[list[str], set[str]]:
-    """What is offered for the last of the words, and the modules of commands that were loaded for
-    it.
-    """
-    number = len(words.split(" ")) - 1
-    done = subprocess.run(
-        [sys.executable, "-c", COMPLETING],
-        env={
-            **os.environ,
-            "_HARDWON_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(number),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    offered, _, modules = done.stdout.partition("modules: ")
-    return offered.split(), {name.removeprefix("hardwon.surfaces.cli.") for name in modules.split()}
-
-
-def test_completing_a_command_loads_no_more_than_it_needs() -> None:
-    offered, modules = completed("hardwon sta")
-    assert (offered, modules) == (["stats"], {"complete"})
-    offered, modules = completed("hardwon tree hotspots --sh")
-    assert (offered, modules) == (["--share"], {"complete"})
-    offered, _ = completed("hardwon adopt x --kind fix")
-    assert offered == ["fix-history"]
-    offered, _ = completed("hardwon hooks in")
-    assert offered == ["install"]

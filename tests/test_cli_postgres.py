@@ -258,7 +258,7 @@ def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None
             [sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout) == (1, "")
-        assert "pip install 'hardwon[postgres]'" in done.stderr
+        assert "pip install '.[postgres]'" in done.stderr
         assert done.stderr.count("\n") == 1
         assert SECRET not in done.stderr
 

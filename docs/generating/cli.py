@@ -1,10 +1,9 @@
-"""docs/reference/cli.md: the command line. What it says of a command is the command's own help, options and
-examples, and the `answers` or `operation`, and the `more`, beside its declaration.
+"""docs/reference/cli.md: the command line. What it says of a command is the command's own help,
+options and examples, and the operation that it carries out.
 """
 
 from __future__ import annotations
 
-import inspect
 import posixpath
 import re
 from collections.abc import Iterator
@@ -14,9 +13,7 @@ import typer
 from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
-from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.commands import COMMANDS
-from hardwon.surfaces.cli.main import EXAMPLES, app
+from hardwon.surfaces.cli.main import SECTIONS, app
 from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\
@@ -55,27 +52,18 @@ without it nothing is changed, and the exit code is 1.
 stay; new ones may come beside them. A *record* is as in [records.md](records.md). Times are ISO 8601 in UTC.
 """
 
-ABOUT: Final = {
-    "Fixes": """\
-*Applied* means that a fix went in, *verified* that it then was seen to work; a success is both. `p_success` is how likely
-the next attempt is to work, and `strength` how many attempts that is worth; `confidence` is `min(1, attempts / 10)`.
-[learning.md](learning.md) has the reasoning.
-""",
-}
-"""What concerns all commands of a group."""
-
+# Help texts link as pages in docs/ do; the page is a folder below.
 _LINK_FROM_DOCS: Final = re.compile(r"(\]\()([\w/-]+\.md)")
-"""Help texts link as pages in docs/ do; the page is a folder below."""
 
 
 def page() -> str:
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     context: Any = typer.Context(root, info_name="hardwon")
     parts = [BEGINS.format(options=_options(root, context))]
-    for group, names in COMMANDS.items():
-        parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
+    for section, names in SECTIONS.items():
+        parts.append(f"## {section}\n")
         for name in names:
-            parts += _about(root.commands[name], context, "###")  # type: ignore[attr-defined]  # it is a group
+            parts += _about(root.commands[name], context, "###")
     return _LINK_FROM_DOCS.sub(
         lambda link: link[1] + posixpath.relpath(link[2], "reference"), "\n".join(parts)
     )
@@ -86,47 +74,43 @@ def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
     words = context.command_path.removeprefix("hardwon ")
     usage = " ".join([context.command_path, *_usage(command)])
     yield f"{heading} {words}\n\n`{usage}`\n"
-    yield f"{_flowing(command.help)}\n"
-    if getattr(command, "more", ""):
-        yield f"{inspect.cleandoc(command.more)}\n"
+    help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    if (route := route_of(words)) and "\n\nJSON" not in help_text:
+        help_text += f"\n\nJSON: what {route} gives."
+    yield f"{help_text}\n"
     if options := _options(command, context):
         yield options
-    if examples := _examples(command):
+    if examples := [line.strip() for line in str(command.epilog or "").splitlines()[2:]]:
         yield "```sh\n" + "\n".join(examples) + "\n```\n"
-    if answers := answers_of(command):
-        yield (answers if answers.startswith("JSON") else f"JSON: {answers}") + "\n"
     for inner in getattr(command, "commands", {}).values():
-        yield from _about(inner, context, f"{heading}#")
+        if not inner.hidden:
+            yield from _about(inner, context, f"{heading}#")
 
 
-def answers_of(command: Any) -> str:
-    """What `--json` prints: where the command carries out an operation, what HTTP says of that."""
-    told = inspect.cleandoc(getattr(command, "answers", ""))
-    if name := getattr(command, "operation", ""):
-        place = f"{OPERATIONS[name].method} {OPERATIONS[name].path}"
-        told = f"what [`{place}`](reference/rest.md#{slugify(place, '-')}) gives. {told}".strip()
-    return told
+def route_of(words: str) -> str:
+    """The route of HTTP that does the same as the command, as a link; empty where there is none."""
+    for operation in OPERATIONS.values():
+        if operation.command == words:
+            place = f"{operation.method} {operation.path}"
+            return f"[`{place}`](reference/rest.md#{slugify(place, '-')})"
+    return ""
 
 
 def _options(command: Any, context: Any) -> str:
     """A table of what can be given, with defaults, bounds and variables as the help tells them."""
-    shown = [
-        (param, record) for param in command.params if (record := param.get_help_record(context))
+    rows = [
+        (code(_spell(param, record[0])), record[1])
+        for param in command.params
+        if (record := param.get_help_record(context))
     ]
-    return (
-        table(
-            ("option", ""), ((code(_spelled(param, name)), told) for param, (name, told) in shown)
-        )
-        if shown
-        else ""
-    )
+    return table(("option", ""), rows) if rows else ""
 
 
 def _usage(command: Any) -> Iterator[str]:
     yield from ["[OPTIONS]"] if any(map(_has_a_name, command.params)) else []
     for param in command.params:
         if not _has_a_name(param):
-            yield _spelled(param) if param.required else f"[{_spelled(param)}]"
+            yield _spell(param) if param.required else f"[{_spell(param)}]"
     yield from ["COMMAND …"] if hasattr(command, "commands") else []
 
 
@@ -134,20 +118,11 @@ def _has_a_name(param: Any) -> bool:
     return bool(param.param_type_name == "option")
 
 
-def _spelled(param: Any, shown: str = "") -> str:
+def _spell(param: Any, shown: str = "") -> str:
     """As somebody types it. `shown` is how the help shows it, which tells what a value may be."""
     if not _has_a_name(param):
-        return f"{param.metavar or param.name.upper()}{' …' if param.nargs == -1 else ''}"
+        return str(param.metavar or param.name.upper())
     names = ", ".join([*param.opts, *param.secondary_opts])
-    kind = shown.rpartition(" ")[2].replace("|", "/")
-    return names if param.is_flag else f"{names} {param.metavar or kind}"
-
-
-def _examples(command: Any) -> list[str]:
-    told = str(command.epilog or "").partition(EXAMPLES)[2]
-    return [line.strip() for line in told.splitlines() if line.strip()]
-
-
-def _flowing(text: str | None) -> str:
-    """A help text: its paragraphs, each on a line."""
-    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+    kind = param.metavar or shown.rpartition(" ")[2].strip("<>").replace("|", "/")
+    kind = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER"}.get(kind, kind)
+    return names if param.is_flag else f"{names} {kind}"

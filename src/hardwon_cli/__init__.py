@@ -2,8 +2,7 @@
 
 Whatever is imported stays, and looking through it for garbage takes longer than many a command.
 The command imports most of `hardwon`, so what switches that off for so long is a package of its
-own. Agents' hooks are answered without the command line, and mostly without `hardwon`; so is a shell
-that completes a word.
+own. Agents' hooks are answered without the command line, and mostly without `hardwon`.
 """
 
 import atexit
@@ -41,12 +40,6 @@ def main() -> None:
 def run() -> None:
     try:
         gc.disable()
-        asks, _, shell = os.environ.get("_HARDWON_COMPLETE", "").partition("_")
-        if asks == "complete":
-            from hardwon.surfaces.cli import complete
-
-            if complete.main(shell):
-                return
         words = sys.argv[1:]
         at = words.index("hooks") if "hooks" in words else -1
         of_agent = at % 2 == 0 and words[at + 1 : at + 2] == ["run"] and words[-1] != "post-commit"

@@ -14,12 +14,11 @@ from pathlib import Path
 from pkgutil import get_data
 from typing import Annotated, Final, Literal, NamedTuple
 
-import typer
-
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.outside import files
-from hardwon.surfaces.cli.main import Output, add_group, command, fail
+from hardwon.surfaces.cli.main import add_group, arg, command, opt
+from hardwon.surfaces.cli.output import fail, show
 
 ASIDE: Final = ".before-hardwon"
 _MARK: Final = "hardwon drop-in remove"
@@ -80,67 +79,67 @@ def _places(folder: Path) -> list[DropIn]:
     return [DropIn(name, folder / name, _whose(name, folder / name)) for name in _BODIES]
 
 
-Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The project's folder.", show_default="here")
-]
+Folder = Annotated[Path, arg("The project's folder.", "DIR", show_default="here")]
 
 add_group(
     "drop-in",
-    "Replace the modules that scripts import, or put them back.",
-    """For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import AIMemory` (or
-    `from ai_memory`), `from memory import MemoryEngine`, or run `memory.sh`. A script finds what lies in its own folder before
-    anything on `PYTHONPATH`: there the module itself has to be replaced.""",
+    f"""Replace the modules that scripts import, or put them back.
+
+    For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import
+    AIMemory` (or `from ai_memory`), `from memory import MemoryEngine`, or run `memory.sh`. A script
+    finds what lies in its own folder before anything on `PYTHONPATH`: there the module itself has to be
+    replaced. The older one is kept beside it as `NAME{ASIDE}`.
+    """,
 )
 
 
 @command(
+    "drop-in install",
     "hardwon drop-in install . --module training.memory",
     "hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json",
-    words="drop-in install",
-    answers="`installed`, `already` and `left`: lists of files in the folder.",
-    more=f"""Replaces `training/memory.py`, `Scripts/ai_memory.py`, `ai_memory.py`, `memory.py`, `memory.sh` and
-    `{_SCRIPT}` as far as they are there and are the older ones; each is kept beside it as `NAME{ASIDE}`. Files of
-    those names that are something else are left alone. `--module` puts one where none is.""",
 )
 def install(
     folder: Folder = Path(),
     module: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Also put this one there: " + ", ".join(_BODIES) + "."),
+        list[str] | None, opt(f"Also put this one there: {', '.join(_BODIES)}.", metavar="NAME")
     ] = None,
-) -> Output:
-    """Put Hardwon's modules in place of the older ones, which are kept aside."""
-    wanted = {_named(name) for name in module or ()}
+) -> None:
+    """Put Hardwon's modules in place of the older ones, which are kept aside.
+
+    As far as they are there and are the older ones; files of those names that are something else are
+    left alone. `--module` puts one where none is.
+
+    JSON: `installed`, `already` and `left`: lists of files in the folder.
+    """
+    wanted = {_read_name(name) for name in module or ()}
     places = _places(folder)
     taken = [
-        each
-        for each in places
-        if each.whose == "older" or (each.whose == "nobody" and each.module in wanted)
+        place
+        for place in places
+        if place.whose == "older" or (place.whose == "nobody" and place.module in wanted)
     ]
-    already = [each for each in places if each.whose == "hardwon"]
-    left = [each for each in places if each.whose == "another"]
+    already = [place for place in places if place.whose == "hardwon"]
+    left = [place for place in places if place.whose == "another"]
     if not taken and not already:
         fail(
             f"there is nothing to replace in {folder}: no {', '.join(_BODIES)} of an older design; "
             "--module NAME puts one there"
         )
-    for each in taken:
-        if each.whose == "older":
-            _keep_aside(each)
-        like = each.path if each.whose == "older" else None
-        mode = 0o755 if each.module.endswith(".sh") else 0o644
-        with files.writing_atomically(each.path, mode, like=like) as file:
-            file.write(_text_for(each.module))
-    lines = [*_listed("Hardwon's now", taken), *_listed("Hardwon's already", already)]
-    lines += _listed("left, for it is something else", left)
-    lines.append(f"to go back: {_MARK} {folder}")
-    names = {"installed": taken, "already": already, "left": left}
-    return Output(
-        {name: [each.module for each in found] for name, found in names.items()}, "\n".join(lines)
-    )
+    for place in taken:
+        if place.whose == "older":
+            _keep_aside(place)
+        like = place.path if place.whose == "older" else None
+        mode = 0o755 if place.module.endswith(".sh") else 0o644
+        with files.writing_atomically(place.path, mode, like=like) as file:
+            file.write(_text_for(place.module))
+    lines = [*_list("Hardwon's now", taken), *_list("Hardwon's already", already)]
+    lines += [*_list("left, for it is something else", left), f"to go back: {_MARK} {folder}"]
+    groups = {"installed": taken, "already": already, "left": left}
+    answer = {name: [place.module for place in group] for name, group in groups.items()}
+    show(answer, "\n".join(lines))
 
 
-def _named(name: str) -> str:
+def _read_name(name: str) -> str:
     """A module's name, or a file's."""
     path = name if name in _BODIES else name.replace(".", "/") + ".py"
     if path not in _BODIES:
@@ -161,65 +160,56 @@ def _keep_aside(place: DropIn) -> None:
             ) from None
 
 
-def _listed(what: str, places: Iterable[DropIn]) -> Iterator[str]:
-    return (f"{each.path}: {what}" for each in places)
+def _list(what: str, places: Iterable[DropIn]) -> Iterator[str]:
+    return (f"{place.path}: {what}" for place in places)
 
 
-@command(
-    "hardwon drop-in remove",
-    "hardwon drop-in remove . --json",
-    words="drop-in remove",
-    answers="`restored` and `removed`: lists of files in the folder.",
-    more="The database stays what it is: [going back](migration/fix-history.md#going-back) tells how "
-    "the older one comes back.",
-)
-def remove(folder: Folder = Path()) -> Output:
-    """Take Hardwon's modules out, and put those back that were there before."""
-    ours = [each for each in _places(folder) if each.whose == "hardwon"]
-    restored = [each for each in ours if each.aside.is_file()]
-    removed = [each for each in ours if each not in restored]
-    for each in restored:
-        each.aside.replace(each.path)
-    files.remove(*(each.path for each in removed))
-    lines = [*_listed("as it was before", restored), *_listed("taken away", removed)]
-    return Output(
-        {
-            "restored": [each.module for each in restored],
-            "removed": [each.module for each in removed],
-        },
-        "\n".join(lines or [f"none of Hardwon's modules is in {folder}"]),
-    )
+@command("drop-in remove", "hardwon drop-in remove", "hardwon drop-in remove . --json")
+def remove(folder: Folder = Path()) -> None:
+    """Take Hardwon's modules out, and put those back that were there before.
+
+    The database stays what it is: [going back](migration/fix-history.md#going-back) tells how the
+    older one comes back.
+
+    JSON: `restored` and `removed`: lists of files in the folder.
+    """
+    ours = [place for place in _places(folder) if place.whose == "hardwon"]
+    restored = [place for place in ours if place.aside.is_file()]
+    removed = [place for place in ours if place not in restored]
+    for place in restored:
+        place.aside.replace(place.path)
+    files.remove(*(place.path for place in removed))
+    lines = [*_list("as it was before", restored), *_list("taken away", removed)]
+    groups = {"restored": restored, "removed": removed}
+    answer = {name: [place.module for place in group] for name, group in groups.items()}
+    show(answer, "\n".join(lines or [f"none of Hardwon's modules is in {folder}"]))
 
 
-@command(
-    "hardwon drop-in check .",
-    "hardwon drop-in check . --json",
-    words="drop-in check",
-    answers="a list of `module`, `path` and `whose`: `hardwon`, `older`, or `another`.",
-    more="""For a script in the project's folder: what lies there, or else what `PYTHONPATH` leads to. Exit code 1 where
-    one is an older one.""",
-)
-def check(folder: Folder = Path()) -> Output:
-    """Say which modules a project's scripts use: Hardwon's, or older ones."""
+@command("drop-in check", "hardwon drop-in check .", "hardwon drop-in check . --json")
+def check(folder: Folder = Path()) -> None:
+    """Say which modules a project's scripts use: Hardwon's, or older ones.
+
+    For a script in the project's folder: what lies there, or else what `PYTHONPATH` leads to. Exit
+    code 1 where one is an older one.
+
+    JSON: a list of `module`, `path` and `whose`: `hardwon`, `older`, or `another`.
+    """
     invalidate_caches()
-    found = [
-        each
-        for each in (_on_the_path(place, folder) for place in _places(folder))
-        if each.whose != "nobody"
-    ]
-    said = {"hardwon": "Hardwon's", "older": "an older one", "another": "something else"}
-    lines = [f"{each.path}: {said[each.whose]}" for each in found]
-    older = any(each.whose == "older" for each in found)
+    places = [_find_on_path(place, folder) for place in _places(folder)]
+    places = [place for place in places if place.whose != "nobody"]
+    names = {"hardwon": "Hardwon's", "older": "an older one", "another": "something else"}
+    lines = [f"{place.path}: {names[place.whose]}" for place in places]
+    older = any(place.whose == "older" for place in places)
     if older:
         lines.append(f"hardwon drop-in install {folder} takes their place")
-    return Output(
-        [{"module": each.module, "path": str(each.path), "whose": each.whose} for each in found],
-        "\n".join(lines or [f"no module of an older design is in {folder} or on PYTHONPATH"]),
-        failed=older,
-    )
+    nothing = f"no module of an older design is in {folder} or on PYTHONPATH"
+    answer = [
+        {"module": place.module, "path": str(place.path), "whose": place.whose} for place in places
+    ]
+    show(answer, "\n".join(lines or [nothing]), failed=older)
 
 
-def _on_the_path(place: DropIn, folder: Path) -> DropIn:
+def _find_on_path(place: DropIn, folder: Path) -> DropIn:
     """As Python finds it. A package that lies on the path comes before a folder without
     __init__.py.
     """

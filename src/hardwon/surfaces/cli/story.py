@@ -1,20 +1,22 @@
-"""What `hardwon demo` tells: the same agent at the same task, without a memory and with one. The
-commands are really run, and what the memory says is what it says.
+"""`hardwon demo`: the same agent at the same task, without a memory and with one. The commands are
+really run, and what the memory says is what it says. Or two months of a made-up team to look at.
 """
-
-from __future__ import annotations
 
 import subprocess
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+from hardwon import limits
+from hardwon.errors import ConflictError
 from hardwon.memory import Memory
-from hardwon.surfaces.cli.main import QUIET, STRONG, Line, Look, Span, aligned
-from hardwon.surfaces.cli.views import STYLES, counted
+from hardwon.outside.locations import without_password
+from hardwon.surfaces.cli.main import Target, command, opt
+from hardwon.surfaces.cli.output import Line, require_packages, show
+from hardwon.surfaces.cli.views import Screen, counted, draw_table
 
 # Deploys, but not to where it goes by itself.
 SCRIPT: Final = """#!/bin/sh
@@ -26,6 +28,11 @@ esac
 TASK: Final = "deploy the shop"
 # What the agent would do, one after the other, until something works: it is stubborn.
 IDEAS: Final = (*["./deploy"] * 3, "./deploy --region eu")
+_DAYS: Final = {
+    "Monday": "Monday: Anna's agent is to deploy the shop. It fails, fails again, and is warned.",
+    "Tuesday": "Tuesday: the same task, and an agent that remembers nothing of it. It asks first.",
+    "Wednesday, Ben": "Wednesday: Ben's agent never deployed anything. It is given Anna's memory.",
+}
 
 
 class Try(NamedTuple):
@@ -39,37 +46,86 @@ class Try(NamedTuple):
     warning: str = ""
 
 
-def tell_story(look: Look) -> tuple[Mapping[str, list[list[Try]]], list[Line]]:
-    """The attempts of three sessions without memory and with it, and the story in lines. Nothing is
-    left behind.
+class Story(NamedTuple):
+    """The attempts of three sessions without memory and with it, and how many records Ben's memory
+    was given.
     """
+
+    sessions: Mapping[str, list[list[Try]]]
+    merged: int
+
+
+@command("demo", "hardwon demo", "hardwon --memory demo_brain demo --seed 7")
+def demo(
+    seed: Annotated[int, opt("The same seed makes the same two months, which end now.", min=0)] = 0,
+    serve: Annotated[
+        bool, opt("Look at two months of a made-up team in the dashboard.", "--serve")
+    ] = False,
+    port: Annotated[
+        int, opt("Where to; 0 takes one that is free.", min=0, max=65535)
+    ] = limits.SERVE_PORT,
+) -> None:
+    """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
+    fill that one.
+
+    The story is of an agent that fails, is warned and succeeds, and of a team-mate with its memory.
+    `--serve` shows two months of a made-up team in the dashboard: no token is asked for, nobody but
+    this machine reaches it, and it is gone when you end it. With `--memory`, which must be empty or
+    new, they are kept there.
+
+    JSON: of the story `without` and `with`, each a list of three sessions, lists of attempts
+    (`command`, `printed`, `worked`, `warning`: what the memory said before); of a memory that was
+    filled `memory` (where it is), `records` (how many of each kind).
+    """
+    target = Target(Line.memory, Line.project)
+    if not target.memory and not serve:
+        story = live_story()
+        show(story.sessions, lambda screen: story_text(screen, story))
+        return
+    if serve:
+        require_packages("serving", "starlette", "uvicorn", "jinja2", "mcp")
+    with nullcontext() if target.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
+        location = target.memory or str(passing)
+        _fill(Target(location, target.project), seed, passing=not target.memory)
+        if serve:
+            from hardwon.surfaces.cli.servers import serve as serve_memory
+
+            Line.memory = location
+            serve_memory(port=port, no_auth=True)
+
+
+def _fill(target: Target, seed: int, passing: bool) -> None:
+    from hardwon.tree.datasets.generate import fill_demo
+
+    shown = without_password(str(target.memory))
+    look_at = f"hardwon --memory {shown} serve --no-auth"
+    with Memory(*target, checkout=False) as memory:
+        if memory.stats().total:
+            raise ConflictError(
+                f"{shown} has records already: name a new folder with --memory, or look at it: "
+                f"{look_at}"
+            )
+        records = fill_demo(memory, seed)
+        place = memory.location
+    several = {"fix": "fixes", "trajectory": "trajectories"}
+    made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
+    text = f"{made}: gone when this ends" if passing else f"made {shown}: {made}"
+    text += "" if passing else f"\nto look at it: {look_at}"
+    show({"memory": place, "records": records}, text)
+
+
+def live_story() -> Story:
+    """What happens in three days. Nothing is left behind."""
     with TemporaryDirectory(prefix="hardwon-demo-") as name, ExitStack() as opened:
         folder = Path(name)
         (folder / "deploy").write_text(SCRIPT, encoding="utf-8")
-        anna, ben = (opened.enter_context(Memory(folder / each)) for each in ("anna", "ben"))
+        anna, ben = (opened.enter_context(Memory(folder / who)) for who in ("anna", "ben"))
         monday = list(_work(folder, anna, "anna"))
         tuesday = list(_work(folder, anna, "anna"))
-        merged = ben.merge(anna)
+        merged = ben.merge(anna).added
         wednesday = list(_work(folder, ben, "ben"))
         without = [list(_work(folder)) for _ in range(3)]
-    sessions = {"without": without, "with": [monday, tuesday, wednesday]}
-    lines = [
-        *_session(
-            "Monday: Anna's agent is to deploy the shop. It fails, fails again, and is warned.",
-            monday,
-        ),
-        *_session(
-            "Tuesday: the same task, and an agent that remembers nothing of it. It asks first.",
-            tuesday,
-        ),
-        *_session(
-            "Wednesday: Ben's agent never deployed anything. It is given Anna's memory.",
-            wednesday,
-            ("hardwon merge anna", f"{counted(merged.added, 'record')} added"),
-        ),
-        *_side_by_side(sessions, look),
-    ]
-    return sessions, lines
+    return Story({"without": without, "with": [monday, tuesday, wednesday]}, merged)
 
 
 def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Iterator[Try]:
@@ -79,55 +135,52 @@ def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Itera
     for idea in IDEAS:
         advice = memory.advise(idea, task=TASK) if memory else None
         is_warned = advice is not None and advice.verdict == "blocked"
-        others = (each for each in IDEAS if each != idea)
-        command = next(iter((*advice.worked_instead, *others))) if advice and is_warned else idea
+        others = (other for other in IDEAS if other != idea)
+        action = next(iter((*advice.worked_instead, *others))) if advice and is_warned else idea
         done = subprocess.run(  # noqa: S603  # nosec B603  # our own script
-            ["/bin/sh", *command.split()], cwd=folder, capture_output=True, text=True, check=False
+            ["/bin/sh", *action.split()], cwd=folder, capture_output=True, text=True, check=False
         )
         worked, printed = done.returncode == 0, (done.stdout + done.stderr).strip()
         if memory:
-            step = {"action": command, "observation": printed, "reward": float(worked)}
+            step = {"action": action, "observation": printed, "reward": float(worked)}
             memory.record_trajectory(TASK, [step], float(worked), author=author)
-        yield Try(command, printed, worked, str(advice) if is_warned else "")
+        yield Try(action, printed, worked, str(advice) if is_warned else "")
         if worked:
             return
 
 
-def _session(title: str, attempts: Sequence[Try], *first: tuple[str, str]) -> Iterator[Line]:
-    yield (Span(title, STRONG),)
-    for typed, printed in first:
-        yield from _typed(typed, printed, QUIET)
-    for each in attempts:
-        if each.warning:
-            asked = f'hardwon advise {IDEAS[0]} --task "{TASK}"'
-            yield from _typed(asked, each.warning, STYLES["learning"])
-        yield from _typed(
-            each.command, each.printed, STYLES["success" if each.worked else "failure"]
-        )
-    yield ()
+def story_text(screen: Screen, story: Story) -> str:
+    lines: list[str] = []
 
+    def tell(typed: str, printed: str, style: str) -> None:
+        lines.append(screen.styled("  $ ", "dim") + typed)
+        lines.extend(f"    {screen.styled(line, style)}" for line in textwrap.wrap(printed, 84))
 
-def _typed(command: str, printed: str, style: str) -> Iterator[Line]:
-    yield (Span("  $ ", QUIET), Span(command))
-    for line in textwrap.wrap(printed, 84):
-        yield (Span(f"    {line}", style),)
-
-
-def _side_by_side(sessions: Mapping[str, list[list[Try]]], look: Look) -> Iterator[Line]:
-    rows = [[Span("", STRONG), Span("without memory", STRONG), Span("with memory", STRONG)]]
-    for day, both in zip(
-        ("Monday", "Tuesday", "Wednesday, Ben"), zip(*sessions.values(), strict=True), strict=True
-    ):
-        rows.append([Span(f"  {day}"), *(Span(_marks(each, look)) for each in both)])
-    yield from aligned(rows, look)
-    totals = [
-        f"{sum(not each.worked for day in days for each in day)} failures {name} memory"
-        for name, days in sessions.items()
+    for title, attempts in zip(_DAYS.values(), story.sessions["with"], strict=True):
+        lines.append(screen.styled(title, "bold"))
+        if "Ben" in title:
+            tell("hardwon merge anna", f"{counted(story.merged, 'record')} added", "dim")
+        for attempt in attempts:
+            if attempt.warning:
+                tell(f'hardwon advise {IDEAS[0]} --task "{TASK}"', attempt.warning, "cyan")
+            tell(attempt.command, attempt.printed, "green" if attempt.worked else "red")
+        lines.append("")
+    good, bad = ("+", "x") if screen.ascii_only else ("✓", "✗")
+    rows = [
+        {
+            "": f"  {day}",
+            **{
+                f"{name} memory": f"{' '.join(good if one.worked else bad for one in attempts):<8} "
+                f"{counted(len(attempts), 'attempt')}"
+                for name, attempts in zip(story.sessions, both, strict=True)
+            },
+        }
+        for day, both in zip(_DAYS, zip(*story.sessions.values(), strict=True), strict=True)
     ]
-    yield (Span(f"  {', '.join(totals)}", STRONG),)
-
-
-def _marks(attempts: Sequence[Try], look: Look) -> str:
-    good, bad = ("+", "x") if look.ascii_only else ("✓", "✗")
-    marks = " ".join(good if each.worked else bad for each in attempts)
-    return f"{marks:<{2 * len(IDEAS)}} {counted(len(attempts), 'attempt')}"
+    totals = [
+        f"{sum(not one.worked for day in days for one in day)} failures {name} memory"
+        for name, days in story.sessions.items()
+    ]
+    lines += [draw_table(screen, rows, rows[0]), screen.styled(f"  {', '.join(totals)}", "bold")]
+    lines += ["", screen.styled("Two months of a made-up team: hardwon demo --serve", "dim")]
+    return "\n".join(lines)

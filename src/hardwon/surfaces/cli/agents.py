@@ -1,0 +1,449 @@
+"""Outcomes that nobody has to report: `run` is a command between the memory's word of warning and
+the record of how it went; `hooks` lets git tell what a commit proves (docs/run.md), and coding
+agents ask before they work and tell what came of it (docs/coding-agents.md).
+
+Nothing that the memory does, or fails to do, changes the run of a command or of a hook: it is told
+in one line on standard error.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import typer
+
+from hardwon import limits
+from hardwon.capture import git_hooks
+from hardwon.capture.agent_settings import LAYOUTS, AgentSettings, Scope
+from hardwon.capture.protocols import AGENTS
+from hardwon.errors import PlaceError
+from hardwon.memory import Memory
+from hardwon.memory.places import find_place, memory_exists
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository, last_commit
+from hardwon.surfaces.cli.main import (
+    DryRun,
+    add_group,
+    arg,
+    chosen,
+    command,
+    memory_options,
+    opt,
+    read_settings,
+)
+from hardwon.surfaces.cli.output import FAILED, Line, complain, show, write
+from hardwon.surfaces.cli.views import counted
+from hardwon.text.shell import runs_tests
+from hardwon_cli import hook
+
+T = TypeVar("T")
+
+
+@command(
+    "run",
+    "hardwon run -- python3 -c 'print(6 * 7)'",
+    'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
+    prints_json=False,
+    # what comes after the command is the command's
+    context_settings={"allow_interspersed_args": False},
+)
+def run(
+    words: Annotated[
+        list[str], arg("The command, with everything that belongs to it.", "COMMAND...")
+    ],
+    task: Annotated[
+        str | None, opt("What it is for.", offer="task_id", show_default="the command itself")
+    ] = None,
+    author: Annotated[str | None, opt("Who runs it.", offer="author")] = None,
+    tag: Annotated[list[str] | None, opt("A tag of the record; as often as you like.")] = None,
+    quiet: Annotated[bool, opt("Say nothing beforehand.", "--quiet", "-q")] = False,
+    stop_if_blocked: Annotated[
+        bool, opt("Do not run what failed the same way again and again.", "--stop-if-blocked")
+    ] = False,
+) -> None:
+    """Run a command, warn where it failed before, record it.
+
+    Its input, output and exit code are passed through untouched ([run.md](run.md) tells all of it).
+    Everything after `--` is the command's. `--stop-if-blocked` does not run what failed the same way
+    twice and has not worked since: exit code 1.
+
+    Its exit code is the command's: 128 and the signal's number where one killed it, 127 where there
+    is no such command, 126 where it cannot be executed.
+    """
+    from hardwon.capture import process
+    from hardwon.capture import run as attempts
+
+    if not words[0].strip():
+        raise typer.BadParameter("it is empty", param_hint="COMMAND")
+    author = read_settings().author.value if author is None else author
+    folder = None
+    attempts.check(task, author, tag or ())
+    with suppress(OSError):  # the folder is gone: the line alone is kept then
+        folder = Path.cwd()
+    line = attempts.command_line(words, folder)
+    session = attempts.RunSession.of(os.environ)
+    again, tests = session.holds(line), runs_tests(words)
+    ask = partial(_ask, [])
+    if not again and (not quiet or stop_if_blocked):
+        advice = ask(
+            "has no advice",
+            limits.RUN_ADVICE_S,
+            lambda memory: memory.advise(line, task=task or None),
+        )
+        # not where it worked last: that little works here is no news each time
+        if advice and advice.failures and not quiet:
+            complain(attempts.told_of_tests(advice.failures) if tests else advice.message)
+        if advice and advice.verdict == "blocked" and stop_if_blocked:
+            raise typer.Exit(FAILED)
+    ran = process.run(words, os.environ | session.environment(line))
+    if ran.refusal:
+        complain(ran.refusal)
+    if not again:
+        record = partial(
+            attempts.record,
+            line=line,
+            ran=ran,
+            session=session,
+            task=task,
+            tests=tests,
+            author=author,
+            tags=tag or (),
+        )
+        with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
+            ask("did not record this run", limits.RUN_RECORD_S, record)
+    raise typer.Exit(ran.exit_code)
+
+
+def _ask(
+    troubles: list[str], trouble: str, seconds: float, question: Callable[[Memory], T]
+) -> T | None:
+    """What the memory answers. What is wrong with it is told once, of several questions."""
+    from hardwon.capture.run import within
+
+    def ask() -> T:
+        with chosen().open() as memory:
+            return question(memory)
+
+    try:
+        return within(seconds, ask)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
+        if not troubles:
+            complain(f"the memory {trouble}: {error}")
+        troubles.append(trouble)
+        return None
+
+
+@command(
+    "import",
+    "hardwon import claude-code",
+    "hardwon import codex ~/.codex/sessions/2026 --dry-run",
+    "hardwon import otlp traces.jsonl --json",
+)
+def import_sessions(
+    form: Annotated[
+        Literal["claude-code", "codex", "otlp"], arg("claude-code, codex or otlp.", "FORMAT")
+    ],
+    path: Annotated[
+        str | None, arg("A file, or a folder of them.", show_default="where the agent keeps them")
+    ] = None,
+    everywhere: Annotated[
+        bool, opt("Also sessions of other repositories.", "--everywhere")
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Take in sessions that coding agents left on disk.
+
+    Without a path, the sessions of `claude-code` are looked for in `~/.claude/projects`, those of
+    `codex` in `~/.codex/sessions`; `otlp` takes a file of OpenTelemetry's JSON, or a folder of them.
+    Only sessions of the repository that you are in are brought in; `--everywhere` takes all
+    ([more](coding-agents.md#sessions-that-are-there-already)). It may be interrupted and repeated.
+
+    JSON: `files`, `sessions`, of these `elsewhere` (of another repository) and `recorded` (by hooks,
+    here); `read` (pieces of work), of these `added`, `present` (already), `changed` (since they were
+    brought in: those stay as they are here) and `forgotten` (here, and stay so), and `solved`, `failed`
+    and `unknown` (done, and nobody knows whether that solved it); `passed_over` (lines that are no
+    JSON), `dry_run`.
+    """
+    from hardwon.capture.transcripts import HOMES, take_in
+
+    if path is None and form not in HOMES:
+        raise typer.BadParameter("say where the traces are", param_hint="PATH")
+    at = Path(HOMES[form] if path is None else path).expanduser()
+    done = chosen().fill(
+        lambda memory, trying, bar: take_in(
+            memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
+        ),
+        lambda tried: tried.added,
+        "importing",
+        dry_run=dry_run,
+    )
+    would = "would be " if dry_run else ""
+    lines = [
+        f"{counted(done.sessions, 'session')} in {counted(done.files, 'file')}: "
+        f"{done.elsewhere} of other repositories, {done.recorded} recorded already by hooks",
+        f"{counted(done.read, 'piece', 'pieces')} of work: {done.added} {would}added, {done.present} "
+        f"present already, {done.changed} changed since, {done.forgotten} forgotten here",
+        f"of the work, {done.solved} solved, {done.failed} left failing, "
+        f"{done.unknown} done: nobody knows whether that solved it",
+    ]
+    show(done, "\n".join(lines))
+
+
+# --- hooks ---
+
+HooksOf = Literal["git", "claude-code", "codex", "cursor"]
+Into = Annotated[HooksOf, arg("What they are hooks of.")]
+Local = Annotated[
+    bool, opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
+]
+User = Annotated[bool, opt("agents: in your own settings, wherever you work.", "--user")]
+
+add_group(
+    "hooks",
+    """Let git and coding agents ask and tell by themselves.
+
+    `hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests
+    pass publishes what led to it, as [run.md](run.md) says. A hook that is there already is kept as
+    `post-commit.before-hardwon`, called first, and gets its name back on removal. `core.hooksPath` and
+    linked worktrees are followed. `--memory` and `--project` are what the hook will use.
+
+    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor`
+    theirs; `remove` and `status` take the same words ([more](coding-agents.md#hooks)).
+    """,
+)
+
+
+@command(
+    "hooks install",
+    "hardwon hooks install",
+    "hardwon hooks install claude-code --local --make-memory",
+)
+def install_hooks(
+    into: Into = "git",
+    shared: Annotated[
+        bool, opt("git: also in a hooks folder that other repositories use.", "--shared")
+    ] = False,
+    local: Local = False,
+    user: User = False,
+    ask_blocked: Annotated[
+        bool, opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
+    ] = False,
+    deny_blocked: Annotated[bool, opt("agents: do not allow it.", "--deny-blocked")] = False,
+    make_memory: Annotated[
+        bool, opt("agents: record also where there is no memory yet.", "--make-memory")
+    ] = False,
+    no_prompts: Annotated[
+        bool, opt("agents: do not keep what was asked as the task.", "--no-prompts")
+    ] = False,
+    budget: Annotated[
+        int, opt("agents: tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
+    ] = limits.CONTEXT_TOKENS,
+    dry_run: Annotated[
+        bool, opt("agents: print the settings file as it would be.", "--dry-run")
+    ] = False,
+) -> None:
+    """Install them. What is there already stays, and keeps running.
+
+    JSON: as `hardwon hooks status` prints it.
+    """
+    flags = {
+        "ask_blocked": ask_blocked,
+        "deny_blocked": deny_blocked,
+        "make_memory": make_memory,
+        "no_prompts": no_prompts,
+    }
+    has_budget = budget != limits.CONTEXT_TOKENS
+    if into == "git":
+        _refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
+        folder = git_hooks.folder_of_hooks(_root(), shared=shared)
+        _show_hooks([git_hooks.install(folder, memory_options())], [])
+        return
+    _refuse(into, shared=shared)
+    if ask_blocked and deny_blocked:
+        raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
+    options = [f"--{name.replace('_', '-')}" for name, wanted in flags.items() if wanted]
+    settings = _settings(into, local, user)
+    called = settings.command(
+        memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
+    )
+    if dry_run:
+        write(settings.planned(called))
+        return
+    settings.install(called)
+    if not make_memory and not memory_exists(chosen().memory):
+        complain(
+            f"there is no memory at {find_place(chosen().memory).location} yet: until there is "
+            "one, nothing is recorded (or install with --make-memory)"
+        )
+    if why := settings.why_not_started(called):
+        complain(f"what it calls cannot be started: {called}: {why}")
+    _note_on_others(settings, "where both apply, everything is recorded twice: also installed in")
+    _show_hooks([], [settings])
+
+
+@command("hooks remove", "hardwon hooks remove", "hardwon hooks remove claude-code --local")
+def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -> None:
+    """Remove them, and put back what was there before.
+
+    JSON: as `hardwon hooks status` prints it.
+    """
+    if into == "git":
+        _refuse(into, local=local, user=user)
+        hook_of_git = git_hooks.remove(git_hooks.folder_of_hooks(_root(), shared=True))
+        _show_hooks([hook_of_git], [])
+        return
+    settings = _settings(into, local, user)
+    settings.remove()
+    _note_on_others(settings, "still installed in")
+    _show_hooks([], [settings])
+
+
+@command("hooks status", "hardwon hooks status --json", "hardwon hooks status claude-code")
+def hooks_status(
+    into: Annotated[HooksOf | None, arg("Of these alone.")] = None,
+    local: Local = False,
+    user: User = False,
+) -> None:
+    """Say which are installed; of an agent's, in which of its settings files.
+
+    JSON: `hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`:
+    somebody else's); of git `chained` (an earlier hook is kept beside it), `edited` (somebody changed
+    ours: it is left alone until that is undone); of an agent, where `name` is the event, `command`
+    (what is called) and `found` (whether that is there).
+    """
+    if into in (None, "git"):
+        _refuse(into or "everything", local=local, user=user)
+    files = [
+        AgentSettings(agent, scope, _root())
+        for agent, layout in LAYOUTS.items()
+        for scope in layout.files
+        if into in (None, agent)
+    ]
+    of_git = []
+    if into in (None, "git"):
+        try:
+            of_git = [git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True))]
+        except PlaceError as error:  # agents work there too
+            if into:
+                raise
+            complain(str(error))
+    _show_hooks(of_git, [_settings(str(into), local, user)] if local or user else files)
+
+
+@command(
+    "hooks run",
+    "hardwon hooks run post-commit",
+    prints_json=False,
+    hidden=True,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def run_hook(ctx: typer.Context, name: str) -> None:
+    """What an installed hook calls. It never fails, and never takes long."""
+    if name != git_hooks.NAME:
+        named = {"--memory": Line.memory, "--project": Line.project}
+        before = [word for name, value in named.items() if value for word in (name, value)]
+        if not hook.main([*before, "hooks", "run", name, *ctx.args]):
+            words = " ".join((name, *ctx.args))
+            known = ", ".join((*AGENTS, git_hooks.NAME))
+            raise typer.BadParameter(
+                f"{words!r} is not allowed; allowed: {known}, with the options of hooks install",
+                param_hint="NAME",
+            )
+        return
+    # whatever is under way is then as if it had never begun
+    alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        _publish()
+    except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
+        complain(str(error))
+    finally:
+        alarm.cancel()
+
+
+def _publish() -> None:
+    root = repository_root(Path.cwd())
+    memory = chosen().memory
+    if root is None or Repository(root).is_rebasing or not memory_exists(memory):
+        return
+    commit = last_commit(root)
+    if commit is None:
+        return
+    with Memory(
+        memory, chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
+    ) as opened:
+        published = opened.tests.publish(commit)
+    if published:
+        records = counted(len(published), "record")
+        write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
+
+
+def _root() -> Path:
+    return repository_root(Path.cwd()) or Path.cwd()
+
+
+def _settings(agent: str, local: bool, user: bool) -> AgentSettings:
+    if local and user:
+        raise typer.BadParameter("not both of --local and --user")
+    scope: Final[Scope] = "local" if local else "user" if user else "project"
+    if scope not in LAYOUTS[agent].files:
+        _refuse(agent, local=local)
+    return AgentSettings(agent, scope, _root())
+
+
+def _refuse(target: str, **options: bool) -> None:
+    """Options of the other target."""
+    for name in (name.replace("_", "-") for name, wanted in options.items() if wanted):
+        raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
+
+
+def _show_hooks(of_git: Iterable[git_hooks.Hook], files: Sequence[AgentSettings]) -> None:
+    hooks: list[Any] = []
+    lines, missing = [], []
+    for one in of_git:
+        states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
+        chained = one.chained and one.state == "installed"
+        also = f"; calls {one.path.name}{git_hooks.SAVED} first" if chained else ""
+        edited = ", with changes of somebody's" if one.edited else ""
+        lines.append(f"{one.name}: {states[one.state]}{edited} ({one.path}{also})")
+        hooks.append(one)
+    for settings in files:
+        events = settings.status()
+        present = ", ".join(event.event for event in events if event.command)
+        absent = ", ".join(event.event for event in events if not event.command)
+        rest = f"; {absent} not installed" if absent else ""
+        state = f"{present} installed{rest}" if present else "not installed"
+        lines.append(f"{settings.path}: {state}")
+        missing += [
+            f"what it calls cannot be found: {event.command}"
+            for event in events
+            if event.command and not event.found
+        ]
+        hooks += [
+            {
+                "name": event.event,
+                "path": str(event.path),
+                "state": "installed" if event.command else "absent",
+                "command": event.command,
+                "found": event.found,
+            }
+            for event in events
+        ]
+    notes = list(dict.fromkeys(missing))
+    show({"hooks": hooks}, "\n".join(lines), complaints=notes)
+
+
+def _note_on_others(settings: AgentSettings, note: str) -> None:
+    """Each settings file of an agent's counts. What is wrong with the others is not the question
+    here.
+    """
+    for scope in settings.layout.files:
+        other = AgentSettings(settings.agent, scope, settings.root)
+        with suppress(PlaceError):
+            if other.path != settings.path and any(event.command for event in other.status()):
+                complain(f"{note} {other.path}")

@@ -1,0 +1,407 @@
+"""What is used every day: a memory is made, asked before an attempt, told what helped, and looked
+into.
+"""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from hardwon import limits
+from hardwon.errors import UnknownRecordError
+from hardwon.memory import Memory
+from hardwon.memory.places import find_place, memory_exists
+from hardwon.outside import files
+from hardwon.outside.files import repository_root
+from hardwon.outside.git import Repository
+from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
+from hardwon.records.kinds import RuleState, Source
+from hardwon.search.terms import Narrowing
+from hardwon.surfaces.cli import views
+from hardwon.surfaces.cli.main import (
+    By,
+    Limit,
+    RecordId,
+    RecordIds,
+    Target,
+    arg,
+    chosen,
+    command,
+    opt,
+    options_from,
+    read_memory,
+    read_settings,
+    read_time,
+    whole_id,
+    whole_ids,
+)
+from hardwon.surfaces.cli.output import complain, show, write
+from hardwon.surfaces.cli.recording import read_object
+from hardwon.surfaces.cli.views import Screen, counted
+from hardwon.trust.redact import redact
+
+if TYPE_CHECKING:
+    from hardwon.memory.context import Context
+
+_ID: Final = "0198c0de-0000-7000-8000-000000000001"
+_OFFERED: Final = {
+    **{name: name for name in ("task_id", "tool", "author", "model", "issue_type")},
+    "kind": "experience fact trajectory episode fix",
+    "outcome": "success failure learning interaction",
+    "status": "hypothesis verified published archived",
+}
+# What a question may be narrowed by, as options.
+FILTERS: Final = {
+    name: Annotated[str | None, opt(str(field.description), offer=_OFFERED.get(name, ""))]
+    for name, field in Narrowing.model_fields.items()
+}
+with_filters = options_from(FILTERS, "filters")
+
+
+def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
+    """As a memory takes them."""
+    return {
+        name: read_time(value) if name in ("since", "until") else value
+        for name, value in filters.items()
+    }
+
+
+# --- a memory ---
+
+
+@command("init", "hardwon init", "hardwon --memory agent_brain init --tree")
+def init(
+    tree: Annotated[
+        bool, opt("Give it a tree of files, one for each experience.", "--tree")
+    ] = False,
+    agents: Annotated[bool, opt("Tell agents of it: a section in AGENTS.md.", "--agents")] = False,
+) -> None:
+    """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is.
+
+    Every command finds `.hardwon` from the folder it is in, and from all folders below. A
+    `.gitignore` in it keeps the memory out of git; with `--tree`, its files are for git and the
+    databases are not.
+
+    JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was
+    there before), `tree` (the folder of its files, or null).
+    """
+    target = chosen()
+    with _make_memory(target) as (memory, created):
+        planted = memory.tree.make() if tree else memory.tree.mirror
+        if created and not planted and not target.memory:
+            files.hide_from_git(_own_folder())
+        root = str(planted.root) if planted else None
+        place = {"location": memory.location, "project": memory.project}
+    if agents:
+        from hardwon.surfaces.mcp import clients
+
+        clients.write_agents_section(Path("AGENTS.md"))
+    named = {"memory": without_password(target.memory or ""), "project": target.project}
+    options = "".join(f" --{name} {shlex.quote(value)}" for name, value in named.items() if value)
+    state = "a new memory" if created else "the memory is here already"
+    lines = [
+        f"{state}: {place['location']}, project {place['project']}",
+        *([f"its files: {root}"] if root else []),
+        f'to keep something:          hardwon{options} remember "what happened"',
+        f'to find it again:           hardwon{options} recall "what it is about"',
+        f"to record what you run:     hardwon{options} run -- COMMAND",
+        f'before the next attempt:    hardwon{options} context "what is to be done"',
+    ]
+    show({**place, "created": created, "tree": root}, "\n".join(lines))
+
+
+def _own_folder() -> Path:
+    """Where a memory is made that nobody named: here; at the root of a linked worktree, where all
+    worktrees find it.
+    """
+    here = Path.cwd()
+    return (Repository(here).home if repository_root(here) == here else here) / FOLDER_NAME
+
+
+@contextmanager
+def _make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
+    """The memory, and whether it is new. A folder that was made for nothing goes again."""
+    folder = _own_folder()
+    makes_folder = not target.memory and not folder.is_dir()
+    if makes_folder:
+        files.make_folder(folder)
+    try:
+        created = not memory_exists(target.memory)
+        with Memory(target.memory, target.project) as memory:
+            yield memory, created
+    finally:
+        if makes_folder:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
+
+
+@command("config", "hardwon --memory agent_brain config --json")
+def config() -> None:
+    """Show every setting, its value, and where that comes from.
+
+    An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`),
+    that before the project's file (the nearest `.hardwon/config.toml` upward), that before the
+    user's (`~/.config/hardwon/config.toml`, or where the system keeps such files). Both are TOML
+    with the keys `memory`, `project` and `author`, who remember, record and run say it was.
+
+    A project's file comes with a checkout, which may be somebody else's: it may name a memory inside
+    the folder that `.hardwon` lies in and no other, and its `project` and `author` are ignored where
+    the memory in use lies elsewhere.
+
+    JSON: `settings` (a list of `name`, `value`, `origin` (option, environment, project file, user
+    file or default) and `where`, which option, variable or file), `location`, `files` (a list of
+    `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).
+    """
+    settings = read_settings()
+    place = find_place(settings.memory.value)
+    defaults = {"memory": place.location, "project": place.project, "author": Source().author}
+    values = [
+        {**one._asdict(), "value": redact(without_password(one.value or defaults[one.name]))[0]}
+        for one in settings
+    ]
+    project_file = str(settings.project_file) if settings.project_file else None
+    # the user's is named also where there is none: somebody may want to make it
+    paths: list[dict[str, Any]] = [
+        {"origin": "project file", "path": project_file, "exists": project_file is not None},
+        {
+            "origin": "user file",
+            "path": str(settings.user_file),
+            "exists": settings.user_file.exists(),
+        },
+    ]
+    lines = []
+    for value in values:
+        origin = f"{value['origin']}: {value['where']}" if value["where"] else value["origin"]
+        lines.append(f"{value['name']:<9}{value['value']}  ({origin})")
+    lines.append(f"in the {'database' if is_url(place.location) else 'file'} {place.location}")
+    for path in paths:
+        missing = ", which does not exist" if path["path"] and not path["exists"] else ""
+        lines.append(f"{path['origin']}: {path['path'] or 'none here'}{missing}")
+    lines += [f"ignored: {ignored}" for ignored in settings.ignored]
+    answer = {"settings": values, "location": place.location, "files": paths}
+    show({**answer, "ignored": list(settings.ignored)}, "\n".join(lines))
+
+
+# --- before the next attempt ---
+
+
+@command(
+    "recall",
+    'hardwon recall "login fails with KeyError"',
+    'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
+)
+@with_filters
+def recall(
+    query: Annotated[str, arg("What it is about: an error, a task, a few words.")],
+    filters: dict[str, Any],
+    k: Annotated[int, opt("How many.", "--limit", "-k")] = 5,
+    as_of: Annotated[str | None, opt("As it was believed then.", metavar="TIME")] = None,
+) -> None:
+    """Find what answers a question, the best first.
+
+    `--path` is a glob over the related files. A day is meant from its beginning, in UTC.
+    """
+    with read_memory() as memory:
+        hits = memory.recall(query, k, as_of=read_time(as_of), **read_filters(filters))
+    show(hits, lambda screen: views.hits_text(screen, hits))
+
+
+@command(
+    "context",
+    'hardwon context "login fails with KeyError"',
+    'hardwon context --task-id easy --issue \'{"model": "m", "issue_type": "TIMEOUT"}\' '
+    "--budget-tokens 200 --json",
+)
+def context(
+    query: Annotated[str | None, arg("What it is about: an error, a task, a few words.")] = None,
+    task_id: Annotated[str | None, opt("Of this task.", offer="task_id")] = None,
+    issue: Annotated[str | None, opt("An issue that is to be fixed.", metavar="JSON")] = None,
+    budget_tokens: Annotated[
+        int, opt("The text has at most so many tokens.")
+    ] = limits.CONTEXT_TOKENS,
+    solved_from: Annotated[float, opt("What earned less than this did not solve its task.")] = 1.0,
+    explain: Annotated[bool, opt("Also say why each line is there.", "--explain")] = False,
+) -> None:
+    """Print what matters before the next attempt.
+
+    It prints the text and nothing else, without a line end of its own where that is no terminal.
+    Why it is empty, and what --explain has to say, goes to the standard error.
+    """
+    with read_memory() as memory:
+        made = memory.context(
+            query,
+            task_id=task_id,
+            issue=read_object("--issue", issue) if issue else None,
+            budget_tokens=budget_tokens,
+            solved_from=solved_from,
+            explain=explain,
+        )
+    show(made, partial(_write_context, made))
+
+
+def _write_context(made: "Context", _: Screen) -> str:
+    """Written as it is, whatever a terminal does with it: a program reads it."""
+    text = str(made)
+    write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
+    if not text:
+        complain(made.empty_reason)
+    if made.lines or made.unsaid:
+        print(*explain_context(made), sep="\n", file=sys.stderr)
+    return ""
+
+
+def explain_context(made: "Context") -> list[str]:
+    """Of each line of a context why it is there, and of each that is not why not."""
+    from hardwon.text.clean import clean_line
+
+    begin = partial(clean_line, limit=limits.EXAMPLE_TASK_CHARS_MAX)
+    return [
+        *(f"{line.kind}: {begin(line.text)} ({line.why})" for line in made.lines),
+        *(f"left out, {line.reason}: {begin(line.text)}" for line in made.unsaid),
+    ]
+
+
+@command(
+    "advise",
+    'hardwon advise "pip install torch"',
+    'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" '
+    "--fail-if-blocked --json",
+)
+def advise(
+    action: Annotated[str, arg("The very command or change.")],
+    task: Annotated[str | None, opt("What it is for.", offer="task_id")] = None,
+    error: Annotated[str | None, opt("The error, as it was seen.")] = None,
+    issue: Annotated[str | None, opt("An issue that is to be fixed.", metavar="JSON")] = None,
+    steps: Annotated[
+        list[str] | None,
+        opt("A step of the current attempt; each so far.", "--step", metavar="JSON"),
+    ] = None,
+    author: Annotated[
+        str | None, opt("Who takes the action: for an issue, the fixer.", offer="author")
+    ] = None,
+    fail_if_blocked: Annotated[
+        bool, opt("Exit code 1 where it failed the same way again and again.", "--fail-if-blocked")
+    ] = False,
+) -> None:
+    """Say what is known of an action before it is taken."""
+    with read_memory() as memory:
+        advice = memory.advise(
+            action,
+            task=task,
+            error=error,
+            issue=read_object("--issue", issue) if issue else None,
+            steps=[read_object("--step", step) for step in steps or ()],
+            author=author,
+        )
+    blocked = fail_if_blocked and advice.verdict == "blocked"
+    show(advice, str(advice), failed=blocked)
+
+
+@command(
+    "credit",
+    f"hardwon credit {_ID} --helped",
+    f"hardwon credit {_ID} --did-not-help --by reviewer --json",
+)
+def credit(
+    ids: RecordIds,
+    helped: Annotated[bool, opt("Whether what they say was of use.", "--helped/--did-not-help")],
+    by: By = "user",
+) -> None:
+    """Say whether what was recalled helped. It stands higher, or lower, from now on.
+
+    Ids that no record has are named on standard error.
+    """
+    with read_memory() as memory:
+        wanted = whole_ids(memory, ids)
+        credited = memory.credit(wanted, helped, by)
+    for unknown in (one for one in wanted if one.lower() not in credited):
+        complain(f"there is no record {unknown}")
+    did = "helped" if helped else "did not help"
+    show(credited, f"{counted(len(credited), 'record')} {did}")
+
+
+# --- what there is ---
+
+
+@command("stats", "hardwon stats", "hardwon --memory agent_brain stats --json")
+def stats() -> None:
+    """Print how much there is, of what, and where."""
+    with read_memory() as memory:
+        counts = memory.stats()
+    show(counts, lambda screen: views.stats_text(screen, counts))
+
+
+@command(
+    "browse",
+    "hardwon browse",
+    "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json",
+)
+@with_filters
+def browse(
+    filters: dict[str, Any],
+    limit: Annotated[
+        int, opt("How many.", "--limit", "-k", min=1, max=limits.PAGE_RECORDS_MAX)
+    ] = limits.PAGE_RECORDS,
+    cursor: Annotated[str | None, opt("What the page before gave as its next.")] = None,
+) -> None:
+    """List records, the newest first. For all of them there is export."""
+    with read_memory() as memory:
+        page = memory.care.page(limit, cursor, **read_filters(filters))
+
+    def draw(screen: Screen) -> str:
+        if not page.records:
+            return screen.styled("No records.", "dim")
+        more = f"\nThe newest {len(page.records)}; there are more." if page.next else ""
+        return views.records_text(screen, page.records) + more
+
+    show(page, draw)
+
+
+@command("show", f"hardwon show {_ID}", f"hardwon show {_ID} --json")
+def show_record(
+    record_id: RecordId,
+    as_of: Annotated[str | None, opt("As it was believed then.", metavar="TIME")] = None,
+) -> None:
+    """Print one record, whole."""
+    with read_memory() as memory:
+        record_id = whole_id(memory, record_id)
+        record = memory.get(record_id, read_time(as_of))
+        if record is None:
+            raise UnknownRecordError(
+                f"there is no record {record_id} in project {memory.project!r}"
+            )
+    show(record, lambda screen: views.record_text(screen, record))
+
+
+@command("rules", "hardwon rules easy", "hardwon rules --state candidate --limit 50 --json")
+def rules(
+    task_id: Annotated[
+        str | None, arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id")
+    ] = None,
+    state: Annotated[
+        RuleState | None, opt("Only such rules.", show_default="active, of a task all")
+    ] = None,
+    limit: Limit = 10,
+) -> None:
+    """List what works and what to avoid, by task.
+
+    Without a task: of every task, and what holds for the whole project, those that are active.
+    `--state candidate` lists those that wait.
+    """
+    tasks = [task_id]
+    with read_memory() as memory:
+        if not task_id:
+            tasks += sorted(task.task_id for task in memory.episodes.tasks(limits.SHOWN_MAX))
+            state = state or "active"
+        # what holds for the project is among those of each task
+        listed = list(
+            {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
+        )
+    nothing = "No rule was learned yet."
+    if state == "active":
+        nothing = "No rule is active yet; --state candidate lists those that wait."
+    columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
+    show(listed, lambda screen: views.draw_table(screen, listed, columns, nothing))

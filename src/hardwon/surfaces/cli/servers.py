@@ -1,0 +1,595 @@
+"""The memory for others: `serve` over HTTP (docs/serve.md), `mcp` for MCP clients and `skills` for
+agents (docs/coding-agents.md), and who reaches it: `tokens` through a server, `postgres` as a user
+of a database (docs/storage.md).
+"""
+
+import json
+import shlex
+import shutil
+import sys
+from contextlib import closing, nullcontext, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from hardwon import limits
+from hardwon.errors import (
+    NOT_GIVEN,
+    FileOnlyError,
+    InvalidInputError,
+    MissingExtraError,
+    how_to_install,
+)
+from hardwon.memory import Memory
+from hardwon.memory.later import databases
+from hardwon.memory.tokens import Token, author_name
+from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
+from hardwon.records.fields import check_that, now
+from hardwon.surfaces.cli.main import (
+    Yes,
+    add_group,
+    arg,
+    chosen,
+    command,
+    memory_options,
+    opt,
+    read_memory,
+)
+from hardwon.surfaces.cli.output import (
+    Line,
+    complain,
+    require_consent,
+    require_packages,
+    show,
+    write,
+)
+from hardwon.surfaces.cli.views import counted, draw_table, visible
+from hardwon.surfaces.mcp import clients as mcp_clients
+from hardwon.trust.access import Caller, Scope
+
+Text = str | None
+Tools = Annotated[
+    Literal["few", "all"], opt("MCP: the few tools that an agent needs, or all there are.")
+]
+Btb = Annotated[bool, opt("MCP: also under the tool names of BTB.", "--btb")]
+# Who everybody is where no token is asked for.
+ANYBODY: Final = Caller("anonymous", "admin")
+
+
+# --- HTTP ---
+
+
+@command("serve", "hardwon serve", "hardwon serve --port 0 --json", "hardwon serve --no-auth")
+def serve(
+    host: Annotated[str, opt("The address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int, opt("The port; 0 takes one that is free.", min=0, max=65535)
+    ] = limits.SERVE_PORT,
+    no_auth: Annotated[
+        bool, opt("Ask for no token. Only where nobody but this machine reaches it.", "--no-auth")
+    ] = False,
+    tls_cert: Annotated[Path | None, opt("A certificate with its chain, in PEM.")] = None,
+    tls_key: Annotated[Path | None, opt("Its key, in PEM.")] = None,
+    plain_http: Annotated[
+        bool, opt("Without TLS: whoever is in between reads every token.", "--plain-http")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, opt("A name that the server also goes by; as often as you like.")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None, opt("An origin whose pages may ask; as often as you like.")
+    ] = None,
+    rate: Annotated[
+        float, opt("Requests of one caller per second.", min=0.1)
+    ] = limits.REQUESTS_PER_S,
+    tools: Tools = "few",
+    btb: Btb = False,
+) -> None:
+    """Serve the memory over HTTP until a signal ends it. What was accepted is finished first.
+
+    [serve.md](serve.md) tells all of it. It says on standard error where it listens. A second signal
+    ends it at once. It needs the extra `serve`.
+
+    JSON: one line, once it listens: `url`.
+    """
+    require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
+    from hardwon.surfaces.gate import Gate
+    from hardwon.surfaces.rest import app as rest
+    from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
+
+    if (tls_cert is None) != (tls_key is None):
+        missing = "tls_key" if tls_key is None else "tls_cert"
+        raise InvalidInputError.one(missing, None, "both, or neither of them")
+    certificate = rest.Certificate(tls_cert, tls_key) if tls_cert and tls_key else None
+    check_reach(host, is_loopback(host), bool(certificate), no_auth=no_auth, plain_http=plain_http)
+    with (
+        Memory(chosen().memory, chosen().project, checkout=False) as memory,
+        closing(rest.bind(host, port)) as listening,
+        # for what is on its way: beside the memory's file, and of a database one of our own
+        TemporaryDirectory(prefix="hardwon-serving-")
+        if is_url(memory.location)
+        else nullcontext(Path(memory.location).parent) as spool,
+    ):
+        names, origins = tuple(allow_host or ()), tuple(allow_origin or ())
+        at = host, listening.getsockname()[1], memory.project, Path(spool), bool(certificate)
+        settings = ServerOptions(*at, names, origins, btb, tools == "all")
+        if btb:
+            _plant(memory)
+        open_to = ANYBODY if no_auth else None
+        gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
+        rest.remove_left_over(settings.spool)
+        if not no_auth and not memory.tokens.all():
+            complain(
+                "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope "
+                "write makes one"
+            )
+
+        def tell_ready() -> None:
+            complain(f"serving {settings.url}")
+            if Line.as_json:
+                write(json.dumps({"url": settings.url}) + "\n")
+
+        made = rest.build_app(gate, settings)
+        rest.run(rest.server_of(made, certificate, tell_ready), listening)
+
+
+def check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:
+    """Raises where others would reach what they should not, and warns where they might."""
+    alone = f"an address of this machine alone, and not {host}: make tokens instead"
+    check_that(loopback or not no_auth, "no_auth", True, alone)
+    if no_auth:
+        complain(
+            "--no-auth: whoever reaches this port, any program of this machine, may read and "
+            "change everything"
+        )
+    allowed = (
+        "with --tls-cert and --tls-key; behind a proxy that has them, at 127.0.0.1; or with "
+        "--plain-http"
+    )
+    check_that(loopback or tls or plain_http, "host", host, allowed)
+    if not loopback and not tls:
+        complain(
+            "--plain-http: whoever is between a caller and this server reads every token, and "
+            "everything else"
+        )
+
+
+# --- MCP ---
+
+# `mcp_clients.CLIENTS`.
+ClientName = Literal[
+    "claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "gemini-cli", "codex"
+]
+Which = Annotated[ClientName, arg("The client.", "CLIENT", show_default=False)]
+Write = Annotated[bool, opt("Change the client's file instead of printing it.", "--write")]
+ForUser = Annotated[
+    bool, opt("For all projects, where the client also has a file in each.", "--user")
+]
+Name = Annotated[str, opt("What the client calls the server.", metavar="NAME")]
+
+
+def serve_mcp(
+    ctx: typer.Context,
+    author: Annotated[
+        Text,
+        opt("Who is named in what is recorded.", show_default="the client, as it names itself"),
+    ] = None,
+    scope: Annotated[Scope, opt("How far the client may go.")] = "write",
+    tools: Tools = "few",
+    btb: Btb = False,
+    check: Annotated[
+        bool, opt("Only say whether it could start: exit code 0 or 1.", "--check")
+    ] = False,
+) -> None:
+    if author is not None:
+        author = author_name("--author", author)
+    if ctx.invoked_subcommand is not None:
+        ctx.meta["mcp"] = [
+            *(["--author", author] if author else []),
+            *(["--scope", scope] if scope != "write" else []),
+            *(["--tools", tools] if tools != "few" else []),
+            *(["--btb"] if btb else []),
+        ]
+        return
+    try:
+        from hardwon.surfaces.mcp.server import serve_stdio
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the MCP SDK cannot be imported ({error}); {how_to_install('mcp')}"
+        ) from None
+    if check:
+        return
+    with chosen().open(to_read=scope == "read") as memory:
+        if btb and scope != "read":
+            _plant(memory)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
+
+
+def _plant(memory: Memory) -> None:
+    """The names of BTB promise files; in a database, and beside another project's, there are none."""
+    with suppress(FileOnlyError, InvalidInputError):
+        memory.tree.make()
+
+
+add_group(
+    "mcp",
+    """Serve the memory to an MCP client, or tell one to start it.
+
+    [coding-agents.md](coding-agents.md) says what a client gets. Without a further word it serves,
+    until the client closes its end, or SIGTERM (exit code 0) or SIGINT (130) ends it. It takes the
+    extra `mcp`.
+
+    `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`,
+    `--project` and options that stand before `install`; with `--write` it goes into the client's file,
+    where other entries stay. No password of a database goes there: PGPASSWORD, a password file or a
+    service has it. Codex keeps TOML, which is printed and never written.
+    """,
+    "hardwon mcp",
+    "hardwon mcp --scope read --author ci",
+    "hardwon mcp install claude-code --write",
+    no_args_is_help=False,
+    invoke_without_command=True,
+    callback=serve_mcp,
+)
+
+
+@command("mcp install", "hardwon mcp install claude-code", "hardwon mcp install cursor --write")
+def install(
+    ctx: typer.Context,
+    client: Which,
+    save: Write = False,
+    user: ForUser = False,
+    name: Name = "hardwon",
+) -> None:
+    """Print what a client needs to start this memory, or write it into the client's file.
+
+    JSON: `client`, `file`, `command` (its words), `written` (whether the file was changed), `config`
+    (what belongs in it).
+    """
+    check_that(name.strip() and name.isprintable(), "name", name, "a text on one line")
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    words = [
+        *_program(shared=not user and known.project is not None),
+        *memory_options(),
+        "mcp",
+        *ctx.meta.get("mcp", []),
+    ]
+    changed = save and mcp_clients.write(known, path, name, words, check=True)
+    config = mcp_clients.snippet(known, name, words)
+    state = "now" if changed else "already"
+    text = f"{name} is {state} in {path}; start {known.title} anew to use it"
+    own = known.add and known.add.format(name=shlex.quote(name), command=shlex.join(words))
+    ways = [
+        f"this belongs in {path}",
+        "" if known.is_toml else "--write puts it there",
+        f"or run: {own}" if own else "",
+    ]
+    where = [] if save else ["; ".join(filter(None, ways))]
+    answer = {"client": client, "file": str(path), "command": words, "written": changed}
+    show({**answer, "config": config}, text if save else config, complaints=where)
+
+
+@command("mcp remove", "hardwon mcp remove cursor --write")
+def remove(
+    client: Which, save: Write = False, user: ForUser = False, name: Name = "hardwon"
+) -> None:
+    """Take it out of a client's file again; without --write, say where it would be.
+
+    JSON: `client`, `file`, `removed` (whether the file was changed).
+    """
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    changed = save and mcp_clients.take_out(known, path, name)
+    text = f"{name} would be taken out of {path}: add --write"
+    if save:
+        text = f"{name} is {'no longer' if changed else 'not'} in {path}"
+    show({"client": client, "file": str(path), "removed": changed}, text)
+
+
+def _program(*, shared: bool) -> list[str]:
+    """What starts this program: by its name in a file that others may get, by its place
+    otherwise.
+    """
+    if shared and shutil.which("hardwon"):
+        return ["hardwon"]
+    beside = Path(sys.executable).with_name("hardwon")
+    started = [sys.executable, "-m", "hardwon.surfaces.cli.main"]
+    return [str(beside)] if beside.is_file() else started
+
+
+# --- skills ---
+
+Unverified = Annotated[bool, opt("Also what nobody vouched for.", "--unverified")]
+add_group("skills", "What has proved itself, as Agent Skills.")
+
+
+@command("skills list", "hardwon skills list", "hardwon skills list --unverified --json")
+def list_skills(unverified: Unverified = False) -> None:
+    """What has proved itself, each with its evidence: what made errors go away, fixes that were
+    verified, rules.
+    """
+    with read_memory() as memory:
+        skills = memory.skills.list(unverified=unverified)
+    columns, nothing = ("name", "description"), "Nothing has proved itself yet."
+    show(skills, lambda screen: draw_table(screen, skills, columns, nothing))
+
+
+@command(
+    "skills export",
+    "hardwon skills export .claude/skills",
+    "hardwon skills export ~/.agents/skills --unverified --json",
+)
+def export_skills(
+    folder: Annotated[str, arg("The folder of skills, such as .claude/skills.")],
+    unverified: Unverified = False,
+) -> None:
+    """Write what has proved itself as Agent Skills (SKILL.md).
+
+    Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. Files are
+    brought up to date, those of which nothing is left are taken away, and others are left alone. What
+    is forgotten later goes from the folder too.
+
+    JSON: `folder`, and the names of skills that were `written`, `unchanged` and `removed`.
+    """
+    with read_memory() as memory:
+        done = memory.skills.export(folder, unverified=unverified)
+    counts = {"written": done.written, "unchanged": done.unchanged, "removed": done.removed}
+    text = ", ".join(f"{len(names)} {name}" for name, names in counts.items())
+    show(done, f"{done.folder}: {text}")
+
+
+# --- tokens ---
+
+add_group(
+    "tokens",
+    """Tokens: who may reach the memory through a server.
+
+    [serve.md](serve.md) tells what each scope may do. The name is the author of whatever is written
+    with it. A token is printed once, and alone: only its hash is kept.
+    """,
+)
+
+
+@command(
+    "tokens create",
+    "hardwon tokens create ci --scope write --project app",
+    "hardwon tokens create me --json",
+)
+def create_token(
+    name: Annotated[str, arg("The author of whatever is written with it.")],
+    scope: Annotated[Scope, opt("What it may do.")] = "read",
+    project: Annotated[
+        list[str] | None,
+        opt("A project that it reaches; as often as you like.", show_default="all"),
+    ] = None,
+    days: Annotated[
+        float | None, opt("How long it is valid.", show_default=str(limits.TOKEN_DAYS))
+    ] = None,
+    never_expires: Annotated[bool, opt("Until it is revoked.", "--never-expires")] = False,
+) -> None:
+    """Make a token. It is printed once, and kept nowhere.
+
+    JSON: `id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked`
+    (null: not) and `state` (active, expired or revoked), and the `token` itself.
+    """
+    allowed = "--days or --never-expires, not both"
+    check_that(not never_expires or days is None, "days", days, allowed)
+    valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
+    with chosen().open() as memory:
+        made = memory.tokens.create(name, scope, project or None, valid)
+    notes = [f"keep it safe: it is not shown again. {_describe(made.token)}"]
+    notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
+    answer = {**_with_state(made.token), "token": made.secret}
+    show(answer, made.secret, complaints=notes)
+
+
+@command("tokens list", "hardwon tokens list", "hardwon tokens list --json")
+def list_tokens() -> None:
+    """List the tokens, and those that ended not long ago. Never the tokens themselves.
+
+    JSON: a list of what `hardwon tokens create` prints, without the `token`: as `hardwon tokens
+    create` prints it.
+    """
+    with read_memory() as memory:
+        tokens = memory.tokens.all()
+    lines = "\n".join(map(_describe, tokens)) or "no tokens: hardwon tokens create NAME makes one"
+    show(list(map(_with_state, tokens)), lines)
+
+
+@command("tokens revoke", "hardwon tokens revoke ci --yes")
+def revoke_token(
+    id_or_name: Annotated[str, arg("The id of a token, or the name of one or more.")],
+    yes: Yes = False,
+) -> None:
+    """End a token at once, or all of one name. Asks first.
+
+    JSON: those that were revoked, as `hardwon tokens create` prints it.
+    """
+    with read_memory() as memory:
+        meant = memory.tokens.named(id_or_name)
+        listed = ", ".join(visible(_describe(token)) for token in meant)
+        require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes)
+        ended = memory.tokens.revoke(id_or_name)
+    names = "\n".join(f"revoked: {token.name} ({token.id})" for token in ended)
+    show(list(map(_with_state, ended)), names)
+
+
+def _with_state(token: Token) -> dict[str, Any]:
+    from hardwon.surfaces.operations import jsonable  # it takes a while to load
+
+    return {**jsonable(token), "state": token.state(now())}
+
+
+def _describe(token: Token) -> str:
+    reach, life = "all projects", "never expires"
+    if token.projects is not None:
+        reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
+    if token.revoked or token.expires:
+        state = token.state(now())
+        life = "valid until" if state == "active" else state
+        life += "" if token.revoked else f" {token.expires:%Y-%m-%d}"
+    return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
+
+
+# --- PostgreSQL ---
+
+add_group(
+    "postgres",
+    """Set up a PostgreSQL database, and say who reaches what.
+
+    [storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left
+    out where `--memory`, or a setting, names a database. No password is shown. A reader recalls, a
+    writer also records, a governor also decides and takes away; who is granted nothing sees no record.
+    These commands need the extra `postgres`.
+    """,
+)
+Url = Annotated[Text, arg("The database.", "URL", show_default="the chosen memory's")]
+UrlBeforeUser = Annotated[str, arg("The database; may be left out.", "URL")]
+DatabaseUser = Annotated[Text, arg("A database user that exists.", "USER", show_default=False)]
+Project = Annotated[Text, opt("The project.", show_default="the chosen one, else default")]
+ForServer = Annotated[
+    bool, opt("Instead of a project: the tokens, for who runs hardwon serve.", "--server")
+]
+
+
+@command(
+    "postgres init",
+    "hardwon postgres init postgresql://admin@localhost/brain",
+    "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website "
+    "--json",
+)
+def init_postgres(
+    url: Url = None,
+    project: Annotated[
+        list[str] | None,
+        opt(
+            "A project to make; as often as you like.", show_default="the chosen one, else default"
+        ),
+    ] = None,
+) -> None:
+    """Set a database up for memories: a schema and roles for each project. What is there stays,
+    and what an older version set up is carried over.
+
+    The database user needs CREATEROLE, and CREATE on the database; it becomes a governor of the
+    projects. No role that is made can log in. It may be run again, to add a project or after an
+    upgrade.
+
+    JSON: `location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of
+    `user`, `project` and `access`; project null and access "server": the tokens), `vectors` (whether
+    pgvector indexes them).
+    """
+    names = project or [chosen().project or DEFAULT_PROJECT]
+    made = databases.initialise(_url(url), names)
+    ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
+    show(made, f"{ready}\n{_describe_database(made)}")
+
+
+@command(
+    "postgres grant",
+    "hardwon postgres grant postgresql://admin@localhost/brain anna --project shop",
+    "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as "
+    "governor --json",
+    "hardwon postgres grant postgresql://admin@localhost/brain anna --server",
+)
+def grant(
+    url: UrlBeforeUser,
+    user: DatabaseUser = None,
+    project: Project = None,
+    access: Annotated[
+        Literal["reader", "writer", "governor"], opt("How far it reaches.", "--as")
+    ] = "writer",
+    server: ForServer = False,
+) -> None:
+    """Let a database user reach a project: read it, write to it, or govern it.
+
+    Just so far: a governor who is granted `--as reader` is a reader from then on.
+
+    JSON: `user`, `project` (null: the tokens of a server), `access`.
+    """
+    place, who = _url_and_user(url, user)
+    where = _project(project, server)
+    databases.grant(place, who, where, access)
+    answer = {"user": who, "project": where, "access": "server" if where is None else access}
+    show(answer, _tell_reach(who, where, access))
+
+
+@command(
+    "postgres revoke",
+    "hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop",
+    "hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json",
+)
+def revoke_access(
+    url: UrlBeforeUser,
+    user: DatabaseUser = None,
+    project: Project = None,
+    server: ForServer = False,
+) -> None:
+    """Take back whatever a database user may do with a project. Nothing that it wrote goes.
+
+    JSON: `user`, `project` (null: the tokens of a server), `revoked` (false where it had no access).
+    """
+    place, who = _url_and_user(url, user)
+    where = _project(project, server)
+    revoked = databases.revoke(place, who, where)
+    what = "the tokens of a server" if where is None else f"project {where}"
+    text = f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}"
+    show({"user": who, "project": where, "revoked": revoked}, text)
+
+
+@command(
+    "postgres status",
+    "hardwon postgres status postgresql://admin@localhost/brain",
+    "hardwon --memory postgresql://admin@localhost/brain postgres status --json",
+)
+def database_status(url: Url = None) -> None:
+    """Tell what a database is set up for, and who reaches what, as far as its user sees it.
+
+    JSON: as `hardwon postgres init` prints it.
+    """
+    setup = databases.describe(_url(url))
+    show(setup, _describe_database(setup))
+
+
+def _url(url: Text) -> str:
+    place = chosen().memory if url is None else url
+    if place is None or not is_url(place):
+        raise InvalidInputError.one(
+            "url",
+            without_password(place) if place else NOT_GIVEN,
+            "postgresql://user@host/database, after the command or as the chosen memory (--memory)",
+        )
+    return place
+
+
+def _url_and_user(first: str, second: Text) -> tuple[str, str]:
+    """Where one of them is given it is the user."""
+    url, user = (None, first) if second is None else (first, second)
+    allowed = "the name of a database user after the address"
+    check_that(url is not None or not is_url(user), "user", None, allowed)
+    return _url(url), user
+
+
+def _project(project: Text, server: bool) -> Text:
+    allowed = "--project or --server, not both"
+    check_that(not server or project is None, "project", project, allowed)
+    return None if server else project or chosen().project or DEFAULT_PROJECT
+
+
+def _describe_database(setup: Any) -> str:
+    without = "no pgvector: vectors are compared one by one"
+    lines = [
+        f"{setup.location}: PostgreSQL {setup.server}, schema hardwon of version {setup.version}",
+        "vectors are indexed by pgvector" if setup.vectors else without,
+        f"projects: {', '.join(setup.projects) or 'none'}",
+        *(_tell_reach(one.user, one.project, one.access) for one in setup.grants),
+    ]
+    return "\n".join(lines)
+
+
+def _tell_reach(user: str, project: Text, access: str) -> str:
+    if project is None:
+        return f"{user} keeps the tokens of a server"
+    return f"{user} is a {access} of project {project}"
