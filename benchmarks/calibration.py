@@ -8,7 +8,7 @@ asked until the memory held 20, 100, 500 and all records is scored. AUC: the cha
 was predicted higher than what did not. Brier score: mean squared error of the probability, smaller
 is better; beside it that of somebody who says how often anything worked so far. Calibration error:
 in ten bins of the prediction, how far the mean prediction is from the share that worked, weighted by
-the bin's size. `--plot` writes the bins of all of them as a page.
+the bin's size.
 """
 
 from __future__ import annotations
@@ -113,10 +113,9 @@ def replays(data: Path) -> Iterator[tuple[Replay, list[Row]]]:
     """Those whose file is there, each with its rows; SQL by agent."""
     if rows := read(data / "debugbench_python_dev.jsonl.gz"):
         yield fixes, rows
-    by_agent: dict[str, list[Row]] = defaultdict(list)
-    for row in read(data / "intercode_sql_dev.jsonl.gz"):
-        by_agent[row["run"]].append(row)
-    for agent, rows in sorted(by_agent.items()):
+    sql = read(data / "intercode_sql_dev.jsonl.gz")
+    for agent in sorted({row["run"] for row in sql}):
+        rows = [row for row in sql if row["run"] == agent]
         yield partial(episodes, f"SQL, {agent}"), shuffled(rows, 7)
     if rows := read(data / "intercode_bash_dev.jsonl.gz"):
         yield partial(episodes, "shell"), rows
@@ -189,32 +188,6 @@ def tell(name: str, asked: Sequence[Asked], after: str) -> float:
     return score - base
 
 
-def plot(told: dict[str, list[Asked]], path: Path) -> None:
-    """What was said against what became of it; the size of a dot is how often it was said."""
-    import plotly.graph_objects as go  # type: ignore[import-untyped]
-
-    figure = go.Figure(
-        go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"dash": "dot"}, name="true")
-    )
-    for name, asked in told.items():
-        bins = bins_of(asked)
-        figure.add_scatter(
-            name=name,
-            mode="lines+markers",
-            x=[sum(each.p for each in bin_) / len(bin_) for bin_ in bins],
-            y=[sum(each.worked for each in bin_) / len(bin_) for bin_ in bins],
-            text=[f"{len(bin_)} answers" for bin_ in bins],
-            marker={"size": [6 + 40 * len(bin_) / len(asked) for bin_ in bins]},
-        )
-    figure.update_layout(
-        title="Reliability",
-        xaxis_title="said to work",
-        yaxis_title="worked",
-        template="simple_white",
-    )
-    figure.write_html(path, include_plotlyjs="cdn")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -222,7 +195,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder with the attempts")
     parser.add_argument("--seed", type=int, help="another order than the usual one")
     parser.add_argument("--limit", type=int, help="only so many records of each")
-    parser.add_argument("--plot", type=Path, help="where to write the reliability plot (HTML)")
     options = parser.parse_args()
     told: dict[str, list[Asked]] = {}
     worse: list[str] = []
@@ -238,8 +210,6 @@ def main() -> None:
                 asked = [each for each in answers.asked if not length or each.records < length]
                 if tell(name, asked, str(length or "all")) > 0:
                     worse.append(f"{name} after {length or 'all'}")
-    if options.plot:
-        plot(told, options.plot)
     print(
         f"worse than the base rate: {len(worse)} (at most 0){''.join(map(' - {}'.format, worse))}"
     )

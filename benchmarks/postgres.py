@@ -4,9 +4,10 @@ Against SQLite in this run.
 Needs no data: records of every kind as in tests/plausible.py. Starts a server of its own that waits
 for the disk, in a folder that is removed, unless `--url` names one whose user may create databases
 and roles. Clients are processes, each with a memory of its own; each writes single acknowledged
-records, then recalls, for some seconds. Growing: the same memory at two sizes. Beside each other:
-projects of unequal size, the first, sixth and hundredth call of a connection. From the sixth
-execution of a statement on PostgreSQL may take a plan that is made once, whatever is asked.
+records, then recalls, for some seconds. Growing: the same memory at two sizes. Small and large: a
+memory of each size, as it came and after the server looked at it. Beside each other: projects of
+unequal size. Of both, the first, sixth and hundredth call of a connection: from the sixth execution
+of a statement on PostgreSQL may take a plan that is made once, whatever is asked.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ import plausible
 from postgres_server import Server
 
 RECALL_RATIO_MAX = 5.0
+SIZES_RATIO_MAX = 4.0
 BESIDE_RATIO_MAX = 2.0
 GROWTH_MAX = 12.0
 CALLS = (1, 6, 100)
@@ -143,6 +145,33 @@ def at_calls(
                     if call in CALLS:
                         took[name][call].append(ms)
     return took
+
+
+def measure_sizes(server: str, folder: Path, sizes: Sequence[int], questions: int) -> bool:
+    """Whether recall from PostgreSQL keeps up with SQLite, however small or large a project is, and
+    whether or not the server has looked at its tables.
+    """
+    asked = plausible.questions(questions)
+    held = True
+    for size in sizes:
+        sqlite, url = str(folder / f"of {size}.db"), new_database(server, ["default"])
+        for location in (sqlite, url):
+            load(location, "default", size)
+        for state in ("as they came", "vacuumed"):
+            if state == "vacuumed":
+                settled(url)
+            places = {"SQLite": (sqlite, "default"), "PostgreSQL": (url, "default")}
+            took = at_calls(places, asked)
+            for call in CALLS:
+                lite, ours = (statistics.median(calls[call]) for calls in took.values())
+                held &= ours <= SIZES_RATIO_MAX * lite
+                print(
+                    f"  recall from {size:9,} records {state:12}, call {call:3} of a connection: "
+                    f"SQLite p50 {lite:7.2f} ms, PostgreSQL p50 {ours:7.2f} ms, "
+                    f"{ours / lite:.2f} times (at most {SIZES_RATIO_MAX})",
+                    flush=True,
+                )
+    return held
 
 
 def measure_beside(sqlite: str, url: str, sizes: Mapping[str, int], questions: int) -> bool:
@@ -268,10 +297,11 @@ def measure(server: str, folder: Path, options: argparse.Namespace) -> bool:
         f"{RECALL_RATIO_MAX})",
         flush=True,
     )
+    keeps_up = measure_sizes(server, folder, options.sizes, options.questions // 10)
     beside = measure_beside(sqlite_many, many, sizes, options.questions // 5)
     measure_clients({"SQLite": sqlite, "PostgreSQL": one}, options.clients, options.seconds)
     growth = measure_growth(one, options, asked) if options.large > options.records else 0.0
-    return ratio <= RECALL_RATIO_MAX and beside and growth <= GROWTH_MAX
+    return ratio <= RECALL_RATIO_MAX and keeps_up and beside and growth <= GROWTH_MAX
 
 
 def measure_growth(url: str, options: argparse.Namespace, asked: Sequence[str]) -> float:
@@ -315,6 +345,13 @@ def main() -> None:
         default=[200_000, 20_000, 20_000, 20_000, 20_000],
         help="records of the projects that share a database, and a file",
     )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="*",
+        default=[100, 1_000, 5_000, 20_000, 200_000],
+        help="records of memories that are compared by themselves",
+    )
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--seconds", type=float, default=8.0, help="for each number of clients")
@@ -332,7 +369,7 @@ def main() -> None:
             [1, 4],
             2.0,
         )
-        options.beside = [2_000, 200]
+        options.beside, options.sizes = [2_000, 200], [100, 500]
     own = None if options.url else Server(settings=SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
         held = measure(own.url if own else options.url, Path(folder), options)

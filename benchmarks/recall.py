@@ -5,9 +5,7 @@ Needs no data: experiences as in write.py; every twentieth record is a trajector
 query against the memory's own FTS5 table through apsw, joined with the record rows, 20 of them
 fetched. Memory: pruning, the search, ranking 20 records, reading five; context adds composing and
 counting. Advice is asked on a command, for a task and with the error before it, against recall of
-the same words. Beside them, exact search over as many vectors of 256 numbers with NumPy, which is
-what a plain vector store does. On a machine that is busy with other things, `--cpu` counts the time
-that the processor spent.
+the same words.
 """
 
 from __future__ import annotations
@@ -15,15 +13,14 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
-import numpy as np
 
 from hardwon import Memory, Step, Trajectory
 from hardwon.search.rank import rare_enough
@@ -36,7 +33,6 @@ GROWTH_MAX = 5.0
 CONTEXT_RATIO_MAX = 3.0
 ADVICE_RATIO_MAX = 2.0
 BATCH = 50_000
-now = time.thread_time if "--cpu" in sys.argv else time.perf_counter
 
 
 def questions(count: int) -> list[str]:
@@ -64,9 +60,9 @@ def trajectories(count: int, seed: int) -> list[Trajectory]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    begin = now()
+    begin = time.perf_counter()
     work()
-    return (now() - begin) * 1e3
+    return (time.perf_counter() - begin) * 1e3
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -99,12 +95,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
             match = " OR ".join(f'"{term}"' for term in terms)
             took["bare"].append(timed(lambda: connection.execute(sql, (match,)).fetchall()))
 
-        vectors = np.random.default_rng(1).standard_normal(
-            (min(records, 100_000), 256), dtype=np.float32
-        )
-        took: dict[str, list[float]] = {
-            name: [] for name in ("bare", "recall", "context", "advice", "of the like", "numpy")
-        }
+        took: dict[str, list[float]] = defaultdict(list)
         for question, met in zip(asked, trajectories(len(asked), seed=7), strict=True):
             bare(question)
             took["recall"].append(timed(lambda: memory.recall(question)))  # noqa: B023  # called at once
@@ -117,8 +108,6 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
                 timed(lambda: memory.recall(f"{met.task} {action} {error}"))  # noqa: B023
             )
         connection.close()
-    for _ in asked:  # afterwards: it would sweep the others' pages out of the processor's caches
-        took["numpy"].append(timed(lambda: np.argpartition(-(vectors @ vectors[0]), 20)[:20]))
     warm = {name: values[len(values) // 5 :] for name, values in took.items()}
     figures = (
         statistics.median(warm["bare"]),
@@ -131,8 +120,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
         f"ms, p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 "
         f"{statistics.median(warm['context']):.2f} ms, "
         f"p95 {figures[2]:.2f} ms; advice p50 {statistics.median(warm['advice']):.2f} ms, {figures[3]:.2f} times "
-        f"recall of the same words; NumPy exact search of {len(vectors):,} p50 "
-        f"{statistics.median(warm['numpy']):.2f} ms"
+        f"recall of the same words"
     )
     return figures
 
@@ -144,7 +132,6 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=100_000)
     parser.add_argument("--large", type=int, default=1_000_000)
     parser.add_argument("--questions", type=int, default=1_000, help="enough for a 95th percentile")
-    parser.add_argument("--cpu", action="store_true", help="the processor's time, not the clock's")
     options = parser.parse_args()
     asked = questions(options.questions)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,16 +9,12 @@ and which share of the gold columns appear in it or in the question, which a mer
 could do as well. Each word counts as its characters divided by four, rounded up, and what is over
 the budget is cut. Advice: before each action, the probability that it works; the memory knows the
 episodes before and is told the steps so far. In the same run: FTS5 over whole trajectories, FTS5
-over winning actions, and the most that earlier records could tell. With `--postgres` each order is
-replayed again on a server that is started here.
+over winning actions, and the most that earlier records could tell.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import random
 import re
 import tempfile
 from collections import defaultdict
@@ -28,7 +24,7 @@ from typing import Any
 
 import apsw
 
-from calibration import area_under_curve, brier
+from calibration import area_under_curve, brier, read, shuffled
 from hardwon import Memory
 from hardwon.text.terms import TERM_PUNCTUATION, index_text, query_terms
 
@@ -112,17 +108,9 @@ def trajectory(item: Item) -> Item:
 
 def episodes(data: Path) -> dict[str, list[Item]]:
     """The episodes of each agent, in the order of the file."""
-    by_run: dict[str, list[Item]] = defaultdict(list)
-    with gzip.open(data / FILE, "rt") as lines:
-        for item in map(json.loads, lines):
-            by_run[item["run"]].append(item)
-    return dict(sorted(by_run.items()))
-
-
-def in_order(items: Sequence[Item], seed: int) -> list[Item]:
-    mine = list(items)
-    random.Random(seed).shuffle(mine)
-    return mine
+    items = read(data / FILE)
+    runs = sorted({item["run"] for item in items})
+    return {run: [item for item in items if item["run"] == run] for run in runs}
 
 
 def plain(sql: str) -> str:
@@ -165,7 +153,7 @@ def cover(item: Item, names: set[str]) -> tuple[float, float]:
     return float(all(table.lower() in names for table in item["gold_tables"])), found
 
 
-def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) -> None:
+def replay(items: Sequence[Item], budgets: Sequence[int], location: Path) -> None:
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0] * len(PARTS))
     predictions: list[float] = []
     outcomes: list[bool] = []
@@ -225,23 +213,13 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, default=None, help="only so many episodes of each agent"
     )
-    parser.add_argument("--postgres", action="store_true", help="also on PostgreSQL")
     options = parser.parse_args()
-    server = None
-    if options.postgres:
-        from postgres import new_database  # the driver is not needed otherwise
-        from postgres_server import Server
-
-        server = Server()
     for run, items in episodes(options.data).items():
         for seed in range(FIRST_ORDER, FIRST_ORDER + options.seeds):
-            mine = in_order(items, seed)
+            mine = shuffled(items, seed)
             print(f"{run}, order {seed}, {len(mine)} episodes")
             with tempfile.TemporaryDirectory() as folder:
                 replay(mine[: options.limit], (300, 120), Path(folder))
-            if server:
-                print(f"{run}, order {seed}, on PostgreSQL")
-                replay(mine[: options.limit], (300, 120), new_database(server.url, ["default"]))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from peers.driver import KINDS, Answer, Kind, Worker, make_environment
+from calibration import shuffled
+from peers.driver import OURS, Answer, Kind, Worker, make_environment
 from recall import percentile
 from replay import (
     FILE,
@@ -42,7 +43,6 @@ from replay import (
     add,
     cut,
     episodes,
-    in_order,
     trajectory,
     whole_text,
     winning_actions,
@@ -191,10 +191,9 @@ class Bench:
                 starts.append(time.perf_counter() - worker.started)
                 if len(starts) == COLD_STARTS or starts[-1] > COLD_SECONDS_MAX:
                     answers = self.recalls(worker, targets)
-                    return answers | {
-                        "cold_start": {"s": statistics.median(starts)},
-                        **self.reader(worker),
-                    }
+                    cold = {"cold_start": {"s": statistics.median(starts)}}
+                    peak = worker.close()["peak_memory_mb"]
+                    return answers | cold | {"reader_memory_mb": peak}
 
     def recalls(self, worker: Worker, targets: Sequence[dict[str, Any]]) -> Answer:
         took: list[float] = []
@@ -214,9 +213,6 @@ class Bench:
             },
             "found": found / len(took),
         }
-
-    def reader(self, worker: Worker) -> Answer:
-        return {"reader_memory_mb": worker.close()["peak_memory_mb"]}
 
     # --- one by one, at once, killed ---
 
@@ -296,16 +292,13 @@ class Bench:
         """For each agent what is handed out before each attempt, where whole attempts are kept and
         where only what won is.
         """
-        told: dict[str, Answer] = {}
-        for run, items in runs.items():
-            if self.kind.module == "hardwon_memory":
-                told[run] = {"whole attempts": self.replay(run, items, whole_text)}
-            else:
-                told[run] = {
-                    "whole attempts": self.replay(run, items, whole_text),
-                    "winning actions": self.replay(run, items, winning_actions),
-                }
-        return told
+        forms = {"whole attempts": whole_text, "winning actions": winning_actions}
+        if self.kind in OURS:  # which keeps attempts step by step
+            del forms["winning actions"]
+        return {
+            run: {form: self.replay(run, items, text) for form, text in forms.items()}
+            for run, items in runs.items()
+        }
 
     def replay(self, run: str, items: Sequence[Item], text_of: Callable[[Item], str]) -> Answer:
         sums, earlier = [0.0] * len(PARTS), Earlier()
@@ -345,14 +338,8 @@ def bounds_of_replay(runs: dict[str, list[Item]]) -> dict[str, Answer]:
 
 def stamp() -> str:
     """When and of what this is measured: parts may be of different days."""
-    git = shutil.which("git") or "git"
-    described = subprocess.run(
-        [git, "describe", "--always", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [shutil.which("git") or "git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    described = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"{datetime.now(UTC):%Y-%m-%d}, commit {described.stdout.strip() or 'unknown'}"
 
 
@@ -408,7 +395,7 @@ def run(
     """Measures each and keeps what came out, one file a store."""
     results.mkdir(parents=True, exist_ok=True)
     runs = (
-        {run: in_order(items, FIRST_ORDER) for run, items in episodes(data).items()} if data else {}
+        {run: shuffled(items, FIRST_ORDER) for run, items in episodes(data).items()} if data else {}
     )
     for kind in kinds:
         make_environment(kind, environments)
@@ -447,39 +434,3 @@ def data_folder(text: str) -> Path:
             f"{text!r} is not allowed; allowed: a folder that holds {FILE}"
         )
     return Path(text)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="only these"
-    )
-    parser.add_argument("--sizes", type=sizes_of, default=Plan.sizes, help="10000,100000,1000000")
-    for name, what in (
-        ("questions", "asked at each size"),
-        ("singles", "records written one by one"),
-        ("kills", "processes killed"),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=getattr(Plan, name), help=what)
-    parser.add_argument(
-        "--each", type=int, default=Plan.each, help=f"records of each of {WRITERS} writers at once"
-    )
-    parser.add_argument(
-        "--data", type=data_folder, help="the folder with the episodes that replay.py replays"
-    )
-    parser.add_argument(
-        "--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed"
-    )
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="where what was measured is kept"
-    )
-    options = parser.parse_args()
-    kinds = [kind for kind in KINDS if not options.stores or kind.slug in options.stores]
-    plan = Plan(options.sizes, options.questions, options.singles, options.each, options.kills)
-    run(kinds, plan, options.environments, options.results, options.data)
-
-
-if __name__ == "__main__":
-    main()

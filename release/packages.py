@@ -1,17 +1,15 @@
-"""What agents and registries install Hardwon by, made from pyproject.toml and the program itself,
+"""What agents install Hardwon by, made from pyproject.toml and the program itself,
 and checked against what each of them says of its format:
 
     plugins/                      a marketplace of plugins for Claude Code and Codex, as a folder
     hardwon-VERSION-plugins.zip   the same
     hardwon-VERSION.mcpb          a bundle for desktop apps (MCPB 0.4, run by uv)
-    hardwon-VERSION.server.json   the entry of the MCP registry
 
 The same source makes the same bytes: the time inside of archives is `SOURCE_DATE_EPOCH`.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +28,6 @@ from hardwon.surfaces.mcp.server import PROMPTS
 from hardwon.surfaces.mcp.tools import USUAL
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MCP_NAME: Final = "io.github.hardwon/hardwon"
 SERVER: Final = {"hardwon": {"command": "hardwon", "args": ["mcp"]}}
 
 # --- what the formats allow ---
@@ -98,26 +95,6 @@ _SETTING: Final = _shape(
     required={"type": "boolean"},
     default=_text(),
 )
-_ARGUMENT: Final = _shape(
-    ("name",), type={"enum": ["positional", "named"]}, name=_text(), value=_text()
-)
-_PACKAGE: Final = _shape(
-    registryType={"const": "pypi"},
-    identifier=_text(),
-    version=_VERSION,
-    runtimeHint={"const": "uvx"},
-    runtimeArguments=_list(_ARGUMENT),
-    packageArguments=_list(_ARGUMENT),
-    transport=_shape(type={"const": "stdio"}),
-    environmentVariables=_list(
-        _shape(
-            name=_text("^[A-Z_]+$"),
-            description=_text(),
-            format={"enum": ["string", "number", "boolean", "filepath"]},
-            isRequired={"type": "boolean"},
-        )
-    ),
-)
 # What each format says of its file, in our words, as far as we use it.
 FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
     ".claude-plugin/plugin.json": _shape(**_ABOUT),
@@ -145,14 +122,6 @@ FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
             runtimes=_shape(python=_text()),
         ),
         user_config={"type": "object", "additionalProperties": _SETTING},
-    ),
-    "server.json": _shape(
-        **{"$schema": _text("^https://static.modelcontextprotocol.io/schemas/")},
-        name=_text("^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", 200),
-        title=_text("", 100),
-        description=_text("", 100),
-        version=_VERSION,
-        packages=_list(_PACKAGE, 1),
     ),
 }
 
@@ -263,46 +232,8 @@ def manifest(about: Mapping[str, Any]) -> str:
     )
 
 
-def registry_entry(about: Mapping[str, Any]) -> str:
-    version = about["version"]
-    package = {
-        "registryType": "pypi",
-        "identifier": "hardwon",
-        "version": version,
-        "runtimeHint": "uvx",
-        "runtimeArguments": [
-            {"type": "named", "name": "--from", "value": f"hardwon[mcp]=={version}"}
-        ],
-        "packageArguments": [{"type": "positional", "value": "mcp"}],
-        "transport": {"type": "stdio"},
-        "environmentVariables": [
-            {
-                "name": "HARDWON_MEMORY",
-                "description": "Where the memory is; otherwise the nearest .hardwon folder.",
-                "format": "filepath",
-                "isRequired": False,
-            }
-        ],
-    }
-    return checked(
-        "server.json",
-        {
-            "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-            "name": MCP_NAME,
-            "title": "Hardwon",
-            "description": about["description"],
-            "version": version,
-            "packages": [package],
-        },
-    )
-
-
 def about_us() -> dict[str, Any]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    # the registry believes a package whose page has this line
-    mark = rf"^<!-- mcp-name: {re.escape(MCP_NAME)} -->$"
-    if not re.search(mark, (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE):
-        raise SystemExit(f"README.md lacks the line <!-- mcp-name: {MCP_NAME} -->")
     return {
         "name": project["name"],
         "version": project["version"],
@@ -342,7 +273,6 @@ def main(out: Path) -> None:
     names = ["pyproject.toml", "README.md", "LICENSE", *filter(None, listed)]
     bundled = {name: (ROOT / name).read_bytes() for name in names if (ROOT / name).is_file()}
     write_zip(out / f"{start}.mcpb", {"manifest.json": manifest(about).encode(), **bundled})
-    (out / f"{start}.server.json").write_text(registry_entry(about), encoding="utf-8")
 
 
 if __name__ == "__main__":

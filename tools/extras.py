@@ -70,7 +70,7 @@ with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as server:
 def extras() -> list[str]:
     """Those that users install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return sorted(project["optional-dependencies"].keys() - {"dev"})
+    return sorted(project["optional-dependencies"])
 
 
 def try_extra(name: str) -> str:

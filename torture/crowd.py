@@ -17,28 +17,21 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+import crowd_rot  # noqa: F401  # its actions join the others
 from amounts import one_or_more
 from crowd_care import check_health, open_memory
 from crowd_reading import check_counts, check_fixes, check_record, check_scores
-from crowd_rot import kill_for_real
 from crowd_words import CARE, READS, TASKS, WRITES
-from crowd_world import FULL_CHECK_EVERY, Actor, Life, Place, Tally
+from crowd_world import FULL_CHECK_EVERY, Actor, Life, Tally
 from model import Finding, check_all_statuses
 
 STEPS_OF_A_LIFE: Final = 500
-RELEASED: Final = Path(__file__).parent.parent / "tests" / "released"
 _RAM: Final = Path("/dev/shm")  # noqa: S108  # where there is such a folder nobody waits for a disk
-_REAL_KILL_EVERY: Final = 10
 _OFTEN: Final = 3
 """How much more often than their weights say people write and read: care takes the most time, and
 is rare in life, too.
@@ -56,7 +49,6 @@ class Plan:
     seed: int
     steps: int
     faults: bool = True
-    postgres: bool = False
 
     def life_seed(self, number: int) -> int:
         return int.from_bytes(
@@ -103,25 +95,10 @@ class Run:
 def live(plan: Plan, number: int) -> Lived:
     """One life in a folder of its own, which is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="crowd-", dir=_RAM if os.access(_RAM, os.W_OK) else None))
-    with _database(plan) as database:
-        life = Life(
-            plan.life_seed(number),
-            folder,
-            sorted(RELEASED.glob("*.db")),
-            faults=plan.faults,
-            database=database,
-        )
-        finding = _lived(plan, number, life)
+    life = Life(plan.life_seed(number), folder, faults=plan.faults)
+    finding = _lived(plan, number, life)
     shutil.rmtree(folder, ignore_errors=True)
     return Lived(number, life.number, life.trace.hexdigest(), finding, life.tally)
-
-
-def _database(plan: Plan) -> AbstractContextManager[Place | None]:
-    if not plan.postgres:
-        return nullcontext()
-    from crowd_postgres import a_database  # the driver and a server are for those who ask for them
-
-    return a_database()
 
 
 def _lived(plan: Plan, number: int, life: Life) -> str:
@@ -132,11 +109,6 @@ def _lived(plan: Plan, number: int, life: Life) -> str:
             life.step(ACTIONS, READS, open_memory)
             if life.number % FULL_CHECK_EVERY == 0 or life.number == plan.steps_of(number):
                 check_everything(life)
-        if (
-            plan.faults and not plan.postgres and number % _REAL_KILL_EVERY == 0
-        ):  # when what is told of the life is told: how far one comes is chance
-            kill_for_real(life, life.places[0])
-            check_everything(life)
     except Finding as error:
         where = f"life {number}, step {life.number}, {life.action}, {life.faults_told()}"
         finding = f"{where}: {error}\n{_cause(error)}"
@@ -172,34 +144,15 @@ def check_everything(life: Life) -> None:
         life.tally.counts["full checks"] += 1
 
 
-def run(plan: Plan, numbers: Iterable[int], jobs: int, until: float | None) -> Iterator[Lived]:
-    """Lives one after the other, or several at a time, until all are lived or the time is up."""
-    if jobs == 1:
-        for number in numbers:
-            if until is not None and time.monotonic() > until:
-                return
-            yield live(plan, number)
-        return
-    waiting = iter(numbers)
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(live, plan, number) for number in islice(waiting, 2 * jobs)]
-        while running:
-            yield running.pop(0).result()
-            if until is None or time.monotonic() < until:
-                running += [pool.submit(live, plan, number) for number in islice(waiting, 1)]
-
-
 def report(plan: Plan, found: Run, seconds: float) -> str:
     tally = found.tally
+    struck = (
+        f"{name} {count} ({tally.surfaced[name]})" for name, count in sorted(tally.fired.items())
+    )
     lines = [
-        f"{found.steps} steps in {found.lives} lives, seed {plan.seed}",
-        f"{seconds:.0f} s, {found.steps / max(seconds, 0.001):.0f} steps a second",
+        f"{found.steps} steps in {found.lives} lives, seed {plan.seed}, {seconds:.0f} s",
         "steps: " + _listed(tally.steps),
-        "faults that struck (of those, told to the caller as an error): "
-        + ", ".join(
-            f"{name} {count} ({tally.surfaced[name]})"
-            for name, count in sorted(tally.fired.items())
-        ),
+        "faults that struck (of those, told to the caller as an error): " + ", ".join(struck),
         "errors told: " + _listed(tally.errors),
         *(f"{name}: {count}" for name, count in sorted(tally.counts.items())),
         f"trace: {trace_of(found)}",
@@ -219,63 +172,33 @@ def _listed(counter: dict[str, int]) -> str:
 
 def replay_command(plan: Plan, number: int) -> str:
     options = "" if plan.faults else " --no-faults"
-    options += " --postgres" if plan.postgres else ""
     return (
         f"python torture/crowd.py --steps {plan.steps} --seed {plan.seed}{options} --life {number}"
     )
 
 
-def _arguments() -> argparse.Namespace:
+def main() -> int:
     parser = argparse.ArgumentParser(
         description="A simulated crowd under faults, checked against a model after every step."
     )
     parser.add_argument("--steps", type=one_or_more, default=10_000)
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=None,
-        help="any whole number; drawn and printed where none is given",
-    )
-    parser.add_argument("--life", type=int, default=None, help="only this life of the run")
-    parser.add_argument("--jobs", type=one_or_more, default=1, help="lives at a time")
-    parser.add_argument(
-        "--until-minutes", type=float, default=None, help="begin no life after so many minutes"
-    )
-    parser.add_argument(
-        "--no-faults", action="store_true", help="the same crowd on a disk that works"
-    )
-    parser.add_argument(
-        "--postgres",
-        action="store_true",
-        help="the first memory is a PostgreSQL database whose connections are cut",
-    )
-    return parser.parse_args()
-
-
-def main() -> int:
-    asked = _arguments()
-    seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
-    plan = Plan(seed, asked.steps, not asked.no_faults, asked.postgres)
+    parser.add_argument("--seed", type=int, help="any whole number; drawn where none is given")
+    parser.add_argument("--life", type=int, help="only this life of the run")
+    parser.add_argument("--no-faults", action="store_true", help="on a disk that works")
+    options = parser.parse_args()
+    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    plan = Plan(seed, options.steps, not options.no_faults)
     print(f"seed {seed}", flush=True)
     # that something is put off because the disk failed is no news here
     logging.getLogger("hardwon").setLevel(logging.ERROR)
     began = time.monotonic()
-    until = None if asked.until_minutes is None else began + 60 * asked.until_minutes
     found = Run()
-    for lived in run(
-        plan, range(plan.lives) if asked.life is None else [asked.life], asked.jobs, until
-    ):
+    for number in range(plan.lives) if options.life is None else [options.life]:
+        lived = live(plan, number)
         found.add(lived)
         if lived.finding:
-            print(
-                f"FINDING {lived.finding}\nreplay: {replay_command(plan, lived.number)}", flush=True
-            )
-        elif found.lives % 50 == 0:
-            print(
-                f"{found.steps} steps, {time.monotonic() - began:.0f} s, {len(found.findings)} "
-                f"findings",
-                flush=True,
-            )
+            command = replay_command(plan, lived.number)
+            print(f"FINDING {lived.finding}\nreplay: {command}", flush=True)
     print(report(plan, found, time.monotonic() - began), flush=True)
     return 1 if found.findings else 0
 

@@ -5,15 +5,14 @@ records, see the doctor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import model
 from crowd_words import CARE, action, words_gone
 from crowd_world import Actor, Life, Saved
 from crowd_writing import remember
 from hardwon import Memory
-from hardwon.records.kinds import LOCAL_ACTIONS
-from model import Expected, Finding, New
+from model import Finding
 
 _BACKUPS_KEPT: Final = 2
 _WORDS_LOOKED_FOR: Final = 100
@@ -46,44 +45,9 @@ def all_die(life: Life, actor: Actor) -> None:
         life.everybody_dies(actor.place)
 
 
-@action(CARE, 4)
-def clean_up(life: Life, actor: Actor) -> None:
-    with _tidying(life, actor, "cleanup") as expected:
-        expected.new[0].record_id = (
-            actor.at_work.cleanup(life.rng.choice([0, 1, 30]), dry_run=False).event_id or "none"
-        )
-
-
-@action(CARE, 4)
-def compress(life: Life, actor: Actor) -> None:
-    with _tidying(life, actor, "compress") as expected:
-        expected.new[0].record_id = (
-            actor.at_work.fixes.compress(life.rng.choice([0, 1, 30]), dry_run=False).event_id
-            or "none"
-        )
-
-
-class _tidying:  # noqa: N801  # used like a function
-    """A cleanup or a compression: one decision, and some fixes packed away; or neither."""
-
-    def __init__(self, life: Life, actor: Actor, what: str) -> None:
-        fixes = {key for key, row in actor.place.picture.records.items() if row.kind == "fix"}
-        new = New("decision", "", {"action": what})
-        self._expected = Expected(new=[new], packs=fixes, in_effect=True, tidies=True, maybe=True)
-        self._doing = life.doing(actor, self._expected)
-
-    def __enter__(self) -> Expected:
-        self._doing.__enter__()
-        return self._expected
-
-    def __exit__(self, *error: Any) -> bool | None:
-        return self._doing.__exit__(*error)
-
-
 @action(CARE, 1)
 def compact(life: Life, actor: Actor) -> None:
-    cleaned = {key for key, row in actor.place.picture.records.items() if row.kind == "cleaned"}
-    with life.doing(actor, Expected(packs=cleaned, lets_go=True, piecemeal=True)):
+    with life.doing(actor):
         actor.at_work.compact()
         kept = actor.place.bytes_kept()
         left = [
@@ -155,14 +119,8 @@ def export(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         told = actor.at_work.export(target)
         life.exports = [*life.exports, saved][-_BACKUPS_KEPT:]
-        rows = saved.picture.records.values()
-        wanted = [
-            row
-            for row in rows
-            if model.whole(row) and not (row.kind == "decision" and row.outcome in LOCAL_ACTIONS)
-        ]
-        if told != len(wanted):
-            raise Finding(f"{told} records were exported, and there are {len(wanted)}")
+        if told != len(saved.picture.records):
+            raise Finding(f"{told} were exported, and there are {len(saved.picture.records)}")
 
 
 @action(CARE, 2)
@@ -184,7 +142,7 @@ def merge(life: Life, actor: Actor) -> None:
         return
     expected = model.merged(source.picture, actor.place.picture)
     with life.doing(actor, expected):
-        told = actor.at_work.merge(source.location, progress=_meanwhile(life, actor), trust=True)
+        told = actor.at_work.merge(source.file, progress=_meanwhile(life, actor), trust=True)
         if told.added != len(expected.new) or told.erased != len(expected.forgets):
             raise Finding(
                 f"{told} was merged; {len(expected.new)} were new, {len(expected.forgets)} "
@@ -208,12 +166,7 @@ def see_the_doctor(life: Life, actor: Actor) -> None:
 
 def check_health(actor: Actor) -> None:
     diagnosis = actor.at_work.doctor()
-    wrong = [
-        finding
-        for finding in diagnosis.findings
-        if not finding.ok and finding.check not in actor.place.excused
-    ]
-    if wrong and not actor.process.fault:
+    if not diagnosis.ok and not actor.process.fault:
         raise Finding(f"the doctor says: {diagnosis}")
 
 
@@ -222,7 +175,7 @@ def open_memory(life: Life, actor: Actor) -> None:
     place = actor.place
     with life.doing(actor):
         actor.memory = Memory(
-            place.location_for(actor.name),
+            place.file,
             place.project,
             clock=life.time,
             checkout=False,

@@ -60,25 +60,10 @@ def unjudged(record: AnyRecord) -> AnyRecord:
     return record.altered(metadata=record.metadata.altered(validation=Validation()))
 
 
-@action(READS, 4)
-def audit(life: Life, actor: Actor) -> None:
-    picture = actor.place.picture
-    if not picture.records:
-        return
-    record_id = life.rng.choice(list(picture.records))
-    with life.doing(actor):
-        told = [each.event.id for each in actor.at_work.audit(record_id) if each.event]
-        if set(told) != set(picture.events_of([record_id])[record_id]):
-            raise Finding(
-                f"the events of {record_id} are {picture.events_of([record_id])}, and {told} are "
-                f"told"
-            )
-
-
 @action(READS, 8)
 def recall(life: Life, actor: Actor) -> None:
-    """By a word that one record alone has: it is found unless it is archived, packed away, or of a
-    distrusted author.
+    """By a word that one record alone has: it is found unless it is archived, or of a distrusted
+    author.
     """
     picture = actor.place.picture
     record_id = some(life, actor.place)
@@ -86,7 +71,7 @@ def recall(life: Life, actor: Actor) -> None:
         return
     row = picture.records[record_id]
     words = markers(row.body)
-    if not words or model.is_left_out(row):
+    if not words:
         return
     with life.doing(actor):
         hits = [hit.record.id for hit in actor.at_work.recall(words[0], k=10)]
@@ -116,25 +101,21 @@ def forgotten_words(life: Life, actor: Actor) -> None:
             raise Finding(f"{record_id} was forgotten and is recalled by {word}")
 
 
-@action(READS, 2)
+@action(READS, 5)
 def context(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         issue = {"model": life.rng.choice(MODELS), "issue_type": life.rng.choice(ISSUES)}
         query, task = life.rng.choice(TOPICS), life.rng.choice(TASKS)
         told = actor.at_work.context(query, task_id=task, issue=issue, budget_tokens=_BUDGET_TOKENS)
+        actor.at_work.advise(f"{life.rng.choice(DEEDS)} it", task=task, error=query)
+        actor.at_work.rules(task)
+        actor.at_work.cards(task)
         unknown = [each for each in told.ids if each not in actor.place.picture.records]
         if unknown:
             raise Finding(f"a context tells of {unknown}, which are not there")
         for record_id, word in words_gone(life, actor.place, _MARKERS_LOOKED_FOR):
             if word in str(told):
                 raise Finding(f"a context tells of {record_id}, which was forgotten")
-
-
-@action(READS, 2)
-def advise(life: Life, actor: Actor) -> None:
-    with life.doing(actor):
-        deed = f"{life.rng.choice(DEEDS)} it"
-        actor.at_work.advise(deed, task=life.rng.choice(TASKS), error=life.rng.choice(TOPICS))
 
 
 @action(READS, 6)
@@ -179,13 +160,6 @@ def check_scores(actor: Actor, task: str) -> None:
         raise Finding(
             f"scores tell a mean of {told.mean} for {task}, and it is {sum(wanted) / len(wanted)}"
         )
-
-
-@action(READS, 3)
-def ask_for_rules(life: Life, actor: Actor) -> None:
-    with life.doing(actor):
-        actor.at_work.rules(life.rng.choice(TASKS))
-        actor.at_work.cards(life.rng.choice(TASKS))
 
 
 @action(READS, 4)

@@ -1,25 +1,19 @@
-"""What happens to files while nobody uses them, and to processes that are really killed."""
+"""What happens to files while nobody uses them."""
 
 from __future__ import annotations
 
-import os
 import random
-import select
-import signal
 from typing import Final
 
 from crowd_care import restore_at
 from crowd_words import CARE, action
 from crowd_world import Actor, Life, Place, Saved
 from faults import Process
-from hardwon import HardwonError, Memory
+from hardwon import Memory
 from hardwon.errors import DamagedError, StorageError
-from model import Expected, Finding, New, Picture
+from model import Finding, Picture
 
 _PAGE_BYTES: Final = 4096
-_KILLED: Final = "written until it was killed"
-_ID_CHARS: Final = 36
-_PATIENCE_S: Final = 10.0
 
 
 @action(CARE, 2)
@@ -142,72 +136,3 @@ def rot_of_a_backup(life: Life, actor: Actor) -> None:
         life.tally.counts["damaged backups that were refused"] += 1
     finally:
         saved.path.write_bytes(whole)
-
-
-# --- really killed ---
-
-
-def kill_for_real(life: Life, place: Place) -> None:
-    """A process of its own writes until SIGKILL ends it; what it was told is kept is there, and
-    nothing else of anybody's.
-    """
-    life.everybody_leaves(place)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _write_until_killed(place, writing)
-    os.close(writing)
-    told = _listen(reading, life.rng.randrange(1, 30))
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    told += _rest(reading)
-    os.close(reading)
-    acknowledged = [
-        told[at : at + _ID_CHARS].decode()
-        for at in range(0, len(told) // _ID_CHARS * _ID_CHARS, _ID_CHARS)
-    ]
-    after = life.look(place)
-    there = {key for key, row in after.records.items() if _KILLED in row.body}
-    if set(acknowledged) - there:
-        raise Finding(
-            f"acknowledged to a process that was killed, and lost: "
-            f"{sorted(set(acknowledged) - there)}"
-        )
-    if len(there) > len(acknowledged) + 1:
-        raise Finding(
-            f"{len(acknowledged)} were acknowledged, one was being written, and {len(there)} are "
-            f"there"
-        )
-    new = [New("experience", _KILLED, {}, key) for key in there]
-    life.check_place(place, [Expected(new=new, acknowledged=True)])
-    life.tally.counts["processes really killed"] += 1
-    life.tally.counts["records acknowledged to processes really killed"] += len(acknowledged)
-
-
-def _write_until_killed(place: Place, pipe: int) -> None:
-    try:
-        with Memory(place.file, place.project, checkout=False) as memory:
-            while True:
-                os.write(pipe, memory.remember(_KILLED, "success", "conversation").id.encode())
-    except HardwonError as error:
-        os.write(2, f"{error!r}\n".encode())
-    finally:
-        os._exit(1)
-
-
-def _listen(pipe: int, records: int) -> bytes:
-    """Until so many records were acknowledged, or it takes too long."""
-    told = b""
-    while len(told) < records * _ID_CHARS and select.select([pipe], [], [], _PATIENCE_S)[0]:
-        data = os.read(pipe, _ID_CHARS)
-        if not data:
-            raise Finding("a process that was to be killed ended by itself")
-        told += data
-    return told
-
-
-def _rest(pipe: int) -> bytes:
-    told = b""
-    while data := os.read(pipe, 65536):
-        told += data
-    return told

@@ -13,26 +13,8 @@ AUTHORS: Final = ("ann", "bob", "eve")
 TASKS: Final = ("triage", "deploy", "review")
 ISSUES: Final = ("TIMEOUT", "BAD_OUTPUT", "CRASH", "CUSTOM")
 MODELS: Final = ("qwen2.5:7b", "llama3:8b")
-TOPICS: Final = (
-    "login",
-    "database",
-    "pipeline",
-    "parser",
-    "scheduler",
-    "billing",
-    "search",
-    "export",
-)
-DEEDS: Final = (
-    "restarted",
-    "patched",
-    "measured",
-    "reverted",
-    "documented",
-    "split",
-    "cached",
-    "retried",
-)
+TOPICS: Final = "login database pipeline parser scheduler billing search export".split()
+DEEDS: Final = "restarted patched measured reverted documented split cached retried".split()
 LESSONS: Final = (
     "Read the log before restarting anything",
     "read the log before restarting anything!",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 import traceback
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
@@ -36,6 +35,7 @@ OPENING_FAULT_SHARE: Final = 0.2  # a file is made, brought to the current forma
 # of the disk: a write makes some dozens, a restore some hundreds
 CALLS_UNTIL_FAULT: Final = (40, 40, 800)
 BUSY_MS: Final = 20
+PROJECTS: Final = ("default", "shop")
 _RECORDS: Final = (
     "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
 )
@@ -93,10 +93,6 @@ class Place:
     backups: list[Saved] = field(default_factory=list)
     requests: dict[bytes, str] = field(default_factory=dict)
     observer: Process = field(default_factory=lambda: Process("observer"))
-    cannot: frozenset[str] = frozenset()
-    """What only another sort of place can do."""
-    excused: frozenset[str] = frozenset()
-    """What the doctor may find wrong here."""
     _eye: apsw.Connection | None = None
     _seen: tuple[int, Picture] = (-1, EMPTY)
     _descriptors: dict[int, int] = field(default_factory=dict)
@@ -104,25 +100,6 @@ class Place:
     @property
     def exists(self) -> bool:
         return self.file.exists()
-
-    @property
-    def location(self) -> str:
-        return str(self.file)
-
-    def location_for(self, name: str) -> str:  # noqa: ARG002  # there is one way to a file
-        """Where somebody finds it."""
-        return self.location
-
-    @property
-    def faults(self) -> list[str]:
-        """What can go wrong here."""
-        return list(SORTS)
-
-    def arm(self, name: str, fault: Fault) -> None:
-        """Somebody is about to meet a fault. Those of the disk wait for the files themselves."""
-
-    def disarm(self, name: str, fault: Fault) -> None:
-        """The step is over."""
 
     def look(self) -> Picture:
         """All that is there, read past the memory."""
@@ -192,7 +169,6 @@ class Tally:
     """What was done, met and checked."""
 
     steps: Counter[str] = field(default_factory=Counter)
-    armed: Counter[str] = field(default_factory=Counter)
     fired: Counter[str] = field(default_factory=Counter)
     surfaced: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -209,16 +185,7 @@ Action = Callable[["Life", Actor], None]
 class Life:
     """A crowd from its first step to its last, in a folder of its own."""
 
-    def __init__(
-        self,
-        seed: int,
-        folder: Path,
-        released: list[Path],
-        *,
-        faults: bool = True,
-        database: Place | None = None,
-    ) -> None:
-        """`database`: the first place, where it is no file."""
+    def __init__(self, seed: int, folder: Path, *, faults: bool = True) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
         self.folder = folder
@@ -238,7 +205,10 @@ class Life:
         self.disk = self._stack.enter_context(Disk())
         for patch in self._world():
             self._stack.enter_context(patch)
-        self.places = self._found_places(released) if database is None else self._beside(database)
+        project = self.rng.choice(PROJECTS)
+        self.places = [
+            Place(name, folder / name / "memory.db", project) for name in ("here", "there")
+        ]
         self.actors = [self._actor(name, self.places[0]) for name in ("ann", "bob", "cid")]
         self.actors.append(self._actor("dee", self.places[1]))
 
@@ -252,25 +222,6 @@ class Life:
             mock.patch("hardwon.records.fields.os", SimpleNamespace(urandom=ids.randbytes)),
             mock.patch("hardwon.store.sqlite.connection.time", self.time),
         ]
-
-    def _found_places(self, released: list[Path]) -> list[Place]:
-        """The first may be a database that an older version left; then all are of its project."""
-        old = self.rng.choice(released) if released and self.rng.random() < 0.3 else None
-        project = "released" if old else self.rng.choice(["default", "shop"])
-        places = [
-            Place(name, self.folder / name / "memory.db", project) for name in ("here", "there")
-        ]
-        if old:
-            places[0].file.parent.mkdir()
-            shutil.copy(old, places[0].file)
-            places[0].file.chmod(0o600)
-            places[0].picture = self.look(places[0])
-            self.let_go(places[0])
-            self.tally.counts["databases of older versions"] += 1
-        return places
-
-    def _beside(self, database: Place) -> list[Place]:
-        return [database, Place("there", self.folder / "there" / "memory.db", database.project)]
 
     def _actor(self, name: str, place: Place) -> Actor:
         options = {
@@ -298,19 +249,15 @@ class Life:
         self.number += 1
         self._let_time_pass()
         actor = self.rng.choice(self.actors)
-        names = [name for name in actions if name not in actor.place.cannot]
-        weights = [actions[name][0] for name in names]
-        self.action = "open" if actor.memory is None else self.rng.choices(names, weights)[0]
-        fault = actor.process.fault = self._fault(actor.place, reading=self.action in readers)
-        if fault:
-            actor.place.arm(actor.name, fault)
+        weights = [weight for weight, _ in actions.values()]
+        drawn = self.rng.choices(list(actions), weights)[0]
+        self.action = "open" if actor.memory is None else drawn
+        fault = actor.process.fault = self._fault(reading=self.action in readers)
         self.error = None
         work = open_memory if self.action == "open" else actions[self.action][1]
         with self.disk.used_by(actor.process):
             work(self, actor)
         actor.process.fault = None
-        if fault:
-            actor.place.disarm(actor.name, fault)
         self.tally.steps[self.action] += 1
         self._settle()
         if fault:
@@ -340,7 +287,7 @@ class Life:
             for saved in place.backups:
                 saved.requests.clear()
 
-    def _fault(self, place: Place, *, reading: bool) -> Fault | None:
+    def _fault(self, *, reading: bool) -> Fault | None:
         """A disk that reads less than it was asked for, and does not say so, SQLite takes for a
         page of zeros. Whoever writes after that writes nonsense, which no program can help: only
         readers meet it, and must not believe what they read.
@@ -348,8 +295,7 @@ class Life:
         share = OPENING_FAULT_SHARE if self.action == "open" else FAULT_SHARE
         if not self._faults or self.rng.random() >= share:
             return None
-        name = self.rng.choice([each for each in place.faults if reading or each != "short read"])
-        self.tally.armed[name] += 1
+        name = self.rng.choice([each for each in SORTS if reading or each != "short read"])
         most = self.rng.choice(CALLS_UNTIL_FAULT)
         return Fault(name, int(most ** self.rng.random()))
 

@@ -5,7 +5,7 @@ what it is to change.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, cast
 
 import model
@@ -34,8 +34,8 @@ from crowd_world import Actor, Life, Place
 from hardwon import Fact
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError
 from hardwon.records.fields import new_id
-from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyRecord, Outcome
-from model import NEXT, Event, Expected, Finding, Kept, New
+from hardwon.records.kinds import INTERNAL_KINDS, VERIFIERS, AnyRecord, Outcome
+from model import NEXT, Event, Expected, Finding, New
 
 _PAGE_BYTES: Final = 4096
 # of an inner page and of a leaf, of an index and of a table
@@ -192,7 +192,6 @@ def add_again(life: Life, actor: Actor) -> None:
             actor.at_work.add(experience(life, life.marker(), known))
         return
     record = model.parsed(picture.records[known])
-    assert record is not None
     # a consolidation may be due, also where an episode is not new
     with life.doing(actor, Expected(decides=True)):
         actor.at_work.add(record)
@@ -216,21 +215,6 @@ def ask_once(life: Life, actor: Actor) -> None:
     with life.doing(actor, Expected(new=[new])), actor.at_work.care.once(key, b"said"):
         new.record_id = actor.at_work.remember(marker, "success", "conversation").id
         requests[key] = new.record_id
-
-
-@action(WRITES, 2)
-def break_a_rule(life: Life, actor: Actor) -> None:
-    memory = actor.at_work
-    wrong: list[Callable[[], object]] = [
-        lambda: memory.remember("", "success", "conversation"),
-        lambda: memory.remember("x", "triumph", "conversation"),  # type: ignore[arg-type]  # as a user might
-        lambda: memory.record_episode("triage", 1.5),
-        lambda: memory.record_fix({"issue_type": ""}, True, True),
-        lambda: memory.recall("x", k=0),
-        lambda: memory.add_many([experience(life, "good", new_id(life.time())), "no record"]),  # type: ignore[list-item]
-    ]
-    with life.doing(actor, refused=InvalidInputError):
-        life.rng.choice(wrong)()
 
 
 # --- who decides ---
@@ -324,35 +308,10 @@ def undo_a_decision(life: Life, actor: Actor) -> None:
     if not decisions:
         return
     decision_id, row = life.rng.choice(decisions)
-    refused = _cannot_undo(actor.place, decision_id, row)
-    fixes = _packed_by(actor.place, decision_id) if row.outcome in LOCAL_ACTIONS else set()
-    expected = (
-        []
-        if refused
-        else [Expected(events=[Event(decision_id, "status", "archived")], packs=fixes)]
-    )
-    with life.doing(actor, *expected, refused=refused):
+    refused = None if "archived" in NEXT[row.status] else InvalidInputError
+    done = Expected(events=[Event(decision_id, "status", "archived")])
+    with life.doing(actor, *([] if refused else [done]), refused=refused):
         actor.at_work.undo(decision_id)
-
-
-def _cannot_undo(
-    place: Place, decision_id: str, row: Kept
-) -> type[InvalidInputError | ConflictError] | None:
-    if "archived" not in NEXT[row.status]:
-        return InvalidInputError
-    gone = [
-        each
-        for each in _packed_by(place, decision_id)
-        if model.whole(place.picture.records[each]) is None
-    ]
-    return ConflictError if gone else None
-
-
-def _packed_by(place: Place, decision_id: str) -> set[str]:
-    """The fixes that a cleanup or a compression packed away."""
-    rows = place.picture.records.items()
-    tidied = [(key, row) for key, row in rows if row.kind == "cleaned" or model.is_packed(row)]
-    return {key for key, row in tidied if decision_id in row.body}
 
 
 @action(WRITES, 1)
@@ -378,16 +337,7 @@ def forget(life: Life, actor: Actor) -> None:
     ids = life.rng.sample(known, min(len(known), life.rng.randrange(1, 4)))
     gone = sorted(place.picture.forgotten)
     again = life.rng.sample(gone, min(len(gone), 1))
-    packed = {
-        each: _packed_by(place, each)
-        for each in ids
-        if place.picture.records[each].kind == "decision"
-    }
-    lost = any(
-        model.whole(place.picture.records[each]) is None for each in set().union(*packed.values())
-    )
-    expected = Expected(forgets=set(ids), packs=set().union(*packed.values()) - set(ids))
-    _forget(life, actor, expected, [*ids, *again], ConflictError if lost else None)
+    _forget(life, actor, set(ids), [*ids, *again])
 
 
 @action(WRITES, 1)
@@ -399,29 +349,19 @@ def forget_an_author(life: Life, actor: Actor) -> None:
     ids = {
         key
         for key, row in rows
-        if row.author.removesuffix(model.ELSEWHERE) == author
-        and row.kind not in ("decision", "cleaned")
+        if row.author.removesuffix(model.ELSEWHERE) == author and row.kind != "decision"
     }
-    _forget(life, actor, Expected(forgets=ids), {"author": author}, None)
+    _forget(life, actor, ids, {"author": author})
 
 
-def _forget(
-    life: Life,
-    actor: Actor,
-    expected: Expected,
-    asked: list[str] | dict[str, str],
-    refused: type[ConflictError] | None,
-) -> None:
-    records = actor.place.picture.records
-    said = {each: records[each].body for each in expected.forgets}
-    with life.doing(actor, *([] if refused else [expected]), refused=refused):
+def _forget(life: Life, actor: Actor, forgets: set[str], asked: list[str] | dict[str, str]) -> None:
+    bodies = {key: actor.place.picture.records[key].body for key in forgets}
+    with life.doing(actor, Expected(forgets=forgets)):
         told = actor.at_work.forget(asked)
-        if set(told.ids) != expected.forgets:
-            raise Finding(
-                f"{sorted(expected.forgets)} were to be forgotten and {sorted(told.ids)} were"
-            )
+        if set(told.ids) != forgets:
+            raise Finding(f"{sorted(forgets)} were to be forgotten and {sorted(told.ids)} were")
         if told.erased:
-            _look_for_bytes(life, actor.place, said)
+            _look_for_bytes(life, actor.place, bodies)
 
 
 def _look_for_bytes(life: Life, place: Place, said: dict[str, str]) -> None:

@@ -54,8 +54,6 @@ SORTS: Final = {
     "kill": Sort(_ALL, apsw.SQLITE_IOERR),
 }
 
-_ELSEWHERE: Final = Sort(frozenset())
-
 
 @dataclass
 class Fault:
@@ -67,8 +65,7 @@ class Fault:
 
     @property
     def sort(self) -> Sort:
-        """One that is none of the disk's is met by no call."""
-        return SORTS.get(self.name, _ELSEWHERE)
+        return SORTS[self.name]
 
     def is_met_by(self, call: str) -> bool:
         if call not in self.sort.calls or (self.fired and not self.sort.lasting):

@@ -4,10 +4,9 @@ comes of them.
     python torture/fuzz.py --runs 2000 --seed 1
     python torture/fuzz.py --runs 50000 --seed 1 --of redaction
 
-Each input is a valid one with a few changes (`fuzz_mutations`). Now and then the lines that an
-input reaches are looked at: one that reaches new lines is changed further. A parser must return, or
-raise an error of ours, within a few seconds of the processor's time; what it reads back must be
-what it wrote; and a memory must be as it was where an input was refused.
+Each input is a valid one with a few changes (`fuzz_mutations`). A parser must return, or raise an
+error of ours, within a few seconds of the processor's time; what it reads back must be what it
+wrote; and a memory must be as it was where an input was refused.
 """
 
 from __future__ import annotations
@@ -24,24 +23,18 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from amounts import one_or_more
-from fuzz_memories import MEMORY_TARGETS
-from fuzz_mutations import mutated_bytes, mutated_json, mutated_text, mutated_value
-from fuzz_targets import TARGETS as PURE_TARGETS
-from fuzz_targets import Run, Target
+from fuzz_mutations import mutate
+from fuzz_targets import TARGETS, Run, Target
 
-TARGETS: Final = (*PURE_TARGETS, *MEMORY_TARGETS)
 CPU_S_MAX: Final = 5.0
 """Of the processor's time, for one input: what takes so long with so little to read would take for
 ever with more.
 """
-_TRACED_SHARE: Final = 0.1
-_CORPUS_MAX: Final = 2_000
 _SHOWN_CHARS: Final = 300
 
 
@@ -59,7 +52,6 @@ class Found:
     runs: int = 0
     accepted: int = 0
     refused: int = 0
-    reached: int = 0
     slowest_s: float = 0.0
     findings: dict[str, str] = field(default_factory=dict)
 
@@ -69,30 +61,10 @@ def fuzz(target: Target, runs: int, seed: int, folder: Path) -> Found:
     found = Found(target.name)
     rng = random.Random(f"{seed}/{target.name}")
     corpus = list(target.corpus())
-    lines = _Lines(target.covers)
-    with target.begun(folder) as run:
+    with target.begin(folder) as run:
         for number in range(runs):
-            given = _changed(target, corpus, rng)
-            traced = rng.random() < _TRACED_SHARE
-            with lines.watched(traced):
-                _try(target, run, given, number, found)
-            if traced and lines.grew and len(corpus) < _CORPUS_MAX:
-                corpus.append(given)
-    found.reached = len(lines.met)
+            _try(target, run, mutate(target.kind, rng.choice(corpus), corpus, rng), number, found)
     return found
-
-
-def _changed(target: Target, corpus: Sequence[Any], rng: random.Random) -> Any:
-    chosen = rng.choice(corpus)
-    if target.kind == "text":
-        return mutated_text(chosen, corpus, rng)
-    if target.kind == "bytes":
-        return mutated_bytes(chosen, corpus, rng)
-    if target.kind == "json":
-        return mutated_json(chosen, corpus, rng)
-    for _ in range(rng.choice((1, 1, 2, 3, 6))):
-        chosen = mutated_value(chosen, corpus, rng)
-    return chosen
 
 
 def _try(target: Target, run: Run, given: Any, number: int, found: Found) -> None:
@@ -117,26 +89,19 @@ def _try(target: Target, run: Run, given: Any, number: int, found: Found) -> Non
 def _where(error: BaseException) -> str:
     """The innermost line of ours, and what came up there."""
     frames = [
-        each
-        for each in traceback.extract_tb(error.__traceback__)
-        if "/hardwon/" in each.filename or "torture" in each.filename
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if ("/hardwon/" in frame.filename or "torture" in frame.filename)
+        and frame.name not in ("fuzz", "_try", "_stop")
     ]
-    frames = [each for each in frames if each.name not in ("fuzz", "_try", "_stop")]
-    last = frames[-1] if frames else None
-    return (
-        f"{Path(last.filename).name}:{last.lineno} ({last.name}) {type(error).__name__}"
-        if last
-        else type(error).__name__
-    )
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno} " if frames else ""
+    return f"{place}{type(error).__name__}"
 
 
 def _shown(given: Any) -> str:
     shown = ascii(given)
-    return (
-        shown
-        if len(shown) <= _SHOWN_CHARS
-        else f"{shown[:_SHOWN_CHARS]}… ({len(shown)} characters)"
-    )
+    more = f"… ({len(shown)} characters)" if len(shown) > _SHOWN_CHARS else ""
+    return shown[:_SHOWN_CHARS] + more
 
 
 @contextmanager
@@ -151,37 +116,6 @@ def _watchdog() -> Iterator[None]:
 
 def _stop(_: int, __: FrameType | None) -> None:
     raise TookTooLongError(f"more than {CPU_S_MAX:g} s of the processor's time")
-
-
-class _Lines:
-    """Which lines of some modules were reached."""
-
-    def __init__(self, modules: Sequence[str]) -> None:
-        specs = [find_spec(name) for name in modules]
-        self._files = {spec.origin for spec in specs if spec}
-        self.met: set[tuple[str, int]] = set()
-        self.grew = False
-
-    @contextmanager
-    def watched(self, really: bool) -> Iterator[None]:
-        before, self.grew = len(self.met), False
-        if not really or not self._files:
-            yield
-            return
-        sys.settrace(self._enter)
-        try:
-            yield
-        finally:
-            sys.settrace(None)
-            self.grew = len(self.met) > before
-
-    def _enter(self, frame: FrameType, _: str, __: Any) -> Any:
-        return self._line if frame.f_code.co_filename in self._files else None
-
-    def _line(self, frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
-            self.met.add((frame.f_code.co_filename, frame.f_lineno))
-        return self._line
 
 
 def run_all(targets: Sequence[Target], runs: int, seed: int, tell: bool = False) -> list[Found]:
@@ -209,8 +143,7 @@ def _line_of(found: Found, took_s: float) -> str:
     return (
         f"{found.target:24} {found.runs:>9,} runs, {found.accepted:>9,} accepted, "
         f"{found.refused:>9,} refused, "
-        f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} "
-        f"s, findings: {len(found.findings)}"
+        f"slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} s, findings: {len(found.findings)}"
     )
 
 
@@ -227,16 +160,11 @@ def main() -> int:
         default=None,
         help="the same again for the same seed; one is chosen where none is given",
     )
-    parser.add_argument(
-        "--of",
-        choices=[target.name for target in TARGETS],
-        action="append",
-        help="only these parsers",
-    )
+    parser.add_argument("--of", choices=list(TARGETS), action="append", help="only these parsers")
     given = parser.parse_args()
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
     print(f"seed {seed}", flush=True)
-    chosen = [target for target in TARGETS if given.of is None or target.name in given.of]
+    chosen = [TARGETS[name] for name in given.of or TARGETS]
     started = time.monotonic()
     done = run_all(chosen, given.runs, seed, tell=True)
     runs, findings = sum(each.runs for each in done), sum(len(each.findings) for each in done)

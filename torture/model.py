@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hardwon.records.fields import from_us
-from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, MODEL_OF_KIND, AnyRecord
-from hardwon.store.query import plain_body, unpack
+from hardwon.records.kinds import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord
+from hardwon.store.query import plain_body
 
 OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 NEXT: Final[Mapping[str, tuple[str, ...]]] = {
@@ -109,34 +109,19 @@ def said(body: str) -> dict[str, Any]:
     return parsed
 
 
-def whole(row: Kept) -> dict[str, Any] | None:
-    """What a record said when it was recorded; None: it left the history for good."""
-    if row.kind != "cleaned":
-        return said(row.body)
-    packed = said(row.body).get("packed")
-    return None if packed is None else said(unpack(packed))
-
-
-def parsed(row: Kept) -> AnyRecord | None:
-    """As the program reads it: older versions wrote the same record as other JSON."""
-    told = whole(row)
-    return None if told is None else MODEL_OF_KIND[told["kind"]].model_validate(told)
-
-
-def is_packed(row: Kept) -> bool:
-    return row.kind == "fix" and plain_body(row.body) != row.body
+def parsed(row: Kept) -> AnyRecord:
+    """As the program reads it."""
+    fields = said(row.body)
+    return MODEL_OF_KIND[fields["kind"]].model_validate(fields)
 
 
 def says_the_same(one: Kept, other: Kept) -> bool:
-    """But for the status, the time of what was dated ahead, and for what left the history."""
-    if "cleaned" in (one.kind, other.kind):
-        return {one.kind, other.kind} <= {"cleaned", "fix"}
+    """But for the status, and the time of what was dated ahead."""
     return one.body == other.body or _unjudged(one) == _unjudged(other)
 
 
 def _unjudged(row: Kept) -> AnyRecord:
     record = parsed(row)
-    assert record is not None, "only a record that left the history has nothing to say"
     metadata = record.metadata
     moment = metadata.context.altered(timestamp=from_us(0))
     validation = type(metadata.validation)()
@@ -233,9 +218,6 @@ class Expected:
     new: list[New] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     forgets: set[str] = field(default_factory=set)
-    packs: set[str] = field(default_factory=set)
-    """Fixes whose body may be packed, unpacked, or let go."""
-    lets_go: bool = False
     decides: bool = False
     """The memory may decide something of its own."""
     publishes: bool = False
@@ -244,8 +226,6 @@ class Expected:
     """Every new record comes with an event that says so."""
     in_effect: bool = False
     """Every new decision comes with the event that puts it in effect."""
-    tidies: bool = False
-    """The decision is there just where something was packed away."""
     repeats: bool = False
     """A fact that somebody said before may be told to have been said again."""
     maybe: bool = False
@@ -260,7 +240,6 @@ class Expected:
             self.new
             or self.events
             or self.forgets
-            or self.packs
             or self.decides
             or self.publishes
             or self.repeats
@@ -331,7 +310,6 @@ def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
     for step in steps:
         _explain_records(left, step)
         _explain_forgotten(left, step)
-        _explain_packed(left, step)
         _explain_events(left, step)
     _refuse_unexplained(left)
     _check_statuses(after, touched | moved)
@@ -357,10 +335,6 @@ def _explain_records(left: _Difference, step: Expected) -> None:
     if not step.piecemeal and 0 < found < len(step.new):
         raise Finding(
             f"{found} of {len(step.new)} records of one transaction are there: {step.new}"
-        )
-    if step.tidies and bool(found) != bool(step.packs & left.rewritten):
-        raise Finding(
-            f"{found} decisions were made, and {len(step.packs & left.rewritten)} fixes packed away"
         )
     if step.decides:
         _explain_decisions(left)
@@ -403,20 +377,6 @@ def _explain_forgotten(left: _Difference, step: Expected) -> None:
             del left.events[key]
 
 
-def _explain_packed(left: _Difference, step: Expected) -> None:
-    for key in step.packs & left.rewritten:
-        before, after = left.before.records[key], left.after.records[key]
-        was, now = parsed(before), parsed(after)
-        if was != now and not (step.lets_go and now is None):
-            raise Finding(f"fix {key} said {was} and says {now} after it was packed or unpacked")
-        if (before.author, before.at_us) != (after.author, after.at_us):
-            raise Finding(
-                f"fix {key} is of another author or time after it was packed or unpacked: {before} "
-                f"{after}"
-            )
-        left.rewritten.discard(key)
-
-
 def _explain_events(left: _Difference, step: Expected) -> None:
     found = 0
     for wanted in step.events:
@@ -447,7 +407,7 @@ def _refuse_unexplained(left: _Difference) -> None:
     for problem, found in (
         ("nobody recorded these, and they are there", sorted(left.added)),
         ("lost: nobody forgot these", sorted(left.gone)),
-        ("nobody packed these, and they are others", sorted(left.rewritten)),
+        ("nobody wrote these again, and they are others", sorted(left.rewritten)),
         ("nobody did this", sorted(map(str, left.events.values()))),
         ("these happened, and are lost", sorted(str(left.before.events[key]) for key in left.lost)),
     ):
@@ -487,60 +447,38 @@ def check_all_statuses(picture: Picture) -> None:
 
 def merged(source: Picture, target: Picture) -> Expected:
     """What a merge of one into the other brings."""
-    local = {
-        key
-        for key, row in source.records.items()
-        if row.kind == "decision" and row.outcome in LOCAL_ACTIONS
-    }
-    tombs = {
-        key: event
-        for key, event in source.events.items()
-        if event.kind == "forgotten" and event.record_id not in local
-    }
+    tombs = {key: event for key, event in source.events.items() if event.kind == "forgotten"}
     gone = {event.record_id for event in tombs.values()} | target.forgotten
     strangers = {
         key
         for key, row in source.records.items()
         if key in target.records and not says_the_same(row, target.records[key])
     }
-    new = [
-        New(row.kind, "", {}, key, row)
-        for key, row in source.records.items()
-        if key not in target.records and key not in gone and key not in local
-    ]
     forgets = {event.record_id for event in tombs.values()} & target.records.keys()
-    others = [
+    events = [
         Event(event.record_id, event.kind, "", key)
         for key, event in source.events.items()
-        if event.kind not in OF_ONE_PLACE
-        and event.record_id not in strangers | local | gone
-        and key not in target.events
+        if key not in target.events
+        and (
+            event.record_id not in forgets
+            if key in tombs
+            else event.kind not in OF_ONE_PLACE and event.record_id not in strangers | gone
+        )
     ]
-    tombstones = [
-        Event(event.record_id, event.kind, "", key)
-        for key, event in tombs.items()
-        if key not in target.events and event.record_id not in forgets
+    return Expected(new=_new(source, target, gone), events=events, forgets=forgets, piecemeal=True)
+
+
+def _new(source: Picture, target: Picture, gone: set[str]) -> list[New]:
+    return [
+        New(row.kind, "", {}, key, row)
+        for key, row in source.records.items()
+        if key not in target.records and key not in gone
     ]
-    return Expected(new=new, events=others + tombstones, forgets=forgets, piecemeal=True)
 
 
 def loaded(source: Picture, target: Picture) -> Expected:
     """What loading an export of one into the other brings."""
-    gone = target.forgotten
-    local = [
-        key
-        for key, row in source.records.items()
-        if row.kind == "decision" and row.outcome in LOCAL_ACTIONS
-    ]
-    new = [
-        New(row.kind, "", {}, key, row)
-        for key, row in source.records.items()
-        if key not in target.records
-        and key not in gone
-        and key not in local
-        and whole(row) is not None
-    ]
-    return Expected(new=new, imports=True, piecemeal=True)
+    return Expected(new=_new(source, target, target.forgotten), imports=True, piecemeal=True)
 
 
 # --- what follows from a picture ---
@@ -553,7 +491,6 @@ class Counted:
     records: int
     decisions: int
     adopted: int
-    cleaned: int
     events: int
     forgotten: int
     by_kind: Mapping[str, int]
@@ -575,7 +512,6 @@ def counted(picture: Picture) -> Counted:
         records=len(ordinary),
         decisions=internal["decision"],
         adopted=internal["adopted"],
-        cleaned=internal["cleaned"],
         events=len(picture.events),
         forgotten=len(picture.forgotten),
         by_kind=by(lambda row: row.kind),
@@ -597,28 +533,13 @@ def believed(picture: Picture) -> dict[str, Kept]:
 
 
 def fixes_counted(picture: Picture) -> tuple[int, int, int]:
-    """Attempts, those that were applied, and those that were verified; also of fixes that left the
-    history.
-    """
-    levels = [_level(row) for row in believed(picture).values() if row.kind in ("fix", "cleaned")]
-    return len(levels), sum(level > 0 for level in levels), levels.count(2)
-
-
-def _level(row: Kept) -> int:
-    told = said(row.body)
-    if row.kind == "cleaned":
-        return int(told["level"])
-    return 2 if told["fix_success"] and told["verification_success"] else int(told["fix_success"])
+    """Attempts, those that were applied, and those that were verified."""
+    fixes = [said(row.body) for row in believed(picture).values() if row.kind == "fix"]
+    applied = [fix["verification_success"] for fix in fixes if fix["fix_success"]]
+    return len(fixes), len(applied), sum(applied)
 
 
 def scored(picture: Picture, task_id: str) -> list[float]:
     """The scores of a task's episodes."""
     rows = [said(row.body) for row in believed(picture).values() if row.kind == "episode"]
     return [row["score"] for row in rows if row["task_id"] == task_id]
-
-
-def is_left_out(row: Kept) -> bool:
-    """Of what is recalled by its words: what is no record of what was tried, or has its words
-    packed away.
-    """
-    return row.kind in INTERNAL_KINDS or is_packed(row)

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 from unittest import mock
@@ -33,19 +33,22 @@ from amounts import one_or_more
 from hardwon.errors import HardwonError
 from hardwon.outside import files
 from hardwon.store.sqlite.log import ASIDE
-from power_database import OfRecords
 from power_disk import DAMAGES, Damage, History, State, after_power_loss
-from power_files import OfCopies, OfFixHistory, OfTokens, OfTrainingMemory
 from power_recording import recording
-from power_tree import OfTree
-from power_workloads import Seen, Step, Workload
+from power_workloads import (
+    OfRecords,
+    OfTokens,
+    OfTrainingMemory,
+    OfTree,
+    Seen,
+    Step,
+    Workload,
+)
 
 WORKLOADS: Final[tuple[type[Workload], ...]] = (
     OfRecords,
     OfTree,
-    OfCopies,
     OfRecords,
-    OfFixHistory,
     OfTokens,
     OfRecords,
     OfTree,
@@ -53,7 +56,7 @@ WORKLOADS: Final[tuple[type[Workload], ...]] = (
 )
 STATES_OF_ONE_WORKLOAD: Final = 125
 _SHOWN: Final = 5
-_FINDINGS_SHOWN: Final = 4
+_FINDINGS_SHOWN: Final = 20
 TARGETS: Final = tuple(dict.fromkeys(workload.target for workload in WORKLOADS))
 
 
@@ -91,11 +94,9 @@ class Tally:
     """What was done, and what was found."""
 
     states: int = 0
-    distinct: int = 0
     acknowledged: int = 0
     by_target: Counter[str] = field(default_factory=Counter)
-    by_damage: Counter[str] = field(default_factory=Counter)
-    workloads: Counter[str] = field(default_factory=Counter)
+    workloads: int = 0
     steps: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
@@ -118,35 +119,21 @@ def play(kind: type[Workload], seed: str, root: Path, outside: Path) -> Tape:
             step.do()
             end = len(record.history)
             seen = workload.seen()
+            erased = tuple(workload.erased)
             played.append(
-                Played(
-                    step,
-                    start,
-                    end,
-                    seen if before is None else before,
-                    seen,
-                    tuple(workload.erased),
-                )
+                Played(step, start, end, seen if before is None else before, seen, erased)
             )
         workload.end()
         unseen = record.differences()
     return Tape(workload, record.history, played, unseen)
 
 
-class Looked(NamedTuple):
-    """What came of one state: what is wrong with it, how many pieces had been acknowledged, and
-    which state it was.
+def cut_and_look(
+    tape: Tape, rng: random.Random, root: Path, outside: Path
+) -> tuple[list[str], str, int]:
+    """Cuts the power somewhere on the tape, and opens what is then on the disk: what is wrong with
+    it, when that was, and how many pieces had been acknowledged.
     """
-
-    problems: list[str]
-    when: str
-    damage: Damage
-    acknowledged: int
-    which: bytes
-
-
-def cut_and_look(tape: Tape, rng: random.Random, root: Path, outside: Path) -> Looked:
-    """Cuts the power somewhere on the tape, and opens what is then on the disk."""
     cut, of_bytes, of_names = _chosen(tape, rng)
     state = after_power_loss(tape.history.operations[:cut], of_bytes, of_names, rng)
     done, now = tape.moments(cut)
@@ -159,7 +146,7 @@ def cut_and_look(tape: Tape, rng: random.Random, root: Path, outside: Path) -> L
     except HardwonError as error:
         problems.append(f"cannot be opened: {type(error).__name__}: {error}")
     when = f"power cut after operation {cut} of {len(tape.history)} ({_told(done, now)}); bytes: {of_bytes}, names: {of_names}"
-    return Looked(problems, when, of_bytes, len(done.after) if done else 0, digest(state))
+    return problems, when, len(done.after) if done else 0
 
 
 def _chosen(tape: Tape, rng: random.Random) -> tuple[int, Damage, Damage]:
@@ -171,13 +158,9 @@ def _chosen(tape: Tape, rng: random.Random) -> tuple[int, Damage, Damage]:
 
 
 def _told(done: Played | None, now: Played | None) -> str:
-    return (
-        f"during {now.step.name!r}"
-        if now
-        else f"after {done.step.name!r}"
-        if done
-        else "before anything was done"
-    )
+    if now:
+        return f"during {now.step.name!r}"
+    return f"after {done.step.name!r}" if done else "before anything was done"
 
 
 def _missing(tape: Tape, seen: Seen, done: Played | None, now: Played | None) -> list[str]:
@@ -216,22 +199,8 @@ def _erased_again(tape: Tape, state: State, done: Played | None, now: Played | N
         for path, file in state.tree(tape.history.folders)
         if tape.workload.is_own(path)
     ]
-    return [
-        f"{mark} was erased and is there again"
-        for mark in sorted(kept)
-        if any(mark.encode() in content for content in own)
-    ]
-
-
-def digest(state: State) -> bytes:
-    """The same for states that are the same."""
-    told = blake2b(digest_size=16)
-    for folder, names in sorted(state.names.items()):
-        told.update(repr((folder, sorted(names.items()))).encode())
-    for file, content in sorted(state.contents.items()):
-        told.update(repr((file, len(content))).encode())
-        told.update(content)
-    return told.digest()
+    back = (mark for mark in sorted(kept) if any(mark.encode() in content for content in own))
+    return [f"{mark} was erased and is there again" for mark in back]
 
 
 # --- a run ---
@@ -259,62 +228,38 @@ def room() -> Iterator[Path]:
         yield Path(folder)
 
 
-def run(
-    seed: int, states: Sequence[int], targets: Sequence[str] = TARGETS, tell: bool = False
-) -> Tally:
+def run(seed: int, states: Sequence[int], targets: Sequence[str] = TARGETS) -> Tally:
     """Looks at these states of a seed, one workload after the other."""
     tally = Tally()
     chosen = [workload for workload in WORKLOADS if workload.target in targets]
-    started = time.monotonic()
     with quiet(), room() as folder:
-        tape, number, met = None, -1, set[bytes]()
-        for state in states:
-            if state // STATES_OF_ONE_WORKLOAD != number or tape is None:
-                number = state // STATES_OF_ONE_WORKLOAD
-                tape, met = (
-                    _carried_out(chosen[number % len(chosen)], f"{seed}/{number}", folder, tally),
-                    set[bytes](),
-                )
-                if tell and number % 10 == 9:
-                    print(
-                        f"{tally.states} states, {len(tally.findings)} findings, "
-                        f"{time.monotonic() - started:.0f} s",
-                        flush=True,
-                    )
-            _look_at(tape, seed, state, folder, tally, met)
+        for number, group in groupby(states, lambda state: state // STATES_OF_ONE_WORKLOAD):
+            kind = chosen[number % len(chosen)]
+            tape = play(
+                kind, f"{seed}/{number}", _emptied(folder / "root"), _emptied(folder / "outside")
+            )
+            tally.workloads += 1
+            tally.steps.update(played.step.name for played in tape.played)
+            tally.findings += [f"{kind.__name__} of {seed}/{number}: {it}" for it in tape.unseen]
+            for state in group:
+                _look_at(tape, seed, state, folder, tally)
     return tally
 
 
-def _carried_out(kind: type[Workload], seed: str, folder: Path, tally: Tally) -> Tape:
-    root, outside = _emptied(folder / "root"), _emptied(folder / "outside")
-    tape = play(kind, seed, root, outside)
-    tally.workloads[kind.__name__] += 1
-    tally.steps.update(each.step.name for each in tape.played)
-    tally.findings += [f"{kind.__name__} of {seed}: {each}" for each in tape.unseen]
-    return tape
-
-
-def _look_at(
-    tape: Tape, seed: int, state: int, folder: Path, tally: Tally, met: set[bytes]
-) -> None:
+def _look_at(tape: Tape, seed: int, state: int, folder: Path, tally: Tally) -> None:
     rng = random.Random(f"{seed}/{state}")
-    looked = cut_and_look(tape, rng, _emptied(folder / "after"), _emptied(folder / "looked"))
+    problems, when, acknowledged = cut_and_look(
+        tape, rng, _emptied(folder / "after"), _emptied(folder / "looked")
+    )
     tally.states += 1
-    tally.distinct += looked.which not in met
-    met.add(looked.which)
     tally.by_target[tape.workload.target] += 1
-    tally.by_damage[looked.damage] += 1
-    tally.acknowledged += looked.acknowledged
-    refused = [
-        f"its own log was taken for another's: {log.name}"
-        for log in (folder / "after").rglob(f"*{ASIDE}*")
-    ]
-    problems = [*refused, *looked.problems]
+    tally.acknowledged += acknowledged
+    for log in (folder / "after").rglob(f"*{ASIDE}*"):
+        problems.insert(0, f"its own log was taken for another's: {log.name}")
     if problems:
-        more = len(problems) - _SHOWN
-        shown = "; ".join(problems[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        shown = "; ".join(problems[:_SHOWN])
         tally.findings.append(
-            f"--seed {seed} --only {state}: {type(tape.workload).__name__}: {looked.when}: {shown}"
+            f"--seed {seed} --only {state}: {type(tape.workload).__name__}: {when}: {shown}"
         )
 
 
@@ -342,46 +287,21 @@ def main() -> int:
         "--of", choices=TARGETS, action="append", help="only these; all of them where none is named"
     )
     parser.add_argument("--only", type=int, help="the one state of this number")
-    given = parser.parse_args()
-    seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed
+    options = parser.parse_args()
+    seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     started = time.monotonic()
-    states = range(given.states) if given.only is None else [given.only]
-    tally = run(seed, states, given.of or TARGETS, tell=given.only is None)
-    print(_summary(tally, seed, given.of or TARGETS, time.monotonic() - started))
+    states = range(options.states) if options.only is None else [options.only]
+    tally = run(seed, states, options.of or TARGETS)
+    counted = ", ".join(f"{name} {count:,}" for name, count in tally.steps.most_common())
+    print(
+        f"{tally.states:,} states of {tally.workloads:,} workloads, "
+        f"{time.monotonic() - started:.0f} s\nsteps: {counted}\n"
+        f"acknowledged pieces looked for: {tally.acknowledged:,}\nfindings: {len(tally.findings):,}"
+    )
+    for finding in tally.findings[:_FINDINGS_SHOWN]:
+        print(finding)
     return 1 if tally.findings else 0
-
-
-def _summary(tally: Tally, seed: int, targets: Sequence[str], took_s: float) -> str:
-    def counted(counts: Counter[str]) -> str:
-        return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
-
-    lines = [
-        f"{tally.states:,} states ({tally.distinct:,} distinct) of "
-        f"{sum(tally.workloads.values()):,} workloads, {took_s:.0f} s",
-        f"by target: {counted(tally.by_target)}",
-        f"by what became of unsynced bytes: {counted(tally.by_damage)}",
-        f"workloads: {counted(tally.workloads)}",
-        f"steps: {counted(tally.steps)}",
-        f"acknowledged pieces looked for: {tally.acknowledged:,}",
-        f"findings: {len(tally.findings):,}",
-        *_of_each_kind(tally.findings),
-    ]
-    if tally.findings:
-        of = "" if targets == TARGETS else "".join(f" --of {target}" for target in targets)
-        lines.append(
-            f"one of them again: python torture/power_loss.py{of} --seed {seed} --only NUMBER"
-        )
-    return "\n".join(lines)
-
-
-def _of_each_kind(findings: Sequence[str]) -> list[str]:
-    """The first few that are told in the same words, but for names and numbers."""
-    kinds: dict[str, list[str]] = {}
-    for finding in findings:
-        words = finding.rpartition(": ")[2].split()
-        kinds.setdefault(" ".join(word for word in words if word.isalpha()), []).append(finding)
-    return [finding for kind in kinds.values() for finding in kind[:_FINDINGS_SHOWN]]
 
 
 if __name__ == "__main__":

@@ -46,13 +46,7 @@ KINDS: Final = (
     Kind("SQLite FTS5", "sqlite_fts"),
     Kind("JSON files", "json_tree"),
     Kind("LangGraph store", "langgraph_store", requirements="langgraph"),
-    Kind(
-        "LangGraph store, vectors",
-        "langgraph_store",
-        ("vectors",),
-        requirements="langgraph",
-        by_meaning=True,
-    ),
+    Kind("LangGraph store, vectors", "langgraph_store", ("vectors",), "langgraph", by_meaning=True),
     Kind("Chroma", "chroma_collection", requirements="chroma", by_meaning=True),
     Kind("mem0", "mem0_memory", requirements="mem0", by_meaning=True),
 )
@@ -68,21 +62,11 @@ def make_environment(kind: Kind, environments: Path) -> None:
     installed = folder / "installed.txt"
     if installed.exists() and installed.read_text() == wanted.read_text():
         return
-    uv = [sys.executable, "-m", "uv"]
-    subprocess.run(
-        [*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True
-    )
-    install = [
-        *uv,
-        "pip",
-        "install",
-        "--quiet",
-        "--python",
-        str(kind.python(environments)),
-        "--requirement",
-        str(wanted),
-    ]
-    subprocess.run(install, check=True)
+    uv = f"{sys.executable} -m uv"
+    make = f"{uv} venv --quiet --clear --python {sys.executable} {folder}"
+    install = f"{uv} pip install --quiet --python {kind.python(environments)} -r {wanted}"
+    for command in (make, install):
+        subprocess.run(command.split(), check=True)
     installed.write_text(wanted.read_text())
 
 
@@ -100,14 +84,8 @@ class Worker:
         self.started = time.perf_counter()
         self._log = folder.with_name(f"{folder.name}.log").open("a+")
         self._private = str(folder.parent)
-        command = [
-            str(kind.python(environments)),
-            "-P",
-            str(HERE / "worker.py"),
-            kind.module,
-            str(folder),
-            *kind.options,
-        ]
+        python, worker = str(kind.python(environments)), str(HERE / "worker.py")
+        command = [python, "-P", worker, kind.module, str(folder), *kind.options]
         # Its own folder is where it runs: what Hardwon finds in a git checkout is measured
         # elsewhere.
         self.process = subprocess.Popen(
@@ -117,17 +95,12 @@ class Worker:
             stderr=self._log,
             text=True,
             cwd=folder.parent,
-            env=self._environment(),
+            # others must not find our packages in place of their own
+            env={key: os.environ[key] for key in os.environ if key != "PYTHONPATH"}
+            if kind.requirements
+            else None,
         )
         self.opened = self._next()
-
-    def _environment(self) -> dict[str, str]:
-        """Others must not find our packages in place of their own."""
-        return {
-            name: value
-            for name, value in os.environ.items()
-            if name != "PYTHONPATH" or not self.kind.requirements
-        }
 
     def _next(self) -> Answer:
         assert self.process.stdout is not None
