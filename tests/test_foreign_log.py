@@ -23,8 +23,8 @@ import warm
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.store.sqlite import connection as presence
 from hardwon.store.sqlite import log as sqlite_log
+from hardwon.store.sqlite import presence
 from processes import Child, Tell
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.db"))
@@ -310,9 +310,9 @@ def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int |
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
     write(tmp_path, "x", "Port 1 is open.")
-    write_and_be_killed(tmp_path, "x", "Port 2 is open.")
+    write_and_be_killed(tmp_path, "x", "Port 2 is open.", "Port 3 is open.")
     path = tmp_path / "x" / "memory.db"
-    log = sqlite_log._Log.read(path.with_name("memory.db-wal"), checked=True)
+    log = sqlite_log.Log.read(path.with_name("memory.db-wal"), checked=True)
     assert log is not None
     before, after = (
         number.to_bytes(4, "big") for number in (log.numbers[0].before, log.numbers[-1].own)
@@ -321,7 +321,7 @@ def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
     at = content.index(sqlite_log._RECORD) + len(sqlite_log._RECORD) + 4
     assert content[at : at + 4] == before
     path.write_bytes(content[:at] + before[:cut] + after[cut:] + content[at + 4 :])
-    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 2 is open."]
+    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("moment", ["alone", "after others", "before others"])
@@ -361,26 +361,27 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
     write(tmp_path, "x", "Port 1 is open.")
     script = """
         m = Memory("x")
-        m.record_fact("Port 2 is open.", "observation")
+        m.record_fact("Port 2 is open.", "observation")  # folded in at once
+        m.record_fact("Port 3 is open.", "observation")
         with m._project.store.write("default") as writer:
             pass  # which changes nothing
-        m.archive(m.record_fact("Port 3 is open.", "observation").id, "of no use")
+        m.archive(m.record_fact("Port 4 is open.", "observation").id, "of no use")
         m.rebuild()
         with m._project.store.write("default") as writer:  # as before the file is compacted
             writer.has_changed = True
-        m.record_fact("Port 4 is open.", "observation")
+        m.record_fact("Port 5 is open.", "observation")
     """
     killed(tmp_path, script)
     path = tmp_path / "x" / "memory.db"
-    log = sqlite_log._Log.read(path.with_name("memory.db-wal"), checked=True)
+    log = sqlite_log.Log.read(path.with_name("memory.db-wal"), checked=True)
     assert log is not None
     drawn = list(dict.fromkeys(log.numbers))
     assert len(drawn) > 5
     assert [number.before for number in drawn] == [
-        sqlite_log._number_in_file(path),
+        sqlite_log.number_in_file(path),
         *(number.own for number in drawn[:-1]),
     ]
-    assert len(facts_in(tmp_path / "x")) == 4
+    assert len(facts_in(tmp_path / "x")) == 5
 
 
 def test_compacting_leaves_a_log_of_the_file(tmp_path: Path) -> None:
@@ -405,7 +406,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
         with presence.alone(path) as descriptor:
             assert descriptor is None
         ask = (
-            "import pathlib; from hardwon.store.sqlite.connection import alone\nwith "
+            "import pathlib; from hardwon.store.sqlite.presence import alone\nwith "
             "alone(pathlib.Path('memory.db')) as d: print(d)"
         )
         done = subprocess.run(
@@ -456,5 +457,5 @@ def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path)
     for turn in range(60):
         (tmp_path / "x" / "memory.db").write_bytes(file)
         log.write_bytes(changes[turn % 3](whole))
-        sqlite_log.refuse_foreign_log(tmp_path / "x" / "memory.db")
+        presence.refuse_foreign_log(tmp_path / "x" / "memory.db")
         assert log.exists()

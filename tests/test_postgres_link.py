@@ -316,7 +316,7 @@ def test_a_missing_driver_says_what_to_install() -> None:
     code = "import sys; sys.modules['psycopg'] = None\nimport hardwon.store.postgres.connection"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'hardwon[postgres]'" in done.stderr
+    assert "pip install '.[postgres]'" in done.stderr
 
 
 # --- statements ---

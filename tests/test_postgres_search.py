@@ -6,15 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
 
 import plausible
 import postgres_server
+from engines import schema_of
 from hardwon import Memory
 from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link, PostgresSession
+from hardwon.store.postgres.connection import Link, PostgresSession, in_postgres
+from hardwon.store.types import Values
 
 SIZES = {"large": 3_000, "middling": 800, "small": 200}
 # a statement is planned anew for the first ten: five before it is prepared, and five after
@@ -61,6 +64,75 @@ def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(
         for question in plausible.questions(CALLS):
             assert memory.recall(question)
     assert entries_read(unequal) - before <= CALLS * LOOKED_UP_MAX
+
+
+@pytest.fixture(params=[10, 100, 1_000])
+def unseen(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a memory of so many records that came at once, and that nobody looked at since."""
+    url = postgres_server.fresh_database()
+    link = Link(url)
+    setup.initialise(link, ["default"])
+    link.close()
+    with Memory(url, "default", consolidate_every=0) as memory:
+        memory.add_many(list(plausible.records(request.param)))
+    yield url
+    postgres_server.drop(url)
+
+
+def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Any]]]:
+    """The statements that search for some questions, as the server gets them, and their values."""
+    select, sent = PostgresSession.select, list[tuple[str, list[Any]]]()
+
+    def keeping(
+        session: PostgresSession, sql: str, values: Values = (), *, often: bool = False
+    ) -> list[tuple[Any, ...]]:
+        if "words(" in sql:
+            text, used = in_postgres(sql)
+            sent.append((text, [values[place] for place in used]))
+        return select(session, sql, values, often=often)
+
+    with monkeypatch.context() as patched, Memory(url, "default") as memory:
+        patched.setattr(PostgresSession, "select", keeping)
+        for question in plausible.questions(5):
+            memory.recall(question)
+    assert sent
+    return sent
+
+
+def test_a_search_goes_by_the_index_however_few_texts_there_are(
+    unseen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each text is taken apart for every word of the question. In both kinds of plan: for
+    these values, and (from the sixth call of a connection on) for any.
+    """
+    schema = f"-c search_path={schema_of(unseen, 'default')}"
+    for looked_at in (False, True):
+        with psycopg.connect(
+            unseen, autocommit=True, options=schema, cursor_factory=psycopg.RawCursor
+        ) as connection:
+            if looked_at:
+                connection.execute("VACUUM ANALYZE")
+            for sql, values in searches(unseen, monkeypatch):
+                plans = [
+                    connection.execute(f"EXPLAIN {sql}".encode(), values).fetchall(),
+                    connection.execute(f"EXPLAIN (GENERIC_PLAN) {sql}".encode()).fetchall(),
+                ]
+                for plan in plans:
+                    text = "\n".join(line for (line,) in plan)
+                    assert "Index Scan on record_text_by_term" in text
+                    assert "Filter: (words(" not in text
+
+
+def test_what_came_at_once_is_sorted_into_the_index(unseen: str) -> None:
+    """A search goes through what waits there, page by page, for each of its words: of a thousand
+    records that were a hundred pages.
+    """
+    schema = f"-c search_path={schema_of(unseen, 'default')}"
+    with psycopg.connect(
+        unseen, autocommit=True, options=schema, cursor_factory=psycopg.RawCursor
+    ) as connection:
+        cleaned = "SELECT gin_clean_pending_list('record_text_by_term')"
+        assert connection.execute(cleaned.encode()).fetchall() < [(9,)]
 
 
 def test_a_context_an_advice_and_patterns_are_one_transaction_each(

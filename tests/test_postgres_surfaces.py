@@ -131,27 +131,27 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("recall", "uploads", "--kind", "fact"),
     ("context", "login KeyError", "--task-id", "parse_dates"),
     ("advise", "use a default"),
-    ("generate", "200", "--load", "--seed", "3"),
+    ("tree", "generate", "200", "--load", "--seed", "3"),
     ("stats",),
     ("browse", "--limit", "7"),
-    ("map",),
-    ("hotspots",),
-    ("reflect",),
-    ("solutions",),
-    ("scores", "parse_dates"),
-    ("consolidate",),
+    ("tree", "map"),
+    ("tree", "hotspots"),
+    ("tree", "reflect"),
+    ("fixes", "solutions"),
+    ("episodes", "scores", "parse_dates"),
+    ("care", "consolidate"),
     ("rules",),
-    ("decisions",),
-    ("rollback", "somebody", "--reason", "it made things up"),
-    ("rebuild",),
-    ("cleanup", "--yes"),
-    ("compress", "--yes"),
-    ("compact", "--yes"),
+    ("care", "decisions"),
+    ("care", "rollback", "somebody", "--reason", "it made things up"),
+    ("care", "rebuild"),
+    ("care", "cleanup", "--yes"),
+    ("fixes", "compress", "--yes"),
+    ("care", "compact", "--yes"),
     ("forget", "--tag", "auth", "--yes"),
     ("stats",),
     ("export", "records.jsonl", "--force"),
     ("load", "records.jsonl"),
-    ("trends",),
+    ("fixes", "stats"),
 )
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
@@ -189,7 +189,7 @@ def walked(location: str) -> list[Any]:
         assert done.exit_code == 0, (arguments, done.output)
         answer = plain(json.loads(done.stdout))
         answers.append(
-            (arguments, answer["branches"] if arguments == ("map",) else answer)
+            (arguments, answer["branches"] if arguments == ("tree", "map") else answer)
         )  # its root is named after the place
     return answers
 
@@ -203,7 +203,7 @@ def test_a_demo_and_a_report_of_it(url: str) -> None:
     made = answered("--memory", url, "demo")
     assert made["records"] == answered("--memory", "file.db", "demo")["records"]
     assert "***" not in made["memory"]
-    assert answered("--memory", url, "report", "here.html")
+    assert answered("--memory", url, "care", "report", "here.html")
     assert Path("here.html").stat().st_size > 10_000
     found = at_once("--memory", url, "doctor", "--json")
     assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {
@@ -214,9 +214,9 @@ def test_a_demo_and_a_report_of_it(url: str) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("backup", "copy.db"),
-        ("restore", "kept.db", "--yes"),
-        ("sync", "--make-tree"),
+        ("care", "backup", "copy.db"),
+        ("care", "restore", "kept.db", "--yes"),
+        ("tree", "sync", "--make-tree"),
         ("fix-history", "stats"),
         ("export", "fixes.csv"),
     ],

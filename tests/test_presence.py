@@ -15,7 +15,7 @@ import pytest
 from faults import Disk, Fault, Process
 from hardwon import Memory
 from hardwon.errors import StorageError
-from hardwon.store.sqlite import connection as presence
+from hardwon.store.sqlite import presence
 
 
 def held_files() -> int:

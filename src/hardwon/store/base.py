@@ -41,6 +41,7 @@ from hardwon.learn.tallies import (
 from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     ROUTES,
+    TRAVELLING,
     VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
@@ -48,6 +49,7 @@ from hardwon.records.kinds import (
     Decision,
     Episode,
     Event,
+    EventKind,
     Experience,
     Fix,
     Record,
@@ -214,7 +216,7 @@ _WHERE_PLACE: Final = " AND ".join(
 
 
 @cache  # every append says it
-def _adding(table: str, greatest: str) -> str:
+def adding_tallies(table: str, greatest: str) -> str:
     """What counting a tally that is there already does, with the engine's word for the greatest of
     two values.
     """
@@ -236,7 +238,7 @@ def add_tallies(
     if counted:
         # In the order of the table, so that neighbours are found on the same page.
         rows = [(*place, *figures) for place, figures in sorted(counted.items())]
-        dialect.insert_many(session, table, _COLUMNS, rows, _adding(table, dialect.greatest))
+        dialect.insert_many(session, table, _COLUMNS, rows, adding_tallies(table, dialect.greatest))
 
 
 def change_counts(
@@ -382,9 +384,12 @@ def _credit_afresh(session: Session, project: str) -> None:
         "e.project_id AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind IN ('credited', "
         "'repeated') ORDER BY e.record_id"
     )
-    for (record_id, author), rows in groupby(
+    for (record_id, source), rows in groupby(
         session.select(sql, (project,)), key=lambda row: (row[0], row[1])
     ):
+        author = source.removesuffix(
+            VIA_IMPORT
+        )  # who said it elsewhere repeats it here as nobody new
         session.run(
             "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2",
             (project, record_id, *credits_of([event_of(row[2]) for row in rows], author)),
@@ -872,14 +877,26 @@ class Store(TallyReader):
 
     # --- everything of a project ---
 
-    def stream(self, project: str) -> Generator[Stored]:
-        """Every record, oldest first, as of one instant. Holds a read transaction until it is
-        exhausted or closed.
+    def stream(self, project: str) -> Generator[tuple[Stored, list[Event]]]:
+        """Every record with what happened to it that is so elsewhere too (`TRAVELLING`), oldest
+        first, as of one instant. Holds a read transaction until it is exhausted or closed.
         """
-        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+        sql = (
+            f"SELECT {STORED}, {self._gather_events(TRAVELLING)} FROM record r "
+            "WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+        )
         with self.snapshot(project) as session:
-            for row in session.each(sql, (project,)):
-                yield Stored._make(row)
+            for *columns, events in session.each(sql, (project,)):
+                yield Stored._make(columns), [event_of(event) for event in json.loads(events)]
+
+    def _gather_events(self, kinds: Iterable[EventKind] = ()) -> str:
+        """The column with the events of the record `r`, of these kinds or of all, as a JSON list."""
+        listed = ", ".join(f"'{kind}'" for kind in kinds)
+        return (
+            f"(SELECT {self.dialect.gathered('body', 'at_us, id')} FROM event"
+            f"{self.dialect.hint('event_by_record')} WHERE project_id = r.project_id AND record_id = r.id"
+            f"{f' AND kind IN ({listed})' if listed else ''})"
+        )
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
         """Every row with all that is derived, and the record's events, oldest first, as of one
@@ -894,8 +911,7 @@ class Store(TallyReader):
             named.format(gathered("tag", "tag"), "record_tag"),
             named.format(gathered("path", "path"), "record_file"),
             named.format(gathered("key", "key"), "record_key"),
-            f"(SELECT {gathered('body', 'at_us, id')} FROM event "
-            "WHERE project_id = r.project_id AND record_id = r.id)",
+            self._gather_events(),
         ]
         sql = (
             f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
 from hardwon.first_use import Later
-from hardwon.learn.actions import EVERYTHING, ActionKey, Outcomes
+from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
 from hardwon.learn.tallies import (
+    ACTION_SCOPES,
     LEVELS,
     SCORED_SCOPES,
     SUCCEEDED,
@@ -31,7 +32,9 @@ LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
 def _levels_of(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
-    return LEVEL_NAMES if scope in SCORED_SCOPES else LEVEL_NAMES[: SUCCEEDED + 1]
+    if scope in SCORED_SCOPES:
+        return LEVEL_NAMES
+    return LEVEL_NAMES[: (DONE if scope in ACTION_SCOPES else SUCCEEDED) + 1]
 
 
 def _sums_of(scope: str) -> str:
@@ -76,6 +79,22 @@ def _of_actions(keys: Sequence[ActionKey], bound: Bound) -> str:
     return f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
 
 
+# What each of an `Outcomes` adds up, and who of it is vouched for.
+_FIGURES: Final = (
+    "level0 + level1 + level2 + level3",
+    "level1 + level2 + level3",
+    "level2",
+    "level3",
+    "vouched",
+)
+
+
+def _sums_of_actions(weight: str = "") -> str:
+    """The columns, each count weighed where a weight is named."""
+    times = f" * {weight}" if weight else ""
+    return ", ".join(f"sum(({figure}){times})" for figure in _FIGURES)
+
+
 _Said = dict[ActionKey, dict[str, list[float]]]
 
 
@@ -93,12 +112,15 @@ def _heard_fairly(said: _Said, *, alone: bool) -> dict[ActionKey, Outcomes]:
     found = {}
     for key, by_author in said.items():
         if alone and len(by_author) == 1:
-            found[key] = Outcomes(*next(iter(by_author.values()))[:3])
+            found[key] = Outcomes(*next(iter(by_author.values()))[:-1])
             continue
-        votes = {author: odds.Votes(each[0], each[3]) for author, each in sorted(by_author.items())}
+        votes = {
+            author: odds.Votes(each[0], each[-1]) for author, each in sorted(by_author.items())
+        }
         parts = odds.fair_parts(votes, alone=alone)
         sums = (
-            sum(parts[author] * by_author[author][place] for author in parts) for place in range(3)
+            sum(parts[author] * by_author[author][place] for author in parts)
+            for place in range(len(Outcomes._fields))
         )
         found[key] = Outcomes(*(round(figure, 9) for figure in sums))
     return found
@@ -193,9 +215,8 @@ class TallyReader(Query):
         weight = self._weight("?2", "?3")
         bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
         sql = (
-            f"SELECT scope, key, author, sum((level0 + level1 + level2) * {weight}), "
-            f"sum((level1 + level2) * {weight}), sum(level2 * {weight}), sum(vouched * {weight}) "
-            f"FROM tally WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
+            f"SELECT scope, key, author, {_sums_of_actions(weight)} FROM tally "
+            f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
         )
         said = _by_key_and_author(self._select(sql, bound))
         alone = len(said.get(EVERYTHING, ())) < 2
@@ -207,9 +228,8 @@ class TallyReader(Query):
         """The same, however long ago it was."""
         bound = Bound([project])
         sql = (
-            "SELECT scope, key, author, sum(level0 + level1 + level2), sum(level1 + level2), "
-            f"sum(level2), sum(vouched) FROM tally WHERE {_of_actions(keys, bound)} "
-            "GROUP BY scope, key, author"
+            f"SELECT scope, key, author, {_sums_of_actions()} FROM tally "
+            f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
         )
         return _heard_fairly(_by_key_and_author(self._select(sql, bound)), alone=True)
 

@@ -285,34 +285,42 @@ def is_undone(dialect: Dialect, event: str) -> str:
     )
 
 
-def _votes(dialect: Dialect, level: str) -> str:
+def _votes(dialect: Dialect, level: str, rolled_back: bool) -> str:
     """How many attempts that recalled a record turned out so; an author has three votes, one that
     was rolled back none.
     """
+    trusted = f" AND t.{TRUSTED_AUTHORS}" if rolled_back else ""
     return (
         f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
         f"(SELECT sum({level}) AS votes "
-        "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id "
-        f"AND t.{TRUSTED_AUTHORS} GROUP BY t.author) v)"
+        "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id"
+        f"{trusted} GROUP BY t.author) v)"
     )
 
 
 @cache
-def credit_columns(dialect: Dialect) -> tuple[str, str]:
+def credit_columns(dialect: Dialect, rolled_back: bool = True) -> tuple[str, str]:
     """How often the record `r` helped, and did not, as credited and as attempts turned out that
     recalled it.
     """
-    return f"r.helped + {_votes(dialect, 'level1')}", f"r.hindered + {_votes(dialect, 'level0')}"
+    good, bad = (_votes(dialect, level, rolled_back) for level in ("level1", "level0"))
+    return f"r.helped + {good}", f"r.hindered + {bad}"
 
 
 @cache
 def found_columns(
-    dialect: Dialect, *, votes: bool = True, sessions: bool = True, terms: bool = True
+    dialect: Dialect,
+    *,
+    votes: bool = True,
+    rolled_back: bool = True,
+    sessions: bool = True,
+    terms: bool = True,
 ) -> str:
-    """What `found_of` reads, from `record r` and `record_text`. Without votes or sessions where there
-    are none, and without terms where nobody ranks: they cost time.
+    """What `found_of` reads, from `record r` and `record_text`. Without votes, sources that were
+    rolled back, or sessions where there are none, and without terms where nobody ranks: they cost
+    time.
     """
-    helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
+    helped, hindered = credit_columns(dialect, rolled_back) if votes else ("r.helped", "r.hindered")
     found_by = "record_text.terms" if terms else "''"
     session = (
         "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
@@ -507,6 +515,12 @@ class Reader(ABC):
         """Of the project that value 1 is."""
         with self.read(values[0]) as session:
             return session.select(sql, values)
+
+    def _standing(self, project: str) -> tuple[bool, bool]:  # noqa: ARG002
+        """Whether anybody was helped by a record, and whether a source was rolled back: yes, unless
+        somebody who asked before knows better.
+        """
+        return True, True
 
     def _stored(self, sql: str, values: Values) -> list[Stored]:
         return [Stored._make(row) for row in self._select(sql, values)]
@@ -741,7 +755,8 @@ class Query(Reader):
         """
         if not any(hit.session for hit in hits):
             return []
-        where, bound = search_condition_of(self.dialect, project, filters)
+        voted, rolled_back = self._standing(project)
+        where, bound = search_condition_of(self.dialect, project, filters, rolled_back=rolled_back)
         given = ", ".join(
             f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
             for hit in hits
@@ -752,7 +767,8 @@ class Query(Reader):
             f"WITH hit (seq, key) AS (VALUES {given}), near (hit, seq) AS ("
             f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
             f"SELECT seq, {other.format('min', '>')} FROM hit) "
-            f"SELECT near.hit, {found_columns(self.dialect)} FROM near {self.dialect.join} record r "
+            f"SELECT near.hit, {found_columns(self.dialect, votes=voted, rolled_back=rolled_back)} "
+            f"FROM near {self.dialect.join} record r "
             f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq "
             f"WHERE {where}"
         )
@@ -839,8 +855,8 @@ class Query(Reader):
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         """The records that this one replaced, in that order."""
         found = self._select(
-            "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind = 'superseded' "
-            f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
+            "SELECT e.record_id FROM event e WHERE e.project_id = ?1 "
+            f"AND e.kind IN ('superseded', 'imported') AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
             f"{is_undone(self.dialect, 'e')} "
             "ORDER BY e.at_us, e.id",
             (project, record_id),

@@ -36,6 +36,7 @@ from hardwon.errors import (
     StorageError,
     UnknownOutcomeError,
     UnreachableError,
+    how_to_install,
     on_failure,
 )
 from hardwon.outside.locations import is_url, without_password
@@ -51,8 +52,8 @@ try:
     from psycopg.pq import TransactionStatus
 except ImportError as missing:
     raise MissingExtraError(
-        f"psycopg cannot be imported ({type(missing).__name__}: {missing}); install it with: pip "
-        f"install 'hardwon[postgres]'"
+        f"psycopg cannot be imported ({type(missing).__name__}: {missing}); "
+        f"{how_to_install('postgres')}"
     ) from missing
 
 

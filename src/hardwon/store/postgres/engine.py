@@ -26,7 +26,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.learn.tallies import FixRow, RecordCounts, did, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
-from hardwon.records.kinds import VOUCHED_STATUSES, Event
+from hardwon.records.kinds import VIA_IMPORT, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
@@ -34,6 +34,8 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
+    COUNTED_TO,
+    COUNTS,
     DERIVED_TABLES,
     GOVERNOR,
     ORDINARY_EVENTS,
@@ -41,24 +43,24 @@ from hardwon.store.postgres.schema import (
     RECORD,
     SCHEMA,
     SCHEMA_VERSION,
+    STAND_INS,
+    TEXTS_COUNTED,
     VIEWS,
     VOUCHED,
+    WORDS_COUNTED,
     WRITER,
     add_events,
     add_records,
     derive_again,
+    events_in,
 )
 from hardwon.store.postgres.search import (
-    COUNTED_TO,
-    COUNTS,
+    COUNTED,
     GROWN,
     IN_BODY_ALONE,
     MOST,
     POSTGRES,
-    TEXTS_COUNTED,
     TIMES,
-    UNCOUNTED,
-    WORDS_COUNTED,
     as_json,
     count_terms,
     set_counted,
@@ -96,19 +98,16 @@ from hardwon.store.types import (
 # --- writer ---
 
 _ADD_RECORDS: Final = add_records("?1::json")
-_ADD_EVENTS: Final = add_events("?1::json")
+_ADD_EVENTS: Final = add_events(events_in("?1::json"))
 _DERIVE_AGAIN: Final = derive_again("?1::json", "?2")
 _REWRITTEN: Final = [name for name in RECORD if name not in ("id", "body", "digest")]
 
 
 class Reach(NamedTuple):
-    """How the user of the URL reaches a project. `extension` is where pgvector is, if it indexes
-    vectors.
-    """
+    """How the user of the URL reaches a project."""
 
     schema: str
     levels: frozenset[str]
-    extension: str | None
 
 
 class PostgresWriter(Writer):
@@ -153,19 +152,19 @@ class PostgresWriter(Writer):
             return result
         if any(row.project_id != self._project for row in rows):
             raise ForbiddenError(f"this transaction writes to project {self._project!r} alone")
-        sql = "SELECT * FROM add_records(?1)"
-        # Believed from the start as only a governor may have it; of what a record claims itself, the
-        # database makes sure.
-        if any(
-            (row.kind == "decision" and row.status in VOUCHED_STATUSES)
-            or row.status == "published"
-            or row.helped > 0
-            or row.hindered > 0
+        governs = self.may_govern(self._project)
+        if not governs and any(
+            not (row.status == "hypothesis" or _arrives_retired(row))
+            or row.helped
+            or row.hindered
+            or row.kind in STAND_INS
             for row in rows
         ):
             self._must_govern()
-            sql = _ADD_RECORDS
-        numbers = dict(self.session.select(sql, (as_json(map(_given, rows)),)))
+        # The database makes sure of what a writer says, and counts what its records teach.
+        sql = _ADD_RECORDS if governs else "SELECT * FROM add_records(?1)"
+        given = as_json(_given(row, lessons=not governs) for row in rows)
+        numbers = dict(self.session.select(sql, (given,)))
         fixes = {row.id for row in rows if row.kind == "fix"}
         self._numbers |= {new: seq for new, seq in numbers.items() if new in fixes}
         added: list[Row] = []
@@ -175,7 +174,7 @@ class PostgresWriter(Writer):
         if others:
             self._tell_apart(others, result)
         if added:
-            self._taught += [row.taught for row in added if row.taught]
+            self._taught += [row.taught for row in added if row.taught and governs]
             self._grown += len(added)
             self.session.witness = "SELECT 1 FROM record WHERE id = ?1", (added[0].id,)
         result.added.extend(row.id for row in added)
@@ -212,13 +211,10 @@ class PostgresWriter(Writer):
             return []
         # That a record came from elsewhere takes what it claims back: of others' records, only a
         # governor may say so.
-        demotes = self.may_govern(project) and any(
-            event.kind == "imported" for event in wanted.values()
-        )
-        sql = "SELECT * FROM add_events(?1)"
-        if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
+        governs = self.may_govern(project)
+        if any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
             self._must_govern()
-            sql = _ADD_EVENTS
+        sql = _ADD_EVENTS if governs else "SELECT * FROM add_events(?1)"
         given = as_json(
             {
                 "id": event.id,
@@ -250,12 +246,13 @@ class PostgresWriter(Writer):
         source: str | None = None,
     ) -> None:
         sql = "SELECT status, validation, author = coalesce(?2::text, author) FROM record WHERE id = ?1"
-        if self.session.first(sql, (record_id, source)) != (status, validation, True):
-            self._must_govern()
+        if self.may_govern(project):
             self._settle()
             super().set_standing(project, record_id, status, validation, credited, source)
+        elif self.session.first(sql, (record_id, source)) == (status, validation, True):
+            self.session.run("SELECT credit(?1)", (record_id,))
         else:
-            self.session.run("SELECT credit(?1, ?2, ?3)", (record_id, *credited))
+            self._must_govern()
 
     # --- changing and erasing ---
 
@@ -342,7 +339,7 @@ class PostgresWriter(Writer):
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Of texts that are about to go."""
-        texts, words, counted_to, *_ = self.session.first(UNCOUNTED, COUNTS) or (0, 0, 0)
+        texts, words, counted_to = self.session.first(COUNTED, COUNTS) or (0, 0, 0)
         gone = self.session.select(
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.seq = t.seq "
             "WHERE r.id = ANY (?1) AND r.seq <= ?2",
@@ -376,11 +373,18 @@ class PostgresWriter(Writer):
         )
         return super().request(project, key)
 
+    def set_state(self, project: str, name: str, value: int) -> None:  # noqa: ARG002
+        self.session.run("SELECT set_state(?1, ?2)", (name, value))
+
     def _drop_requests(self, kept_since_us: int) -> None:
         # One process at a time, and nobody waits for it: two that drop the same ones could wait for
         # each other.
-        if self._is_first_to(_DROPPING_REQUESTS):
+        if not self._is_first_to(_DROPPING_REQUESTS):
+            return
+        if self.may_govern(self._project):
             super()._drop_requests(kept_since_us)
+        else:
+            self.session.run("SELECT drop_requests()")
 
     def _is_first_to(self, what: int) -> bool:
         """Whether nobody else does this for the project right now; nobody else begins to before
@@ -393,20 +397,24 @@ class PostgresWriter(Writer):
         )
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        if self.embedder(project) == (name, dimension):
+        before = self.embedder(project)
+        if before == (name, dimension):
             return
-        self.session.run("DELETE FROM record_vector")
+        if before is not None:
+            self._must_govern()
+            self.session.run("DELETE FROM record_vector")
+            self.session.run("DELETE FROM embedder")
         self.session.run(
-            "INSERT INTO embedder (name, dimension) VALUES (?1, ?2) ON CONFLICT (one) DO UPDATE "
-            "SET name = excluded.name, dimension = excluded.dimension",
+            "INSERT INTO embedder (name, dimension) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             (name, dimension),
         )
-        if self._reach.extension and dimension <= limits.VECTOR_INDEX_DIMENSION_MAX:
+        indexed = dimension <= limits.VECTOR_INDEX_DIMENSION_MAX
+        if indexed and setup.find_vector_index(self.session, self._reach.schema):
             self.session.first("SELECT index_vectors(?1::integer)", (dimension,))
 
-    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:  # noqa: ARG002
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         given = list(vectors_of)
-        extension = self._reach.extension
+        extension = setup.find_vector_index(self.session, self._reach.schema)
         also, value, change = "", "", ""
         if extension:
             also, change = ", embedding", ", embedding = excluded.embedding"
@@ -415,8 +423,13 @@ class PostgresWriter(Writer):
             f"INSERT INTO record_vector (seq, vector, dimension{also}) "
             f"SELECT r.seq, u.vector, length(u.vector) / 4{value} "
             "FROM unnest(?1::text[], ?2::bytea[], ?3::text[]) AS u (id, vector, numbers) "
-            "JOIN record r ON r.id = u.id ORDER BY r.seq ON CONFLICT (seq) DO UPDATE "
-            f"SET vector = excluded.vector, dimension = excluded.dimension{change}"
+            "JOIN record r ON r.id = u.id ORDER BY r.seq ON CONFLICT (seq) DO "
+        )
+        # one that is there stays, unless somebody may decide
+        sql += (
+            f"UPDATE SET vector = excluded.vector, dimension = excluded.dimension{change}"
+            if self.may_govern(project)
+            else "NOTHING"
         )
         numbers = [as_numbers(array("f", blob)) if extension else None for _, blob in given]
         self.session.run(sql, ([found for found, _ in given], [blob for _, blob in given], numbers))
@@ -434,8 +447,13 @@ def as_numbers(vector: Iterable[float]) -> str:
     return f"[{','.join(map(repr, map(float, vector)))}]"
 
 
-def _given(row: Row) -> dict[str, Any]:
-    """A row and what is derived of it, as `add_records` takes it."""
+def _arrives_retired(row: Row) -> bool:
+    """Whether a record comes from elsewhere and is archived there: that takes influence away."""
+    return row.status == "archived" and row.author.endswith(VIA_IMPORT)
+
+
+def _given(row: Row, *, lessons: bool = False) -> dict[str, Any]:
+    """A row and what is derived of it, as `add_records` takes it; `lessons`: what it teaches, too."""
     return {
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
@@ -453,6 +471,7 @@ def _given(row: Row) -> dict[str, Any]:
         "files": row.files,
         "keys": row.keys,
         "fix": _fix_values(row) if row.kind in FIX_KINDS else None,
+        "lessons": row.taught.increments if lessons and row.taught else None,
     }
 
 
@@ -539,6 +558,7 @@ class PostgresStore(Store):
     ) -> None:
         self._link = Link(url, busy_timeout_ms)
         self._reached: dict[str, Reach] = {}
+        self._extensions: dict[str, str | None] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
         with on_failure(self._link.close):
@@ -563,15 +583,17 @@ class PostgresStore(Store):
                         "project, `hardwon postgres grant URL USER --project NAME` lets a user "
                         "reach it"
                     )
-                schema = str(found[0][0])
-                has_vectors = session.first(
-                    "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attname = ?2",
-                    (f"{quoted(schema)}.record_vector", "embedding"),
-                )
-                extension = setup.extension_schema(session) if has_vectors else None
-            known = Reach(schema, frozenset(str(level) for _, level in found), extension)
+            known = Reach(str(found[0][0]), frozenset(str(level) for _, level in found))
             self._reached[project] = known
         return known
+
+    def _extension(self, project: str) -> str | None:
+        """Where pgvector is, if it indexes the project's vectors. Most questions have none."""
+        if project not in self._extensions:
+            schema = self._reach(project).schema
+            with self._link.reading() as session:
+                self._extensions[project] = setup.find_vector_index(session, schema)
+        return self._extensions[project]
 
     def read(self, project: str) -> AbstractContextManager[PostgresSession]:
         opened: tuple[str, PostgresSession] | None = getattr(self._together, "opened", None)
@@ -581,13 +603,20 @@ class PostgresStore(Store):
 
     @contextmanager
     def together(self, project: str) -> Iterator[None]:
-        before = getattr(self._together, "opened", None)
+        before = self._together.__dict__.copy()
         with self.read(project) as session:
             self._together.opened = project, session
             try:
                 yield
             finally:
-                self._together.opened = before
+                self._together.__dict__.clear()
+                self._together.__dict__.update(before)
+
+    def _standing(self, project: str) -> tuple[bool, bool]:
+        known: tuple[str, _Known] | None = getattr(self._together, "known", None)
+        if known and known[0] == project:
+            return known[1].voted, known[1].rolled_back
+        return True, True
 
     def snapshot(self, project: str) -> AbstractContextManager[PostgresSession]:
         return self._link.snapshot(self._reach(project).schema)
@@ -623,6 +652,8 @@ class PostgresStore(Store):
             return []
         with self.read(project) as session:
             known = _known(session, wanted)
+            if hasattr(self._together, "opened"):  # what else is asked in its block need not ask
+                self._together.known = project, known
             # all of them, if need be
             having, texts = known.frequencies.having, known.frequencies.texts
             few = rarest(having) if whole else bm25.rare_enough(having, texts)
@@ -656,7 +687,7 @@ class PostgresStore(Store):
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[tuple[Found, float]]:
-        extension = self._reach(project).extension
+        extension = self._extension(project)
         # Without this a filter would be asked only of the first few that the index finds.
         settings = {
             "hnsw.iterative_scan": "strict_order",
@@ -747,7 +778,8 @@ class PostgresStore(Store):
         reach = self._reach(project)
         with self._link.reading() as session:
             server = session.value("SELECT current_setting('server_version')")
-            vectors = "pgvector" if reach.extension else "no pgvector"
+            indexed = setup.find_vector_index(session, reach.schema)
+            vectors = "pgvector" if indexed else "no pgvector"
             yield Finding("postgresql", True, f"PostgreSQL {server}; {vectors}")
             names = ("fsync", "synchronous_commit", "full_page_writes")
             fsync, commit, pages = (
@@ -903,9 +935,10 @@ class _Search:
         # which have all of them, however often
         every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self._terms]
         all_of_them = "".join(f" & ({each})" for each in every) if self._whole else ""
-        texts = bound.add([query + all_of_them for _, query, _ in queries])
-        times = bound.add([times for _, _, times in queries])
-        gain = bound.add([frequencies.worth(term) * times for term, _, times in queries])
+        texts = bound.add("\n".join(query + all_of_them for _, query, _ in queries))
+        times = bound.add(_write_array(times for _, _, times in queries))
+        worth = {term: frequencies.worth(term) for term in searched}
+        gain = bound.add(_write_array(worth[term] * times for term, _, times in queries))
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
         least, each = (f"{bound.add(number)}::float8" for number in slow)
         wanted = bound.add(self._limit)
@@ -944,14 +977,15 @@ class _Search:
         rows = self._session.select(
             f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
             "sum(u.gain / (u.times + t.slowness)) AS score "
-            f"FROM unnest({texts}::text[]::tsquery[], {times}::float8[], {gain}::float8[]) "
+            f"FROM unnest(string_to_array({texts}, E'\\n')::tsquery[], {times}::float8[], {gain}::float8[]) "
             f"AS u (query, times, gain) CROSS JOIN LATERAL (SELECT x.seq, x.vouched, "
             f"{least} + {each} * x.length AS slowness FROM record_text x "
             "WHERE words(x.terms, x.often) @@ u.query OFFSET 0) t GROUP BY t.seq), "
             f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
             f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
             f"{', '.join(f'best.is{number}' for number in numbers)}, "
-            f"{found_columns(POSTGRES, votes=self._known.voted)} FROM best "
+            f"{found_columns(POSTGRES, votes=self._known.voted, rolled_back=self._known.rolled_back)} "
+            "FROM best "
             "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
             "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
             "record_text",
@@ -964,6 +998,11 @@ class _Search:
                 each for each, row in zip(found, rows, strict=True) if row[len(whose) + number]
             ]
             self._answers[among] = chosen_ones, rows[0][number] if rows else (most or 0)
+
+
+def _write_array(numbers: Iterable[float]) -> str:
+    """As the server reads it: the driver takes longer to write one than the server to read it."""
+    return f"{{{','.join(map(repr, numbers))}}}"
 
 
 def _of(among: Among, bound: Bound) -> str:

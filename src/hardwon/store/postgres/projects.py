@@ -217,11 +217,24 @@ def version_of(session: PostgresSession) -> int:
     return int(session.value(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated"))
 
 
+_EXTENSION: Final = (
+    "SELECT quote_ident(n.nspname) FROM pg_extension e "
+    "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+)
+
+
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
+    found: str | None = session.value(_EXTENSION)
+    return found
+
+
+def find_vector_index(session: PostgresSession, schema: str) -> str | None:
+    """Where pgvector is, quoted, if it indexes the vectors of a project; else None."""
     found: str | None = session.value(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e "
-        "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        f"{_EXTENSION} AND EXISTS (SELECT 1 FROM pg_attribute "
+        "WHERE attrelid = to_regclass(?1) AND attname = 'embedding')",
+        (f"{quoted(schema)}.record_vector",),
     )
     return found
 
@@ -356,7 +369,7 @@ def check_version(link: Link, *, may_upgrade: bool, progress: Progress | None) -
     if version > SCHEMA_VERSION:
         raise NewerFileError(
             f"the database was set up by a newer Hardwon (format {version}, this one knows "
-            f"{SCHEMA_VERSION}): pip install --upgrade 'hardwon[postgres]'"
+            f"{SCHEMA_VERSION}): install that one"
         )
     if is_old and not owns:
         raise PlaceError(

@@ -14,18 +14,20 @@ record_vector   `embedding` is there where the server has pgvector; `vector` is 
 fix             what the views of fix history show of one fix each.
 
 Who may do what is a matter of GRANT on whole tables and on functions, to the three roles of a
-project. A writer has no right to insert into `record` and `event`, nor into what is derived of a
-record: it calls functions that refuse what only a governor may say. Texts compare byte by byte.
+project. A writer changes no table: it calls functions that refuse what only a governor may say, and
+count what follows from what was kept. It inserts a vector, the first embedder and the key of its
+request, and no more. Texts compare byte by byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.tallies import LEVELS
+from hardwon.learn.tallies import ANONYMOUS_SCOPES, KIND_OF_SCOPE, LEVELS, MILLIONTHS, SCORED_SCOPES
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
+from hardwon.store.base import adding_tallies
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
@@ -41,6 +43,14 @@ SCHEMA_VERSION: Final = 3
 
 # What a writer may say of a record. Everything else decides something, which takes a governor.
 ORDINARY_EVENTS: Final = ("imported", "credited", "repeated")
+# Records that stand for others, and teach what they say: brought by whoever governs.
+STAND_INS: Final = ("adopted", "cleaned")
+
+# What `state` has of the texts whose terms are counted.
+TEXTS_COUNTED: Final = "texts whose terms are counted"
+WORDS_COUNTED: Final = "words of those texts"
+COUNTED_TO: Final = "number of the last of them"
+COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
 
 VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
 _IN_EFFECT: Final = ", ".join(f"'{status}'" for status in VOUCHED_STATUSES)
@@ -55,9 +65,8 @@ def _with_texts(sql: str) -> str:
 SHARED: Final = _with_texts(f"""
 CREATE TABLE project (name TEXT PRIMARY KEY, schema TEXT NOT NULL UNIQUE, version integer NOT NULL);
 CREATE VIEW reachable WITH (security_barrier = true) AS
-SELECT p.name, p.schema, a.level
-FROM project p CROSS JOIN unnest(ARRAY{list(ACCESS)}) AS a (level)
-JOIN pg_roles r ON r.rolname = p.schema || '_' || a.level AND pg_has_role(r.oid, 'USAGE');
+SELECT p.name, p.schema, a.level FROM project p CROSS JOIN unnest(ARRAY{list(ACCESS)}) AS a (level)
+WHERE pg_has_role(to_regrole(quote_ident(p.schema || '_' || a.level)), 'USAGE');
 CREATE TABLE IF NOT EXISTS token (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -184,15 +193,15 @@ CREATE TABLE record_text (
 ALTER TABLE record_text ALTER terms SET STORAGE EXTERNAL, ALTER often SET STORAGE EXTERNAL,
     ALTER ballast SET STORAGE MAIN;
 -- What is indexed of a text: each term once, with a sign where the text has it more than once. It
--- costs so much that a plan goes by the index, however few there are.
+-- takes tens of microseconds, and is said to cost so much that every plan goes by the index, however
+-- few texts there are: else each is taken apart again for every word of a question. Its own path
+-- keeps it from being dissolved into what it calls, which is said to cost nothing.
 CREATE FUNCTION words(terms text, often text) RETURNS tsvector
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE COST 100 AS $$
-BEGIN
-    RETURN ts_delete(
-        array_to_tsvector(array_remove(string_to_array(translate(terms, E'\\n', ' '), ' '), '')),
-        string_to_array(replace(often, '=', ''), ' ')
-    ) || array_to_tsvector(string_to_array(often, ' '));
-END $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE COST 10000 SET search_path = pg_catalog
+RETURN ts_delete(
+    array_to_tsvector(array_remove(string_to_array(translate(terms, E'\\n', ' '), ' '), '')),
+    string_to_array(replace(often, '=', ''), ' ')
+) || array_to_tsvector(string_to_array(often, ' '));
 CREATE INDEX record_text_by_term ON record_text USING gin (words(terms, often))
     WITH (gin_pending_list_limit = {limits.TERMS_PENDING_KIB});
 -- Nobody asks how often a word occurs here: `term_count` knows.
@@ -233,13 +242,14 @@ CREATE TABLE event (
     said_by TEXT NOT NULL,
     said_status TEXT,
     said_replaced_by TEXT,
-    said_undoes TEXT
+    said_undoes TEXT,
+    login TEXT NOT NULL DEFAULT session_user
 );
 CREATE INDEX event_by_record ON event (record_id, at_us, id);
 CREATE INDEX event_by_time ON event (at_us, id);
 CREATE INDEX event_forgotten ON event (record_id) WHERE kind = 'forgotten';
 CREATE INDEX event_stale ON event (at_us, id) WHERE kind = 'stale';
-CREATE INDEX event_replacing ON event (said_replaced_by) WHERE kind = 'superseded';
+CREATE INDEX event_replacing ON event (said_replaced_by) WHERE said_replaced_by IS NOT NULL;
 
 CREATE TABLE tally (
     scope TEXT NOT NULL,
@@ -368,11 +378,12 @@ def columns_of(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())
 
 
-# As they come in JSON, with what is derived of each record.
+# As they come in JSON, with what is derived of each record. Its `lessons` are lists: scope, key,
+# item, level, value.
 _GIVEN: Final = columns_of(
     RECORD
     | {"digest": "text", "extra": "text", "terms": "text", "often": "text", "length": "integer"}
-    | {"tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json"}
+    | {"tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json", "lessons": "json"}
 )
 _DERIVED: Final = f"""
 texts AS (
@@ -391,11 +402,38 @@ texts AS (
     INSERT INTO fix (seq, {", ".join(FIX)}) SELECT g.seq, f.*
     FROM added JOIN given g USING (seq), json_to_record(g.fix) AS f ({columns_of(FIX)})
     WHERE g.fix IS NOT NULL
-)
-SELECT id, seq FROM added"""
+)"""
+_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 
 
-def add_records(rows: str) -> str:
+def _quote_each(texts: Iterable[str]) -> str:
+    return ", ".join(f"'{text}'" for text in texts)
+
+
+# What hypotheses teach, added up as `learn.tallies.sum_counts` does: each lesson of a record once, in
+# the order of the table, as everybody does it who appends.
+_TAUGHT: Final = f"""
+lesson AS (
+    SELECT DISTINCT l.value ->> 0 AS scope, l.value ->> 1 AS key, l.value ->> 2 AS item,
+        floor(g.at_us::numeric / {limits.DAY_US})::bigint AS day, g.author, g.at_us, g.id,
+        CAST(l.value ->> 3 AS bigint) AS level, CAST(l.value ->> 4 AS bigint) AS worth
+    FROM added JOIN given g USING (seq), json_array_elements(g.lessons) l
+    WHERE g.status = 'hypothesis'
+), taught AS (
+    INSERT INTO tally (scope, key, item, day, author, vouched, total, best, last_us, last_id,
+        {", ".join(_LEVELS)})
+    SELECT scope, key, item, day, author, 0, sum(worth), max(worth),
+        CASE WHEN scope IN ({_quote_each(sorted(ANONYMOUS_SCOPES))}) THEN 0 ELSE max(at_us) END,
+        CASE WHEN scope IN ({_quote_each(sorted(ANONYMOUS_SCOPES))}) THEN ''
+            ELSE (array_agg(id ORDER BY at_us DESC, id COLLATE "C" DESC))[1] END,
+        {", ".join(f"count(*) FILTER (WHERE level = {level})" for level in range(LEVELS))}
+    FROM lesson GROUP BY scope, key, item, day, author
+    ORDER BY scope COLLATE "C", key COLLATE "C", item COLLATE "C", day, author COLLATE "C"
+    {adding_tallies("tally", "greatest").replace("project_id, ", "")}
+)"""
+
+
+def add_records(rows: str, also: str = "") -> str:
     """Inserts the records that are not there yet and were not forgotten. Numbers are given out in
     the order in which the rows came; rows are inserted in the order of their ids.
     """
@@ -408,7 +446,8 @@ WITH given AS MATERIALIZED (
     INSERT INTO record (seq, {columns}) SELECT seq, {values} FROM given g
     WHERE NOT EXISTS (SELECT 1 FROM event e WHERE e.record_id = g.id AND e.kind = 'forgotten')
     ORDER BY id COLLATE "C", seq ON CONFLICT (id) DO NOTHING RETURNING id, seq
-), {_DERIVED}"""
+), {_DERIVED}{also}
+SELECT id, seq FROM added"""
 
 
 def derive_again(rows: str, seq: str) -> str:
@@ -416,40 +455,83 @@ def derive_again(rows: str, seq: str) -> str:
     return f"""
 WITH given AS MATERIALIZED (
     SELECT CAST({seq} AS bigint) AS seq, u.* FROM json_to_recordset({rows}) AS u ({_GIVEN})
-), added AS (SELECT id, seq FROM given), {_DERIVED}"""
+), added AS (SELECT id, seq FROM given), {_DERIVED}
+SELECT id, seq FROM added"""
 
 
-def add_events(rows: str) -> str:
+def events_in(rows: str) -> str:
+    """Events as they come in JSON."""
+    return f"json_to_recordset({rows}) AS u ({columns_of(EVENT)})"
+
+
+def add_events(given: str, also: str = "true") -> str:
     """Inserts the events that are not there yet; of a record that was forgotten, only that."""
     return f"""
-INSERT INTO event ({", ".join(EVENT)})
-SELECT u.* FROM json_to_recordset({rows}) AS u ({columns_of(EVENT)})
-WHERE u.kind = 'forgotten' OR NOT EXISTS (
+INSERT INTO event ({", ".join(EVENT)}) SELECT {", ".join(f"u.{name}" for name in EVENT)} FROM {given}
+WHERE (u.kind = 'forgotten' OR NOT EXISTS (
     SELECT 1 FROM event e WHERE e.record_id = u.record_id AND e.kind = 'forgotten'
-) ON CONFLICT DO NOTHING RETURNING id"""
+)) AND {also} ON CONFLICT DO NOTHING RETURNING id"""
 
 
-# Whoever may only record says of a record what it may say of itself, and of others what decides
-# nothing. Bodies are what is read in the end, so they have to say the same as the columns.
-_MAY_CLAIM: Final = f"""u.status <> 'published' AND u.helped = 0 AND u.hindered = 0
-            AND NOT (u.kind = 'decision' AND u.status IN ({_IN_EFFECT}))
-            AND u.status = coalesce(coalesce(
-                u.validation::json, u.body::json #> '{{metadata,validation}}'
-            ) ->> 'status', 'hypothesis')
+def _check_date(told: str) -> str:
+    """That it happened when its body says so, and not later than now, by whatever clock."""
+    return f"""u.at_us = extract(epoch FROM CAST(u.body::json #>> '{{{told}}}' AS timestamptz)) * 1000000
+            AND u.at_us < extract(epoch FROM now()) * 1000000 + {limits.DAY_US}"""
+
+
+# Whoever may only record says what a token of the scope `write` may: hypotheses, what they teach, and
+# of others' records what decides nothing. Bodies are what is read in the end, so they have to say
+# the same as the columns. What came from elsewhere may claim more there: its arrival takes that.
+_MAY_CLAIM: Final = f"""(u.status = 'hypothesis'
+                OR u.status = 'archived' AND u.author LIKE '%{VIA_IMPORT}') AND u.helped = 0 AND u.hindered = 0
+            AND u.kind NOT IN ({_quote_each(STAND_INS)}) AND (u.kind = 'fix' OR u.fix IS NULL)
+            AND octet_length(u.body) <= {limits.RECORD_BYTES_MAX}
+            AND u.body::json ->> 'kind' = u.kind AND u.body::json ->> 'id' = u.id
+            AND {_check_date("metadata,context,timestamp")}
             AND regexp_replace(u.author, '{VIA_IMPORT}$', '')
-                = u.body::json #>> '{{metadata,source,author}}'"""
-_MAY_SAY: Final = f"""u.kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)})
-            AND u.body::json ->> 'kind' = u.kind AND (u.kind <> 'imported' OR EXISTS (
-                SELECT 1 FROM record r WHERE r.id = u.record_id AND r.status = 'hypothesis'
-                AND r.author LIKE '%{VIA_IMPORT}'
-            ))"""
+                = u.body::json #>> '{{metadata,source,author}}'
+            AND (u.validation IS NULL OR u.author LIKE '%{VIA_IMPORT}')
+            AND coalesce(u.validation::json, u.body::json #> '{{metadata,validation}}')
+                ->> 'status' = u.status
+            AND coalesce(u.validation::json, u.body::json #> '{{metadata,validation}}')
+                ->> 'verified_by' IS NULL
+            AND coalesce(u.validation::json, u.body::json #> '{{metadata,validation}}')
+                ->> 'verification_id' IS NULL
+            AND coalesce(json_array_length(u.lessons), 0) <= {limits.LESSONS_AT_ONCE_MAX}
+            AND NOT EXISTS (
+                SELECT 1 FROM json_array_elements(u.lessons) l WHERE (CASE l.value ->> 0
+                    WHEN 'credit' THEN l.value ->> 1 IN (
+                        SELECT json_array_elements_text(u.body::json -> 'recalled'))
+                    {" ".join(f"WHEN '{scope}' THEN u.kind = '{kind}'" for scope, kind in KIND_OF_SCOPE.items())}
+                    END AND CAST(l.value ->> 3 AS bigint) BETWEEN 0 AND {LEVELS - 1}
+                    AND CAST(l.value ->> 4 AS bigint) BETWEEN 0 AND CASE
+                    WHEN l.value ->> 0 IN ({_quote_each(sorted(SCORED_SCOPES))}) THEN {MILLIONTHS} ELSE 0 END
+                ) IS NOT TRUE
+            )"""
+_MAY_SAY: Final = f"""u.kind IN ({_quote_each(ORDINARY_EVENTS)}) AND u.body::json ->> 'kind' = u.kind
+            AND u.body::json ->> 'id' = u.id AND u.body::json ->> 'record_id' = u.record_id
+            AND u.body::json ->> 'by' = u.said_by AND {_check_date("at")}
+            AND CASE u.kind WHEN 'credited' THEN u.body::json ->> 'helped' IN ('true', 'false')
+                ELSE u.body::json ->> 'helped' IS NULL END
+            AND EXISTS (
+                SELECT 1 FROM record r WHERE r.id = u.record_id AND (u.kind <> 'imported'
+                    OR r.status = coalesce(u.body::json ->> 'status', 'hypothesis')
+                AND r.status IN ('hypothesis', 'archived') AND r.author LIKE '%{VIA_IMPORT}')
+            )"""
+# A login has as many votes about a record as a token, in whatever names it speaks.
+_VOTES: Final = f"""(
+    SELECT u.*, row_number() OVER (PARTITION BY u.record_id, u.kind, u.body::json ->> 'helped')
+        AS place FROM {events_in("rows")}
+) u"""
+_HAS_A_VOTE: Final = f"""(u.kind = 'imported' OR u.place + (
+    SELECT count(*) FROM event e WHERE e.record_id = u.record_id AND e.kind = u.kind
+    AND e.login = session_user
+    AND e.body::json ->> 'helped' IS NOT DISTINCT FROM u.body::json ->> 'helped'
+) <= CASE u.kind WHEN 'credited' THEN {limits.VOTES_OF_AUTHOR_MAX} ELSE 1 END)"""
 
 
-def _refusing(columns: Mapping[str, str], allowed: str, what: str) -> str:
-    return f"""IF EXISTS (
-        SELECT 1 FROM json_to_recordset(rows) AS u ({columns_of(columns)})
-        WHERE ({allowed}) IS NOT TRUE
-    ) THEN
+def _refusing(given: str, allowed: str, what: str) -> str:
+    return f"""IF EXISTS (SELECT 1 FROM {given} WHERE ({allowed}) IS NOT TRUE) THEN
         RAISE insufficient_privilege USING MESSAGE = 'only a governor may {what}';
     END IF;"""
 
@@ -462,21 +544,101 @@ CREATE FUNCTION add_records(rows json) RETURNS TABLE (new_id text, new_seq bigin
 LANGUAGE plpgsql {as_owner} AS $$
 #variable_conflict use_column
 BEGIN
-    {_refusing(RECORD | {"digest": "text", "extra": "text"}, _MAY_CLAIM, "record what decides")}
-    RETURN QUERY {add_records("rows")};
+    {_refusing(f"json_to_recordset(rows) AS u ({_GIVEN})", _MAY_CLAIM, "record what decides")}
+    RETURN QUERY {add_records("rows", f", {_TAUGHT}")};
 END $$;
 
 CREATE FUNCTION add_events(rows json) RETURNS TABLE (new_id text)
 LANGUAGE plpgsql {as_owner} AS $$
 #variable_conflict use_column
 BEGIN
-    {_refusing(EVENT, _MAY_SAY, "decide")}
-    RETURN QUERY {add_events("rows")};
+    {_refusing(events_in("rows"), _MAY_SAY, "decide")}
+    -- one after the other, so that votes are counted that others are about to give
+    PERFORM 1 FROM record r WHERE r.id IN (SELECT u.record_id FROM json_to_recordset(rows)
+        AS u (record_id text)) ORDER BY r.id FOR NO KEY UPDATE;
+    RETURN QUERY {add_events(_VOTES, _HAS_A_VOTE)};
 END $$;
 
-CREATE FUNCTION credit(of_record text, helps bigint, hinders bigint) RETURNS void
+-- What the record's events add up to, as `trust.lifecycle.credits_of` has it.
+CREATE FUNCTION credit(of_record text) RETURNS void
 LANGUAGE sql {as_owner} AS $$
-    UPDATE record SET helped = helps, hindered = hinders WHERE id = of_record
+    UPDATE record r SET helped = voted.good + voted.again, hindered = voted.bad FROM (
+        SELECT coalesce(sum(least(good, {limits.VOTES_OF_AUTHOR_MAX})), 0) AS good,
+            coalesce(sum(least(bad, {limits.VOTES_OF_AUTHOR_MAX})), 0) AS bad,
+            count(*) FILTER (WHERE again) AS again
+        FROM (
+            SELECT count(*) FILTER (WHERE e.kind = 'credited' AND e.helped) AS good,
+                count(*) FILTER (WHERE e.kind = 'credited' AND NOT e.helped) AS bad,
+                bool_or(e.kind = 'repeated' AND e.said_by <> e.author) AS again
+            FROM (
+                SELECT e.kind, e.said_by, regexp_replace(o.author, '{VIA_IMPORT}$', '') AS author,
+                    coalesce(CAST(e.body::json ->> 'helped' AS boolean), false) AS helped
+                FROM event e JOIN record o ON o.id = e.record_id
+                WHERE e.record_id = of_record AND e.kind IN ('credited', 'repeated')
+            ) e GROUP BY e.said_by
+        ) v
+    ) voted WHERE r.id = of_record
+$$;
+
+-- A vector is of a record that is there: nobody says beforehand what the next one means.
+CREATE FUNCTION drop_stray_vector() RETURNS trigger LANGUAGE plpgsql {as_owner} AS $$
+BEGIN
+    RETURN CASE WHEN EXISTS (SELECT 1 FROM record r WHERE r.seq = NEW.seq) THEN NEW END;
+END $$;
+CREATE TRIGGER drop_stray_vector BEFORE INSERT ON record_vector
+    FOR EACH ROW EXECUTE FUNCTION drop_stray_vector();
+
+-- What a record claims that comes from elsewhere is taken from it by the event of its arrival.
+CREATE FUNCTION check_arrival() RETURNS trigger LANGUAGE plpgsql {as_owner} AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM record r WHERE r.seq = NEW.seq AND r.author = NEW.author)
+        AND NOT EXISTS (SELECT 1 FROM event e WHERE e.record_id = NEW.id AND e.kind = 'imported')
+    THEN
+        RAISE insufficient_privilege USING MESSAGE = 'a record came from elsewhere without saying so';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER check_arrival AFTER INSERT ON record DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.author LIKE '%{VIA_IMPORT}') EXECUTE FUNCTION check_arrival();
+
+-- How many texts have each term, of those that came since it was counted last.
+CREATE FUNCTION count_terms() RETURNS void LANGUAGE plpgsql {as_owner} AS $$
+DECLARE
+    counted_to bigint;
+    more bigint;
+    longer bigint;
+    last bigint;
+BEGIN
+    LOCK TABLE term_count IN SHARE ROW EXCLUSIVE MODE;
+    SELECT coalesce(max(value), 0) INTO counted_to FROM state WHERE name = '{COUNTED_TO}';
+    SELECT count(*), sum(t.length), max(t.seq) INTO more, longer, last
+        FROM record_text t WHERE t.seq > counted_to;
+    IF more = 0 THEN
+        RETURN;
+    END IF;
+    INSERT INTO term_count AS c (term, documents) SELECT ltrim(word, '='), sum(ndoc)
+        FROM ts_stat(format('SELECT words(terms, often) FROM record_text '
+            'WHERE seq > %s AND seq <= %s', counted_to, last)) GROUP BY 1 ORDER BY 1
+        ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents;
+    INSERT INTO state AS s (name, value) VALUES ('{TEXTS_COUNTED}', more),
+        ('{WORDS_COUNTED}', longer), ('{COUNTED_TO}', last - counted_to)
+        ON CONFLICT (name) DO UPDATE SET value = s.value + excluded.value;
+END $$;
+
+CREATE FUNCTION set_state(of_name text, new_value bigint) RETURNS void
+LANGUAGE sql {as_owner} AS $$
+    INSERT INTO state (name, value) SELECT of_name, new_value
+    WHERE of_name NOT IN ({_quote_each(COUNTS)})
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+$$;
+
+-- By the server's clock, whatever anybody says that the time is.
+CREATE FUNCTION drop_requests() RETURNS void LANGUAGE sql {as_owner} AS $$
+    DELETE FROM request WHERE key IN (
+        SELECT key FROM request WHERE at_us < extract(epoch FROM now()) * 1000000
+            - {limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US}
+        LIMIT {limits.REQUESTS_DROPPED_AT_ONCE}
+    )
 $$;
 
 -- As long as nobody looked at a table, each of its indexes seems as good as any other. The server
@@ -492,6 +654,7 @@ BEGIN
     LOOP
         EXECUTE format('ANALYZE (SKIP_LOCKED) %s', grown);
     END LOOP;
+    PERFORM gin_clean_pending_list('record_text_by_term');
 END $$;
 """
 
@@ -501,9 +664,7 @@ def _rights(schema: str) -> str:
     return f"""
 GRANT USAGE ON SCHEMA "{schema}" TO {reader}, {writer}, {governor};
 GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO {reader}, {writer}, {governor};
-GRANT INSERT, UPDATE ON tally, state, term_count, embedder, record_vector TO {writer};
-GRANT INSERT ON request TO {writer};
-GRANT DELETE ON request, record_vector TO {writer};
+GRANT INSERT ON embedder, record_vector, request TO {writer};
 GRANT INSERT, UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {governor};
 GRANT USAGE ON SEQUENCE record_seq_seq TO {governor};
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA "{schema}" FROM PUBLIC;

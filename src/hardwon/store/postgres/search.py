@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.search.rank import MARKS
-from hardwon.store.postgres.schema import columns_of
+from hardwon.store.postgres.schema import COUNTS, columns_of
 from hardwon.store.types import Dialect, Session, Values
 
 # Keys of experiences that no column has beside: nobody asks for them often, and they are long.
@@ -123,10 +123,6 @@ def text_columns(terms: str) -> dict[str, Any]:
 
 # --- how many records have a term ---
 
-TEXTS_COUNTED: Final = "texts whose terms are counted"
-WORDS_COUNTED: Final = "words of those texts"
-COUNTED_TO: Final = "number of the last of them"
-COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
 _COUNTED: Final = "WITH counted AS (SELECT {} FROM state) ".format(
     ", ".join(
         f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
@@ -139,11 +135,7 @@ GROWN: Final = (
     "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
     "FROM due"
 )
-# What is counted, and what came since.
-UNCOUNTED: Final = (
-    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), "
-    "coalesce(max(t.seq), 0) FROM counted LEFT JOIN record_text t ON t.seq > last GROUP BY 1, 2, 3"
-)
+COUNTED: Final = f"{_COUNTED} SELECT texts, words, last FROM counted"
 
 
 def count_terms(session: Session, *, afresh: bool = False) -> None:
@@ -151,17 +143,7 @@ def count_terms(session: Session, *, afresh: bool = False) -> None:
     if afresh:
         session.run("DELETE FROM term_count")
         set_counted(session, 0, 0, 0)
-    texts, words, counted_to, more, longer, last = session.first(UNCOUNTED, COUNTS) or (0,) * 6
-    if not more:
-        return
-    session.run(
-        "INSERT INTO term_count AS c (term, documents) SELECT ltrim(word, '='), sum(ndoc) FROM "
-        "ts_stat(format('SELECT words(terms, often) FROM record_text WHERE seq > %s AND seq <= %s', "
-        "?1::bigint, ?2::bigint)) GROUP BY 1 ORDER BY 1 "
-        "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
-        (counted_to, last),
-    )
-    set_counted(session, texts + more, words + longer, last)
+    session.run("SELECT count_terms()")
 
 
 def set_counted(session: Session, *values: int) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.errors import BusyError, DamagedError, LostFileError, NearlyFullWarning
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -56,7 +56,6 @@ from hardwon.store.sqlite.connection import (
     PROJECTS,
     SQLITE,
     VOUCHED,
-    OpenFile,
     SqliteSession,
     WordIndex,
     add_texts,
@@ -84,8 +83,9 @@ from hardwon.store.sqlite.file import (
     make_memory,
     upgrade,
 )
-from hardwon.store.sqlite.log import ASIDE, refuse_foreign_log
+from hardwon.store.sqlite.log import ASIDE, number_from
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
+from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
 # --- sqlite writer ---
@@ -521,9 +521,10 @@ class SqliteStore(Store):
         self._words: dict[str, _Counted] = {}
         self._routes: dict[str, tuple[tuple[Any, ...], list[Routed]]] = {}
         self._codes: dict[str, tuple[tuple[str, int], vectors.Codes]] = {}
-        if not create_if_missing(path, make_memory):
-            if size_of(log_of(path)):
-                refuse_foreign_log(path)
+        look_at_open(path)
+        is_new = create_if_missing(path, make_memory)
+        refuse_foreign_log(path, is_new=is_new)
+        if not is_new:
             inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
             files.sweep(path.parent)
         opening = partial(connect, path, bytes_max, busy_timeout_ms)
@@ -535,9 +536,10 @@ class SqliteStore(Store):
             connection = session.connection
             self._has_log = connection.pragma("journal_mode") == "wal"
             if self._has_log:
-                self._file.hold()
+                self._file.hold(session)
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 upgrade(connection, path, progress)
+                self._file.observe(session)
             refuse_strange_triggers(session, path, expected_schema)
             self._warn_when_nearly_full(connection)
             undoing.pop_all()
@@ -547,18 +549,22 @@ class SqliteStore(Store):
         return str(self._path)
 
     @contextmanager
-    def _connected(self) -> Iterator[SqliteSession]:
+    def _connected(self, *, to_write: bool = False) -> Iterator[SqliteSession]:
         try:
-            session = self._pool.borrow()
+            session = self._file.borrow(to_write=to_write)
             try:
                 yield session
             except apsw.BusyError:
                 raise
-            except apsw.Error:
-                session.begin_anew()
+            except (apsw.Error, DamagedError) as error:
+                self._file.look(session, closely=True)  # which may be the reason
+                if isinstance(error, apsw.Error):
+                    session.begin_anew()
                 raise
             finally:
                 self._pool.give_back(session)
+        except LostFileError:
+            raise self._file.let_go() from None
         except ERRORS as error:
             raise translated(error, self._path) from error
 
@@ -586,22 +592,23 @@ class SqliteStore(Store):
                     f"another thread of this process was writing to {self._path} for too long; "
                     "try again"
                 )
-            with self._connected() as session:
+            with self._connected(to_write=True) as session:
                 connection = session.connection
                 if not self._has_log:
                     # a backup that was opened as it is stays one file, byte for byte, until now
                     connection.execute("PRAGMA journal_mode = WAL").fetchall()
-                    self._file.hold()
+                    self._file.hold(session)
                     self._has_log = True
                 connection.execute("BEGIN IMMEDIATE")
                 writer = SqliteWriter(session)
-                undos, before = writer.undos, connection.total_changes()
+                undos, before, drawn = writer.undos, connection.total_changes(), None
                 try:
                     yield writer
                     if writer.relaxed is not None:
                         WordIndex(session, writer.relaxed).set("secure-delete", 1)
                     if writer.has_changed or connection.total_changes() != before:
-                        connection.execute(DRAW_NUMBER)
+                        drawn = number_from(connection.execute(DRAW_NUMBER).get)
+                        self._file.confirm(session, drawn)
                     connection.execute("COMMIT")
                     undos = []
                 finally:
@@ -610,9 +617,9 @@ class SqliteStore(Store):
                     for undo in undos:
                         with suppress(OSError):
                             undo()
-                self._writes += 1
-                if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
-                    self._warn_when_nearly_full(connection)
+                if drawn:
+                    self._file.note_kept(session, drawn)
+                self._warn_now_and_then(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
             # this thread's for good.
@@ -625,6 +632,11 @@ class SqliteStore(Store):
 
     def tokens(self) -> TokenKeep:
         return TokenFile(self._path)
+
+    def _warn_now_and_then(self, connection: apsw.Connection) -> None:
+        self._writes += 1
+        if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
+            self._warn_when_nearly_full(connection)
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         used = connection.pragma("page_count") * connection.pragma("page_size")
@@ -790,6 +802,8 @@ class SqliteStore(Store):
     def backup(self, target: Path, progress: Progress | None) -> str:
         for written in (target, checksum_file(target)):
             files.refuse_own("path", written, self._path, "copy.db")
+        with self._connected():  # what is copied is what is at the path
+            pass
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:

@@ -56,6 +56,7 @@ from hardwon.store.sqlite.migrations import (
     SCHEMA_VERSION,
     WORDS_SINCE,
 )
+from hardwon.store.sqlite.presence import File, file_at, refuse_foreign_log
 from hardwon.store.types import Finding, Progress, Stored, TokenKeep, TokenRow
 
 # --- health ---
@@ -149,7 +150,7 @@ def migrate(
                 _index_anew(SqliteSession(connection), progress)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", SCHEMA_VERSION)
-            connection.execute(DRAW_NUMBER)
+            connection.execute(DRAW_NUMBER).fetchall()
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
@@ -342,6 +343,7 @@ def restore(
             if not target.exists():
                 _begin_log(staged, target)
                 files.publish(staged, target)
+                refuse_foreign_log(target, is_new=True)
                 return None
             kept = target.with_name(f"{target.name}.{kept_suffix}")
             if kept.exists():
@@ -445,6 +447,7 @@ class TokenFile(TokenKeep):
         self._path = memory_file.with_suffix(".tokens.db")
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
+        self._file: File | None = None
 
     def close(self) -> None:
         with self._lock:
@@ -460,10 +463,13 @@ class TokenFile(TokenKeep):
 
     @contextmanager
     def _transaction(self, *, writing: bool = False) -> Iterator[SqliteSession]:  # noqa: ARG002  # both are a savepoint
-        """On the connection, which one thread uses at a time. Where there is no file yet, it is as
-        if there were an empty one.
+        """On the connection, which one thread uses at a time. Where there is no file yet, or none
+        any more, it is as if there were an empty one.
         """
         with self._lock, storage_errors(self._path):
+            if self._connection is not None and self._file != file_at(str(self._path)):
+                self._connection.close()
+                self._connection = None
             if self._connection is None and self._path.exists():
                 self._open()
             connection = self._connection or apsw.Connection(":memory:")
@@ -473,6 +479,7 @@ class TokenFile(TokenKeep):
                 yield SqliteSession(connection)
 
     def _open(self) -> None:
+        self._file = file_at(str(self._path))
         connection = connect(self._path)
         # There is no log: a commit takes its journal's name away. Were that not synced, a power cut
         # would bring the journal back, and with it the token that was revoked.

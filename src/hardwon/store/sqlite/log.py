@@ -34,11 +34,9 @@ other file: its log is replayed, and the memory is what it was last.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from struct import Struct, unpack
@@ -47,27 +45,27 @@ from urllib.parse import quote
 
 import apsw
 
-from hardwon.errors import ForeignLogWarning, T
-from hardwon.outside import files
+from hardwon.errors import T
 from hardwon.store.sqlite.connection import (
     NUMBER_MAX,
     NUMBER_NAME,
-    alone,
     check_whole_file,
-    log_of,
-    size_of,
 )
 from hardwon.store.sqlite.migrations import APPLICATION_ID
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 
-_HEADER_BYTES: Final = 100
+HEADER_BYTES: Final = 100
 _MAGIC: Final = b"SQLite format 3\0"
 _ROLLBACK_MODE: Final = b"\x01\x01"
+_LOG_MODE: Final = b"\x02\x02"
+_OUR_ID: Final = APPLICATION_ID.to_bytes(4, "big")
 _LOG_HEADER: Final = Struct(">8I")
 _FRAME_HEADER: Final = Struct(">6I")
 _LOG_MAGIC: Final = 0x377F0682  # the last bit tells the order of the bytes that are summed up
 _INDEX_LEAF: Final = 0x0A
+_INDEX_INNER: Final = 0x02
+_LEVELS_MAX: Final = 20  # of a tree of pages, which SQLite lets have no more
 # How a row begins of three columns: no text, a text of this length, eight bytes of a number.
 _RECORD: Final = bytes((4, 13, 13 + 2 * len(NUMBER_NAME), 6)) + NUMBER_NAME.encode()
 _LOCK_PAGE_AT: Final = 0x40000000  # SQLite's locks are there, and nothing is ever written
@@ -80,45 +78,21 @@ class Number(NamedTuple):
     before: int
 
 
-def refuse_foreign_log(path: Path) -> None:
-    """Moves a log that lies beside the file and is another's aside, and warns. While somebody has
-    the file open, the log is the file's.
+def find_foreign_sign(path: Path, header: bytes, log: Path, since: int = 0) -> str | None:
+    """What tells for certain that the log is not the file's; None where nothing does. `since`: the
+    number that the file had when somebody looked last, so that an earlier one is a sign as well.
     """
-    log = log_of(path)
-    if not size_of(log):
-        return
-    with alone(path) as descriptor:
-        if descriptor is None or not size_of(log):
-            return
-        sign = _foreign(path, os.pread(descriptor, _HEADER_BYTES, 0), log)
-        if sign is None:
-            return
-        aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-        with files.disk_errors(aside):
-            log.rename(aside)
-            files.sync(log.parent)
-    warnings.warn(
-        f"beside {path} lay a log that is not this file's ({sign}): the file was copied over a "
-        f"memory that was not closed. The log was not replayed, the memory is what is in the file; "
-        f"the log is kept as {aside.name}",
-        ForeignLogWarning,
-        stacklevel=5,
-    )
-
-
-def _foreign(path: Path, header: bytes, log: Path) -> str | None:
-    """What tells for certain that the log is not the file's."""
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+    if len(header) < HEADER_BYTES or not header.startswith(_MAGIC):
         return None
-    seen = _Log.read(log, checked=False)  # more than is valid may be seen so: then more is allowed
-    if seen is None or not _sign(path, header, seen):
+    seen = Log.read(log, checked=False)  # more than is valid may be seen so: then more is allowed
+    if seen is None or not _sign(path, header, seen, since):
         return None
-    valid = _Log.read(log, checked=True)
+    valid = Log.read(log, checked=True)
     # else SQLite replays nothing
-    return _sign(path, header, valid) if valid and valid.pages else None
+    return _sign(path, header, valid, since) if valid and valid.pages else None
 
 
-def _sign(path: Path, header: bytes, log: _Log) -> str | None:
+def _sign(path: Path, header: bytes, log: Log, since: int) -> str | None:
     page_bytes, changes, application_id = (
         int.from_bytes(header[at : at + size], "big") for at, size in ((16, 2), (24, 4), (68, 4))
     )
@@ -136,7 +110,7 @@ def _sign(path: Path, header: bytes, log: _Log) -> str | None:
     sign = None
     if log.changes and not log.changes[0] - 1 <= changes <= log.changes[-1]:
         sign = "it was begun on another state of the file, by the changes that both count"
-    elif log.numbers and not log.fits(_number_in_file(path)):
+    elif log.numbers and not log.fits(number_in_file(path), since):
         sign = "it was begun on another state of the file, by the transactions that both name"
     # The whole file is looked at only where something is wrong: it takes long.
     is_sound = sign and _ask_file_alone(path, lambda each: not check_whole_file(each), False)
@@ -154,19 +128,57 @@ def _ask_file_alone(path: Path, ask: Callable[[apsw.Connection], T], otherwise: 
         return otherwise
 
 
-def _number_in_file(path: Path) -> int:
+def number_in_file(path: Path) -> int:
     """0 where it has none, or where that cannot be read."""
     sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
     value = _ask_file_alone(path, lambda each: each.execute(sql, (NUMBER_NAME,)).get, None)
-    return _number(value).own if isinstance(value, int) else 0
+    return number_from(value).own if isinstance(value, int) else 0
 
 
-def _number(value: int) -> Number:
+def number_from(value: int) -> Number:
+    """What a transaction keeps in the table `state`, taken apart."""
     return Number(value & NUMBER_MAX, value >> 32 & NUMBER_MAX)
 
 
+def is_backup(header: bytes) -> bool:
+    """Whether a file that begins so is a memory in the mode of one that has no log."""
+    return header[18:20] == _ROLLBACK_MODE and header[68:72] == _OUR_ID
+
+
+class Kept(NamedTuple):
+    """The number in a file, and where it is."""
+
+    number: int
+    at: int
+
+
+def read_number(descriptor: int, root: int) -> Kept | None:
+    """The number in an open file, in whose page `root` the table `state` begins; 0 where there is
+    none, or none that can be read just now. None where it is no memory in the mode of a file that
+    has a log.
+    """
+    header = os.pread(descriptor, HEADER_BYTES, 0)
+    in_use = header.startswith(_MAGIC) and header[18:20] == _LOG_MODE
+    if not in_use or header[68:72] != _OUR_ID:
+        return None
+    page_bytes = int.from_bytes(header[16:18], "big")
+    page = b""
+    for _ in range(_LEVELS_MAX if root else 0):
+        page = os.pread(descriptor, page_bytes, (root - 1) * page_bytes)
+        if len(page) < page_bytes or page[0] != _INDEX_INNER:
+            break
+        at = int.from_bytes(page[12:14], "big")  # where the first entry has the page before it
+        root = int.from_bytes(page[at : at + 4], "big")
+    is_leaf = len(page) == page_bytes and page[0] == _INDEX_LEAF
+    at = _find_number(page) if is_leaf else 0
+    if not at:
+        return Kept(0, 0)
+    at += 4  # the lower half is its own
+    return Kept(int.from_bytes(page[at : at + 4], "big"), (root - 1) * page_bytes + at)
+
+
 @dataclass
-class _Log:
+class Log:
     """What a log says of the database that it belongs to. Where it is `checked`, only what SQLite
     would replay.
     """
@@ -191,14 +203,19 @@ class _Log:
         )
         return 0 < self.page_count <= there
 
-    def fits(self, own: int) -> bool:
-        """Whether the file may have this number: none, that of one here or of the one before them
-        all, or torn apart of two.
+    def states(self, since: int = 0) -> list[int]:
+        """The numbers that the file may have, the oldest first: that of the transaction before those
+        that are here, and theirs; those from `since` on, where that is one of them. None where no
+        number is here.
         """
-        allowed = [
-            each.to_bytes(4, "big")
-            for each in {self.numbers[0].before, *(number.own for number in self.numbers)}
-        ]
+        if not self.numbers:
+            return []
+        states = [self.numbers[0].before, *(number.own for number in self.numbers)]
+        return states[-1 - states[::-1].index(since) :] if since in states else states
+
+    def fits(self, own: int, since: int = 0) -> bool:
+        """Whether the file may have this number: none, one of `states`, or torn apart of two."""
+        allowed = [each.to_bytes(4, "big") for each in set(self.states(since))]
         found = own.to_bytes(4, "big")
         return not own or any(
             any(each.startswith(found[:at]) for each in allowed)
@@ -215,8 +232,17 @@ class _Log:
         elif page[0] == _INDEX_LEAF and (drawn := _number_in(page)):
             self.numbers.append(drawn)
 
+    @staticmethod
+    def read_start(path: Path) -> bytes:
+        """What is another one whenever the log is begun anew; nothing where there is no log."""
+        try:
+            with path.open("rb") as file:
+                return file.read(_LOG_HEADER.size)
+        except OSError:
+            return b""
+
     @classmethod
-    def read(cls, path: Path, *, checked: bool) -> _Log | None:
+    def read(cls, path: Path, *, checked: bool) -> Log | None:
         """None where it is no log, or of none of its transactions anything is left."""
         try:
             with path.open("rb") as file:
@@ -276,11 +302,15 @@ def _sums(before: tuple[int, int], data: bytes, big: bool) -> tuple[int, int]:
 
 
 def _number_in(page: bytes) -> Number | None:
-    """The number, where this page of an index has it. Its row is the first of its table: the first
-    on its page.
+    at = _find_number(page)
+    return number_from(int.from_bytes(page[at : at + 8], "big")) if at else None
+
+
+def _find_number(page: bytes) -> int:
+    """Where the number is, where this page of an index has it; else 0. Its row is the first of its
+    table: the first on its page.
     """
     at = int.from_bytes(page[8:10], "big") + 1  # behind the length, which is one byte
     value_at = at + len(_RECORD)
-    if not int.from_bytes(page[3:5], "big") or page[at:value_at] != _RECORD:
-        return None
-    return _number(int.from_bytes(page[value_at : value_at + 8], "big"))
+    is_there = int.from_bytes(page[3:5], "big") and page[at:value_at] == _RECORD
+    return value_at if is_there else 0

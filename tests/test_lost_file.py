@@ -1,0 +1,722 @@
+"""The file of an open memory is removed, replaced or written over: nothing is acknowledged or
+answered that is not of the file at its path, nothing is mixed, and what was put there stays whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import warm
+from checkouts import git, new_repository
+from hardwon import Fact, Memory
+from hardwon.errors import ForeignLogWarning, LostFileError
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.store.sqlite import presence
+from hardwon.surfaces.gate import Gate
+from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
+from hardwon.tree.engine import MemoryEngine
+from hardwon.trust.access import Caller
+
+REFUSED = "LostFileError"
+SCRIPT = """
+import json, sys, warnings
+from hardwon import Memory
+warnings.simplefilter("ignore")
+memory = Memory(*sys.argv[1:])
+print(json.dumps(memory.location), flush=True)
+for line in sys.stdin:
+    do, _, rest = line.rstrip().partition(" ")
+    try:
+        if do == "write":
+            answer = memory.record_fact(rest, "observation").id
+        elif do == "read":
+            answer = sorted(fact.content for fact in memory.browse(1000, kind="fact"))
+        elif do == "recall":
+            answer = [hit.record.content for hit in memory.recall(rest)]
+        elif do == "forget":
+            answer = memory.forget(next(memory.browse(1, kind="fact")).id).erased
+        elif do == "reopen":
+            memory.close()
+            memory = Memory(*sys.argv[1:])
+            answer = "open"
+    except Exception as error:
+        answer = f"{type(error).__name__}: {error}"
+    print(json.dumps(answer, default=str), flush=True)
+"""
+
+
+class Other:
+    """A process of its own that has the memory open and does what it is told."""
+
+    def __init__(self, *place: object, cwd: Path | None = None) -> None:
+        self._process = subprocess.Popen(
+            [warm.python(), "-c", SCRIPT, *map(str, place)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+        )
+        self._answer()
+
+    def __call__(self, order: str) -> Any:
+        assert self._process.stdin
+        self._process.stdin.write(f"{order}\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout
+        return json.loads(self._process.stdout.readline())
+
+    def leave(self) -> None:
+        """It ends in the ordinary way."""
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+Start = Callable[..., Other]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts processes, which end with the test."""
+    others: list[Other] = []
+
+    def start_one(*place: object, cwd: Path | None = None) -> Other:
+        others.append(Other(*place, cwd=cwd))
+        return others[-1]
+
+    yield start_one
+    for other in others:
+        with suppress(OSError, ValueError):
+            other.kill()
+
+
+def write(place: Path, *facts: str) -> None:
+    with Memory(place) as memory:
+        for fact in facts:
+            memory.record_fact(fact, "observation")
+
+
+def contents(memory: Memory) -> list[str]:
+    return sorted(
+        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
+    )
+
+
+def facts_in(place: Path) -> list[str]:
+    """Of whoever opens it next; it is sound, and can be written to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ForeignLogWarning)
+        with Memory(place) as memory:
+            before = contents(memory)
+            assert memory.doctor().ok
+            memory.forget(memory.record_fact("Whoever comes next can write.", "observation").id)
+            assert contents(memory) == before
+    return before
+
+
+def sh(folder: Path, command: str) -> None:
+    subprocess.run(command, shell=True, cwd=folder, check=True)  # noqa: S602  # as people type it
+
+
+# --- it is gone ---
+
+
+@pytest.mark.parametrize("command", ["rm x/memory.db", "rm -rf x", "git clean -fdxq", "mv x y"])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(
+    tmp_path: Path, start: Start, command: str
+) -> None:
+    folder = new_repository(tmp_path / "checkout")
+    write(folder / "x", "Port 1 is open.")
+    holder = start(folder / "x")
+    holder("write Port 2 is open.")
+    sh(folder, command)
+    for n in range(5):
+        assert holder(f"write Port {n} is shut.").startswith(f"{REFUSED}: {folder}/x/memory.db is")
+    for question in ("read", "recall port"):
+        answer = holder(question)
+        assert answer.startswith(REFUSED)
+        assert "is gone" in answer
+        assert "open it again" in answer
+    assert holder("reopen") == "open"
+    assert holder("read") == []
+    holder("write Port 3 is open.")
+    holder.leave()
+    assert facts_in(folder / "x") == ["Port 3 is open."]
+
+
+def test_readers_do_not_answer_from_a_file_that_is_gone(tmp_path: Path, start: Start) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    holder = start(tmp_path / "x")
+    assert holder("read") == ["Port 1 is open."]
+    shutil.rmtree(tmp_path / "x")
+    for question in ("read", "recall port", "forget"):
+        assert holder(question).startswith(REFUSED)
+
+
+def test_a_file_that_is_moved_away_and_back_has_what_was_acknowledged(
+    tmp_path: Path, start: Start
+) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    holder = start(tmp_path / "x")
+    holder("write Port 2 is open.")
+    holder("write Port 3 is open.")
+    sh(tmp_path, "mv x/memory.db away.db")
+    assert "is gone" in holder("write Port 4 is open.")
+    sh(tmp_path, "mv away.db x/memory.db")
+    assert holder("read").startswith(REFUSED)
+    holder.leave()
+    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 2, 3)]
+
+
+def test_it_is_removed_in_the_middle_of_a_write(tmp_path: Path) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    memory = Memory(tmp_path / "x")
+    with (
+        pytest.raises(LostFileError, match=r"is gone.*Nothing was recorded"),
+        memory._project.store.write(memory.project) as writer,
+    ):
+        writer.set_state(memory.project, "something", 1)
+        (tmp_path / "x" / "memory.db").unlink()
+    with pytest.raises(LostFileError):
+        memory.stats()
+    memory.close()
+
+
+def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
+    """After the last look before the commit."""
+    write(tmp_path / "x", "Port 1 is open.")
+    memory = Memory(tmp_path / "x")
+    store: Any = memory._project.store
+
+    def confirm_and_remove(session: Any, drawn: Any, real: Any = store._file.confirm) -> None:
+        real(session, drawn)
+        (tmp_path / "x" / "memory.db").unlink()
+
+    store._file.confirm = confirm_and_remove
+    with pytest.raises(LostFileError, match="is gone"):
+        memory.record_fact("Port 2 is open.", "observation")
+    memory.close()
+
+
+def test_closing_a_memory_that_is_gone_raises_nothing(tmp_path: Path) -> None:
+    with Memory(tmp_path / "x") as memory:
+        memory.record_fact("Port 1 is open.", "observation")
+        shutil.rmtree(tmp_path / "x")
+        with pytest.raises(LostFileError):
+            memory.record_fact("Port 2 is open.", "observation")
+    with MemoryEngine(tmp_path / "tree") as engine:
+        engine.remember("Retry after a minute.", "success", "conversation", "retry")
+        shutil.rmtree(tmp_path / "tree")
+        with pytest.raises(LostFileError):
+            engine.remember("Never retry.", "success", "conversation", "never")
+
+
+# --- another is in its place ---
+
+
+@pytest.mark.parametrize("first", ["the holder", "a newcomer"])
+def test_another_memory_that_is_moved_over_it(tmp_path: Path, start: Start, first: str) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    write(tmp_path / "other", "Port 9 is open.")
+    holder = start(tmp_path / "x")
+    holder("write Port 2 is open.")
+    sh(tmp_path, "mv other/memory.db x/memory.db")
+    expected = ["Port 9 is open."]
+    if first == "a newcomer":
+        newcomer = start(tmp_path / "x")
+        assert newcomer("read") == expected
+        newcomer("write Port 8 is open.")
+        expected = ["Port 8 is open.", *expected]
+    for n in range(5):
+        answer = holder(f"write Port {n} is shut.")
+        assert answer.startswith(REFUSED)
+        assert "another file than the one that was opened" in answer
+    assert holder("read").startswith(REFUSED)
+    assert facts_in(tmp_path / "x") == expected
+    holder("reopen")
+    assert holder("read") == expected
+    holder.leave()
+    assert facts_in(tmp_path / "x") == expected
+
+
+@pytest.mark.parametrize("what", ["the file", "the folder"])
+@pytest.mark.parametrize("holder_is", ["alive", "killed"])
+def test_another_process_makes_a_new_memory_where_one_was_removed(
+    tmp_path: Path, start: Start, what: str, holder_is: str
+) -> None:
+    """The log of the one that is gone is kept aside, and never replayed into the new one."""
+    write(tmp_path / "x", "Port 1 is open.")
+    holder = start(tmp_path / "x")
+    holder("write Port 2 is open.")
+    holder("write Port 3 is open.")
+    if holder_is == "killed":
+        holder.kill()
+    sh(tmp_path, "rm x/memory.db" if what == "the file" else "rm -r x")
+    newcomer = start(tmp_path / "x")
+    newcomer("write Port 4 is open.")
+    assert newcomer("read") == ["Port 4 is open."]
+    if holder_is == "alive":
+        assert holder("write Port 5 is open.").startswith(REFUSED)
+        assert holder("read").startswith(REFUSED)
+        holder.leave()
+    newcomer("write Port 6 is open.")
+    newcomer.kill()
+    assert facts_in(tmp_path / "x") == ["Port 4 is open.", "Port 6 is open."]
+    aside = list((tmp_path / "x").glob("memory.db-wal.foreign-*"))
+    assert len(aside) == (what == "the file")
+
+
+# --- it is written over ---
+
+
+def back_up(folder: Path, how: str) -> str:
+    """The name of a copy of what is in x now."""
+    if how == "a backup":
+        with Memory(folder / "x") as memory:
+            memory.backup(folder / "copy.db")
+    else:
+        sh(folder, "cp x/memory.db copy.db")
+    return "copy.db"
+
+
+@pytest.mark.parametrize("how", ["a backup", "a copy"])
+@pytest.mark.parametrize("acknowledged", [0, 1, 3])
+@pytest.mark.parametrize("first", ["write Port 8 is open.", "read", "recall port"])
+def test_a_copy_that_is_put_back_while_somebody_has_it_open(
+    tmp_path: Path, start: Start, how: str, acknowledged: int, first: str
+) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, how)
+    write(tmp_path / "x", "Port 2 is open.")
+    holder = start(tmp_path / "x")
+    assert holder("read") == ["Port 1 is open.", "Port 2 is open."]
+    for n in range(acknowledged):
+        holder(f"write Port {n} is shut.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    answer = holder(first)
+    # With nothing in the log there is nothing to mix it with: it goes on with what is there.
+    if how == "a copy" and not acknowledged:
+        assert REFUSED not in str(answer)
+        written = ["Port 8 is open."] * first.startswith("write")
+        assert holder("read") == ["Port 1 is open.", *written]
+        holder.leave()
+        assert facts_in(tmp_path / "x") == ["Port 1 is open.", *written]
+        return
+    assert answer.startswith(REFUSED)
+    assert "was written over" in answer
+    assert holder("write Port 9 is open.").startswith(REFUSED)
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    holder("reopen")
+    assert holder("read") == ["Port 1 is open."]
+    holder("write Port 3 is open.")
+    holder.leave()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
+
+
+@pytest.mark.parametrize("acknowledged", [1, 3])
+def test_a_copy_of_just_what_the_holder_began_with(
+    tmp_path: Path, start: Start, acknowledged: int
+) -> None:
+    """What is written first goes into the file at once: so the copy is not the same as the file."""
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a copy")
+    holder = start(tmp_path / "x")
+    for n in range(acknowledged):
+        holder(f"write Port {n} is shut.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    answer = holder("write Port 2 is open.")
+    assert answer.startswith(REFUSED)
+    assert "memory.db-wal.foreign-" in answer
+    holder.leave()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+@pytest.mark.parametrize("how", ["a backup", "a copy"])
+@pytest.mark.parametrize("acknowledged", [1, 3])
+def test_the_holder_ends_without_having_noticed(
+    tmp_path: Path, start: Start, how: str, acknowledged: int
+) -> None:
+    """As the last to have it open it would fold its log into what was put there."""
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, how)
+    holder = start(tmp_path / "x")
+    for n in range(acknowledged):
+        holder(f"write Port {n} is shut.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    before = (tmp_path / "x" / "memory.db").read_bytes()
+    holder.leave()
+    assert (tmp_path / "x" / "memory.db").read_bytes() == before
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+@pytest.mark.parametrize("how", ["a backup", "a copy"])
+def test_others_write_after_a_copy_was_put_back(tmp_path: Path, start: Start, how: str) -> None:
+    """Those who had it open are refused; who comes new is not, though others still have it open."""
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, how)
+    idle, busy = start(tmp_path / "x"), start(tmp_path / "x")
+    idle("write Port 2 is open.")
+    busy("write Port 3 is open.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    assert busy("write Port 4 is open.").startswith(REFUSED)
+    newcomer = start(tmp_path / "x")
+    assert newcomer("read") == ["Port 1 is open."]
+    newcomer("write Port 5 is open.")
+    assert idle("write Port 6 is open.").startswith(REFUSED)
+    assert idle("read").startswith(REFUSED)
+    newcomer("write Port 7 is open.")
+    idle.leave()
+    busy.leave()
+    newcomer.kill()
+    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 5, 7)]
+
+
+def test_a_backup_is_put_back_under_somebody_who_only_read(tmp_path: Path, start: Start) -> None:
+    """The log is empty, and there: whoever comes next must not take it for that of a backup."""
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a backup")
+    reader = start(tmp_path / "x")
+    reader("read")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    newcomer = start(tmp_path / "x")
+    newcomer("write Port 2 is open.")
+    newcomer.kill()
+    assert reader("read").startswith(REFUSED)
+    reader.leave()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 2 is open."]
+
+
+def test_a_copy_is_put_back_after_most_of_the_log_was_folded_in(
+    tmp_path: Path, start: Start
+) -> None:
+    """As in the field: what is in the file by then is no longer in the log, and the two together
+    are malformed.
+    """
+    write(tmp_path / "x", *(f"Fact {n} about port {3 * n}." for n in range(40)))
+    copy = back_up(tmp_path, "a copy")
+    with Memory(tmp_path / "x") as memory:
+        before = contents(memory)
+    holder = start(tmp_path / "x")
+    for n in range(150):
+        holder(f"write More {n} about port {5 * n} and host {n}.")
+    other = start(tmp_path / "x")
+    for n in range(20):
+        other(f"write Other {n}.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    for order in ("recall port", "write Port 1 is open.", "read"):
+        assert holder(order).startswith(REFUSED)
+    assert other("write Port 2 is open.").startswith(REFUSED)
+    holder.leave()
+    other.leave()
+    assert facts_in(tmp_path / "x") == before
+
+
+def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start: Start) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a copy")
+    holder, other = start(tmp_path / "x"), start(tmp_path / "x")
+    holder("write Port 2 is open.")
+    assert other("read") == ["Port 1 is open.", "Port 2 is open."]
+    holder("forget")  # which empties the log
+    assert other("read") == ["Port 1 is open."]
+    other("write Port 3 is open.")
+    sh(tmp_path, f"cp {copy} x/memory.db")
+    assert other("read").startswith(REFUSED)
+    assert holder("write Port 4 is open.").startswith(REFUSED)
+    holder.leave()
+    other.leave()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_a_memory_that_is_found_is_still_known_after_a_backup_was_put_back(
+    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
+    folder = new_repository(tmp_path / "checkout")
+    monkeypatch.chdir(folder)
+    (folder / ".hardwon").mkdir()
+    with Memory() as memory:
+        memory.record_fact("Port 1 is open.", "observation")
+        memory.backup(tmp_path / "copy.db")
+    holder = start(cwd=folder)
+    holder("write Port 2 is open.")
+    sh(folder, f"cp {tmp_path}/copy.db .hardwon/memory.db")
+    newcomer = start(cwd=folder)
+    newcomer("write Port 3 is open.")
+    assert holder("read").startswith(REFUSED)
+    with Memory() as memory:
+        assert contents(memory) == ["Port 1 is open.", "Port 3 is open."]
+    git(folder, "status")
+
+
+# --- the log ---
+
+
+@pytest.mark.parametrize("acknowledged", [1, 3])
+def test_the_log_alone_is_removed(tmp_path: Path, start: Start, acknowledged: int) -> None:
+    """Whoever has it open folds in what it still has of it."""
+    write(tmp_path / "x", "Port 0 is open.")
+    holder = start(tmp_path / "x")
+    for n in range(acknowledged):
+        holder(f"write Port {n + 1} is open.")
+    sh(tmp_path, "rm x/memory.db-wal x/memory.db-shm")
+    answer = holder("write Port 9 is open.")
+    assert answer.startswith(f"{REFUSED}: the log beside")
+    holder.kill()
+    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in range(acknowledged + 1)]
+
+
+# --- one process ---
+
+
+def test_a_second_memory_of_the_same_process_has_what_was_put_there(tmp_path: Path) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a backup")
+    first = Memory(tmp_path / "x")
+    first.record_fact("Port 2 is open.", "observation")
+    shutil.copyfile(tmp_path / copy, tmp_path / "x" / "memory.db")
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    with pytest.raises(LostFileError):
+        first.record_fact("Port 3 is open.", "observation")
+    first.close()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_while_a_thread_is_in_the_middle_of_a_call_no_second_one_is_opened(tmp_path: Path) -> None:
+    """They would share what SQLite knows of the log that is gone."""
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a backup")
+    first = Memory(tmp_path / "x")
+    first.record_fact("Port 2 is open.", "observation")
+    with suppress(LostFileError), first._project.store.read(first.project):
+        shutil.copyfile(tmp_path / copy, tmp_path / "x" / "memory.db")
+        with pytest.raises(LostFileError, match="was written over"):
+            Memory(tmp_path / "x")
+    first.close()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_nothing_is_held_of_a_file_that_is_gone(tmp_path: Path) -> None:
+    before = len(presence._held)
+    memory = Memory(tmp_path / "x")
+    memory.record_fact("Port 1 is open.", "observation")
+    shutil.rmtree(tmp_path / "x")
+    with pytest.raises(LostFileError):
+        memory.stats()
+    assert len(presence._held) == before
+    memory.close()
+
+
+def test_a_forked_child_notices_as_well(tmp_path: Path) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    with Memory(tmp_path / "x") as memory:
+        memory.record_fact("Port 2 is open.", "observation")
+        (tmp_path / "x" / "memory.db").unlink()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                memory.record_fact("Port 3 is open.", "observation")
+            except LostFileError:
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(pid, 0)[1] == 0
+        with pytest.raises(LostFileError):
+            memory.stats()
+
+
+# --- nothing happened to it ---
+
+
+def test_what_is_no_change_of_the_content_is_none(tmp_path: Path, start: Start) -> None:
+    holder = start(tmp_path / "x")
+    holder("write Port 1 is open.")
+    sh(tmp_path, "touch x/memory.db; chmod 640 x/memory.db; touch x/memory.db-wal; touch x/y")
+    holder("write Port 2 is open.")
+    sh(tmp_path, "cp x/memory.db z; cat x/memory.db > /dev/null; rm x/y")
+    assert holder("read") == ["Port 1 is open.", "Port 2 is open."]
+    holder.leave()
+
+
+def test_nobody_is_refused_where_others_fold_in_and_empty_the_log(
+    tmp_path: Path, start: Start
+) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    reader, writer = start(tmp_path / "x"), start(tmp_path / "x")
+    with Memory(tmp_path / "x") as memory:
+        memory.backup(tmp_path / "copy.db")
+        for n in range(4):
+            writer(f"write Port {n} is shut.")
+            memory.record_fact(f"Port {n} is closed.", "observation")
+            memory.compact()  # moves every table of the file
+            assert REFUSED not in str(reader("recall port"))
+            writer(f"write Port {n} is ajar.")
+            memory.forget(next(memory.browse(1, kind="fact")).id)
+            assert REFUSED not in str(reader("read"))
+            reader("write Port 7 is open.")
+            memory.record_fact(f"Port {n} is locked.", "observation")
+            with apsw.Connection(memory.location) as another:
+                another.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            assert REFUSED not in str(writer("read"))
+            Memory.restore(tmp_path / "copy.db", tmp_path / "x")
+            for other in (reader, writer):
+                assert other("read") == ["Port 1 is open."]
+        assert len(writer("write Port 2 is open.")) == 36
+        assert reader("read") == contents(memory) == ["Port 1 is open.", "Port 2 is open."]
+
+
+def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "_SET", -1)
+    with Memory(tmp_path / "x") as memory:
+        memory.record_fact("Port 1 is open.", "observation")
+        (tmp_path / "x" / "memory.db").unlink()
+        with pytest.raises(LostFileError):
+            memory.record_fact("Port 2 is open.", "observation")
+
+
+def test_a_backup_that_is_opened_as_it_is_and_removed(tmp_path: Path) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    back_up(tmp_path, "a backup")
+    with Memory(tmp_path / "copy.db") as memory:
+        assert contents(memory) == ["Port 1 is open."]
+        (tmp_path / "copy.db").unlink()
+        with pytest.raises(LostFileError):
+            contents(memory)
+        with pytest.raises(LostFileError):
+            memory.record_fact("Port 2 is open.", "observation")
+    assert not (tmp_path / "copy.db").exists()
+
+
+# --- who stands on a memory ---
+
+
+def test_a_restored_memory_takes_no_log_of_the_one_that_was_removed(
+    tmp_path: Path, start: Start
+) -> None:
+    write(tmp_path / "x", "Port 1 is open.")
+    copy = back_up(tmp_path, "a backup")
+    holder = start(tmp_path / "x")
+    holder("write Port 2 is open.")
+    holder("write Port 3 is open.")
+    holder.kill()
+    (tmp_path / "x" / "memory.db").unlink()
+    with pytest.warns(ForeignLogWarning):
+        Memory.restore(tmp_path / copy, tmp_path / "x")
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_a_server_goes_on_with_what_is_there_and_says_so_once(tmp_path: Path) -> None:
+    gate = Gate(lambda project: Memory(tmp_path / "x", project), None)
+    me = Caller("tester", "write")
+
+    @contextmanager
+    def used() -> Iterator[Memory]:
+        with gate._use("default") as memory:
+            yield memory
+
+    with used() as memory:
+        memory.record_fact("Port 1 is open.", "observation")
+        memory.backup(tmp_path / "copy.db")
+        memory.record_fact("Port 2 is open.", "observation")
+    shutil.copyfile(tmp_path / "copy.db", tmp_path / "x" / "memory.db")
+    with pytest.raises(LostFileError, match="was written over"):
+        gate.projects(me, "default")
+    with used() as memory:
+        assert contents(memory) == ["Port 1 is open."]
+        memory.record_fact("Port 3 is open.", "observation")
+    gate.close()
+    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
+
+
+def test_tokens_of_a_file_that_is_gone_let_nobody_in(tmp_path: Path) -> None:
+    with Memory(tmp_path / "x") as memory, Memory(tmp_path / "x") as beside:
+        secret = memory.tokens.create("ann", "write").secret
+        assert beside.tokens.caller(secret) is not None
+        (file,) = (tmp_path / "x").glob("*tokens.db")
+        file.unlink()
+        assert beside.tokens.caller(secret) is None
+        other = memory.tokens.create("ben", "read").secret
+        assert beside.tokens.caller(other) is not None
+
+
+@pytest.mark.parametrize("command", ["rm -rf t", "rm -rf t/.hardwon-memory", "cp copy.db {}"])
+def test_a_tree_of_files_takes_nothing_for_a_memory_that_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, command: str
+) -> None:
+    engine = MemoryEngine(tmp_path / "t")
+    engine.remember("Retry after a minute.", "success", "conversation", "retry")
+    engine.memory.backup(tmp_path / "copy.db")
+    kept = engine.remember("Ask twice.", "success", "conversation", "twice")
+    (database,) = (tmp_path / "t").rglob("memory.db")
+    sh(tmp_path, command.format(database))
+    before = sorted((tmp_path / "t").rglob("*.json"))
+    for _ in range(2):
+        with pytest.raises(LostFileError):
+            engine.remember("Never retry.", "success", "conversation", "never")
+    with pytest.raises(LostFileError):
+        engine.recall("retry")
+    assert sorted((tmp_path / "t").rglob("*.json")) == before
+    assert "the memory is kept" not in caplog.text
+    engine.close()
+    if not command.startswith("cp"):
+        return
+    with MemoryEngine(tmp_path / "t") as again:  # its file brings back what the backup had not
+        assert again.memory.stats().records == 2
+        assert Path(kept).exists()
+        assert again.memory.doctor().ok
+
+
+@pytest.mark.parametrize("command", ["rm -rf f", "cp copy.db f/ai_memory.db"])
+def test_a_fix_history_counts_nothing_into_a_file_that_is_gone(
+    tmp_path: Path, command: str
+) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT"}
+    fixed = (issue, {"analysis": "slow"}, True, True, 1.0)
+    with AIMemory(tmp_path / "f") as history:
+        history.record_fix_attempt(*fixed)
+    sh(tmp_path, "cp f/ai_memory.db copy.db")  # as its document teaches
+    history = AIMemory(tmp_path / "f")
+    for _ in range(3):
+        history.record_fix_attempt(*fixed)
+    sh(tmp_path, command)
+    with pytest.raises(LostFileError):
+        history.record_fix_attempt(*fixed)
+    with pytest.raises(LostFileError):
+        history.get_memory_stats()
+    history.close()
+    with AIMemory(tmp_path / "f") as again:
+        attempts = again.get_memory_stats()["total_fixes_attempted"]
+        assert attempts == (1 if command.startswith("cp") else 0)
+        assert again.memory.doctor().ok
+
+
+def test_a_training_memory_whose_file_was_removed_is_saved_whole(tmp_path: Path) -> None:
+    """It is read and replaced by its name: nothing is held that could be lost."""
+    path = tmp_path / "outputs" / "agent_memory.json"
+    memory = load_agent_memory(path)
+    episode = {"task_id": "t", "score": 0.25, "mistakes": ["one"], "mistake_cards": []}
+    save_agent_memory(record_episode(memory, {**episode, "trajectory_summary": "a"}), path)
+    shutil.rmtree(path.parent)
+    save_agent_memory(record_episode(memory, {**episode, "trajectory_summary": "b"}), path)
+    kept = json.loads(path.read_text())
+    assert [logged["summary"] for logged in kept["episode_log"]] == ["a", "b"]
