@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -416,6 +416,55 @@ def test_a_question_about_something_else_gets_nothing_and_is_told_why(memory: Me
     assert memory.context("make deploy").empty_reason == ""
 
 
+def test_what_is_about_something_else_does_not_come_along_with_what_is_about_the_question(
+    memory: Memory,
+) -> None:
+    memory.record_fact("The ships in the harbour are counted by the port office.", "decision")
+    for animal in ("zebra", "otter", "heron"):
+        memory.record_fact(
+            f"The {animal} of the zoo, which was brought here by the harbour railway long ago, eats hay "
+            "in winter, grass in summer and whatever its keepers find in the kitchen on Sundays.",
+            "observation",
+        )
+    (line,) = said(memory, "Who counts the ships that lie in the harbour before the storm comes?")
+    assert line.startswith("decision: The ships in the harbour")
+
+
+class NearToEverything:
+    """What a model of sentences does: one text or another is always the nearest."""
+
+    name, dimension = "near", 2
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, len(text) / 1_000] for text in texts]
+
+
+def test_the_nearest_vector_is_not_about_the_question(tmp_path: Path, clock: Clock) -> None:
+    near = NearToEverything()
+    with Memory(tmp_path / "brain", clock=clock, embedder=near) as memory:
+        for tool in ("ruff", "mypy", "pytest"):
+            memory.record_fact(f"The {tool} settings of this project are strict.", "decision")
+        memory.care.wait_for_vectors()
+        assert memory.recall("bake a chocolate cake for Ann"), "found, as the nearest there is"
+        assert str(memory.context("bake a chocolate cake for Ann")) == ""
+        assert "mypy settings" in str(memory.context("which mypy settings are there?"))
+
+
+def test_what_was_said_beside_a_hit_is_not_about_the_question(memory: Memory) -> None:
+    session = {"id": "s1"}
+    for sentence in (
+        "The importer rejects rows without a date.",
+        "Invoices are numbered by year.",
+        "A cake was ordered for the release.",
+        "Backups run at night.",
+    ):
+        memory.record_fact(sentence, "observation", source=session)
+    lines = said(memory, "Was the cake ordered?")
+    assert [line.partition(" [")[0] for line in lines] == [
+        "observation: A cake was ordered for the release."
+    ]
+
+
 def test_what_every_program_says_is_no_likeness(memory: Memory) -> None:
     assert not is_telling("No such file or directory")
     assert is_telling("fatal: refusing to merge unrelated histories")
@@ -580,13 +629,14 @@ def fix_the_issue(memory: Memory, reward: float) -> None:
     )
 
 
-@pytest.mark.parametrize(("reward", "ended"), [(1.0, "solved"), (0.0, "not solved")])
 def test_the_file_that_was_changed_is_told_of_the_same_issue_and_of_a_like_one(
-    memory: Memory, reward: float, ended: str
+    memory: Memory,
 ) -> None:
-    fix_the_issue(memory, reward)
+    fix_the_issue(memory, 0.0)
     run(memory, "make deploy", NOT_SET, 2)
-    files = f"changed src/marshmallow/fields.py; opened src/marshmallow/schema.py [{ended}, agent?]"
+    files = (
+        "changed src/marshmallow/fields.py; opened src/marshmallow/schema.py [not solved, agent?]"
+    )
     assert f"this task -> {files}" in said(memory, ISSUE)
     for like in (
         "TimeDelta field loses precision when it is serialized",
@@ -633,11 +683,9 @@ def test_a_run_is_told_by_what_it_did_not_by_how_it_was_handed_in(memory: Memory
     memory.record_trajectory("Add a currency column to invoices", MIGRATION, 1.0)
     for asked in ("Fix the flaky billing test", "the billing test is flaky again"):
         first, *steps = said(memory, asked)
-        assert first.endswith("-> one after the other [worked today, agent?]"), asked
-        assert steps == [
-            "      edit src/billing.py: round(total) -> Decimal(total).quantize(CENT)",
-            "      pytest tests/test_billing.py",
-        ]
+        done = "edit src/billing.py: round(total) -> Decimal(total).quantize(CENT)"
+        assert first.endswith(f"-> {done} [worked today, agent?]"), asked
+        assert not steps, "tests that pass and commits tell nothing of how"
     assert [line.strip() for line in said(memory, "add a tax column to invoices")[1:]] == [
         "edit src/models.py: class Invoice -> currency = Column(String)",
         "alembic upgrade head",
@@ -648,9 +696,9 @@ def test_a_run_is_told_by_what_it_did_not_by_how_it_was_handed_in(memory: Memory
 def test_of_an_issue_that_was_submitted_the_edit_is_told(memory: Memory) -> None:
     fix_the_issue(memory, 1.0)
     lines = said(memory, ISSUE)
-    assert lines[0] == "this task -> [worked today, agent?]"
-    assert lines[1].strip() == "edit 1475:1475"
-    assert not any("submit" in line for line in lines)
+    assert lines[0] == "this task -> one after the other [worked today, agent?]"
+    assert "edit 1475:1475" in [line.strip() for line in lines]
+    assert not any(word in line for line in lines for word in ("submit", "search_dir", "open "))
     advice = memory.advise("open src/marshmallow/schema.py", task=ISSUE)
     assert advice.worked_instead[0].split()[:2] == ["edit", "1475:1475"]
 

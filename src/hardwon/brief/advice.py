@@ -28,7 +28,8 @@ class PastAttempt(NamedTuple):
     """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it
     worked or where nobody knows; `source` who says so, None where somebody vouches for it, or where
     it is the current attempt's own, which has no id; `counted` whether it is among what the
-    probability was made from already; `same_task` whether it was for the task that is asked about.
+    probability was made from already; `same_task` whether it was for the task that is asked about;
+    `outcome_known` whether anybody knows if the run that it was part of solved its task.
     """
 
     at_us: int
@@ -41,6 +42,7 @@ class PastAttempt(NamedTuple):
     source: str | None
     counted: bool
     same_task: bool
+    outcome_known: bool = True
 
 
 class Chances(NamedTuple):
@@ -192,7 +194,7 @@ def _likely(p_success: float, p_solved: float, here: Sequence[PastAttempt]) -> s
     if round(p_success, 2) < _EVEN:  # as it is said
         said = f"It may be tried: of its like, {p_success:.0%} work"
     said += f" (p = {p_success:.2f})."
-    if any(each.counted for each in here) and p_solved < UNLIKELY_BELOW:
+    if any(each.counted and each.outcome_known for each in here) and p_solved < UNLIKELY_BELOW:
         said += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
     done = sum(each.worked for each in here if not each.id)
     return f"{said} It was done {done} times in this attempt already." if done > 1 else said

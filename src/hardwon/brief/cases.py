@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.lines import CURE, DONE, FAILED, SEEN, Line, ago, sources_mark
+from hardwon.records.kinds import OUTCOME_UNKNOWN
 from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
 from hardwon.text.failures import shows_error
 from hardwon.text.relevance import Question
@@ -43,6 +44,8 @@ FAILED_ELSEWHERE: Final = 0.5
 DISPUTED_FROM: Final = 0.8
 # What it adds that the action at another task names all of the question.
 NAMED: Final = 0.3
+# As much like the question is nearly the same task.
+NEARLY_THE_SAME: Final = 0.8
 # A task that is not the very same is never quite as relevant.
 NOT_THE_SAME: Final = 0.95
 # A reward that reads the same with two digits is the same.
@@ -61,7 +64,8 @@ class Done(NamedTuple):
 class Case(NamedTuple):
     """A run as it is told: its task, what was done, how much of it is about the question (1: the
     very same task), how much its task is like it, when, and who says so. `strategy` is what a fix
-    did.
+    did. `unknown`: nobody knows whether it solved its task; what it earned is then as if it had.
+    `lasting`: what was there at the end of a run that did not fail.
     """
 
     id: str
@@ -75,6 +79,8 @@ class Case(NamedTuple):
     vouched: bool = False
     stale: bool = False
     strategy: str = ""
+    unknown: bool = False
+    lasting: tuple[str, ...] = ()
 
 
 def one_line(text: str) -> str:
@@ -88,9 +94,11 @@ folded = spelled_alike
 @dataclass
 class Attempt:
     """What was tried at one task in the same words, over all runs: how often, how often it worked,
-    and the most it earned. Several actions are to be done one after the other. `failed_here`: the
-    runs that the question found mostly failed, whatever became of the others. `partly`: there are
-    more runs than were read. `worked_last`: the newest of those read, at `last_us`, worked.
+    and the most it earned; and in how many runs more it was done of which nobody knows whether that
+    solved their task (`unknown`). Several actions are to be done one after the other.
+    `failed_here`: the runs that the question found mostly failed, whatever became of the others.
+    `partly`: there are more runs than were read. `worked_last`: the newest of those read, at
+    `last_us`, worked.
     """
 
     task: str
@@ -104,6 +112,7 @@ class Attempt:
     partly: bool = False
     last_us: int = 0
     worked_last: bool = False
+    unknown: int = 0
 
     @cached_property
     def key(self) -> str:
@@ -116,8 +125,16 @@ class Attempt:
 
     @property
     def holds(self) -> bool:
-        """It worked at least as often as not, and so did the runs that the question found."""
-        return not self.failed_here and self.worked * 2 >= self.tried > 0 < self.worked
+        """It worked at least as often as not, and so did the runs that the question found; or it was
+        done, and nobody knows more.
+        """
+        worked = self.worked * 2 >= self.tried > 0 < self.worked
+        return not self.failed_here and (worked or self.only_done)
+
+    @property
+    def only_done(self) -> bool:
+        """Of no run that did it is it known whether that solved its task."""
+        return not self.tried and self.unknown > 0
 
     @cached_property
     def error(self) -> str:
@@ -125,10 +142,14 @@ class Attempt:
         return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)
 
     def add(self, case: Case, earned: float, observation: str, *, worked: bool) -> None:
+        """One more run did it. Where nobody knows how that ended, what `worked` was done."""
         self.cases.append(case)
+        if worked and case.unknown:
+            self.unknown += 1
+            return
         self.tried += 1
         self.worked += worked
-        self.earned = max(self.earned, earned)
+        self.earned = self.earned if case.unknown else max(self.earned, earned)
         if case.at_us >= self.last_us:
             self.last_us, self.worked_last = case.at_us, worked
         if not worked:
@@ -190,9 +211,11 @@ def _put_usual_first(told: Sequence[Told]) -> None:
 
 
 def _goodness(attempt: Attempt) -> tuple[object, ...]:
-    """The least is the best: what holds, by how often; else what earned most."""
-    share = attempt.worked / attempt.tried
-    return not attempt.holds, -share, -attempt.worked, -attempt.earned, -attempt.tried
+    """The least is the best: what holds, by how often; else what earned most. What worked comes
+    before what was only done.
+    """
+    share, times = attempt.worked / (attempt.tried or 1), attempt.tried + attempt.unknown
+    return not attempt.holds, -share, -attempt.worked, -attempt.earned, -times
 
 
 def best_first(attempt: Attempt) -> tuple[object, ...]:
@@ -204,7 +227,11 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
     found: dict[str, Attempt] = {}
     for case in runs:
         place, earned, won = _outcome(case.steps, solved_from)
-        actions = _way_to(case.steps, place) if won else (case.steps[place].action,)
+        if case.unknown:
+            won = won and case.steps[place].worked
+        actions: tuple[str, ...] = (case.steps[place].action,)
+        if won:
+            actions = case.lasting or _way_to(case.steps, place)
         attempt = Attempt(case.task, actions)
         observation = "" if case.steps[place].worked else case.steps[place].observation
         found.setdefault(attempt.key, attempt).add(case, earned, observation, worked=won)
@@ -217,7 +244,7 @@ def _attempts(runs: Sequence[Case], solved_from: float) -> list[Attempt]:
                     best[key] = step
             for key, step in best.items():
                 if case not in found[key].cases:
-                    won = step.earned >= solved_from
+                    won = step.worked if case.unknown else step.earned >= solved_from
                     found[key].add(case, step.earned, step.observation, worked=won)
     return list(found.values())
 
@@ -313,7 +340,8 @@ def _near(told: Sequence[Told]) -> list[Told]:
 
 def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     """All that is known of the very same task, best first; of each like task what worked, or what
-    came nearest, or where nothing is known that worked, what failed again and again; of commands
+    came nearest, or where nothing is known that worked, what failed again and again; of one that is
+    nearly the same also what was done, though nobody knows what that came to; of commands
     that were run by themselves each failure that came again, whatever else worked. What failed at
     the very task, or at one that is about as much like it, is offered from nowhere; nor is what
     deletes where neither the question nor a failure that it reports speaks of that.
@@ -340,6 +368,8 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
             continue
         best = each.attempts[0]
         disputed = failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance
+        if best.only_done and each.relevance < NEARLY_THE_SAME:
+            continue
         if best.holds and (
             disputed or (not of_failure and deletes_unasked("\n".join(best.actions), wording.asked))
         ):
@@ -382,6 +412,9 @@ def _one_of_each(lines: Iterable[Line], told: Sequence[Told]) -> Iterator[Line]:
         yield line
 
 
+_NOBODY_KNOWS: Final = "nobody knows whether it solved the task"
+
+
 def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     cases = attempt.cases
     last = ago(max(case.at_us for case in cases), wording.now_us)
@@ -389,15 +422,18 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     vouched = sum(case.vouched for case in cases)
     who = sources_mark(sources, vouched) + (", stale" if all(case.stale for case in cases) else "")
     task = "this task" if told.same else _task_shown(attempt.task, wording.asked)
-    once, actions = attempt.tried == 1, tuple(map(without_thoughts, attempt.actions))
+    once, actions = attempt.tried <= 1, tuple(map(without_thoughts, attempt.actions))
     warned = wording.warned.get(attempt.key, "") if attempt.holds else ""
     error = warned
     runs = f"the {attempt.tried} looked at" if attempt.partly else str(attempt.tried)
     times = "" if once else f" {attempt.worked} of {runs}"
     outcome, mark = "", f"[worked{times}{'' if once else ', last'} {last}, {who}]"
     brief = f"[worked{times}, {who}]"
+    if attempt.only_done:
+        times = "" if attempt.unknown == 1 else f" {attempt.unknown} times, last"
+        mark, brief = f"[done{times} {last}, {_NOBODY_KNOWS}, {who}]", f"[{OUTCOME_UNKNOWN}, {who}]"
     if warned:
-        outcome = "worked before, but FAILED since: "
+        outcome = f"{'done' if attempt.only_done else 'worked'} before, but FAILED since: "
     elif not attempt.holds:
         earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
         times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
@@ -422,7 +458,9 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
         ids=tuple(case.id for case in cases),
         about=frozenset({attempt.key, *(case.strategy for case in cases if case.strategy)}),
         relevance=told.relevance * (FAILED_ELSEWHERE if outcome and not told.same else 1),
-        why=f"{why}, worked {attempt.worked} of {attempt.tried}",
+        why=f"{why}, {OUTCOME_UNKNOWN}"
+        if attempt.only_done
+        else f"{why}, worked {attempt.worked} of {attempt.tried}",
         shorter=partial(_cut, head, actions, shown, mark, brief, wording, told.same),
         whole=whole,
     )
@@ -441,7 +479,8 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
     """What worked after the same failure, to stand right under it."""
     tried = shortened(one_line(failed.actions[-1]), limits.EXAMPLE_TASK_CHARS_MAX)
     line = _line_of(worked, Told(1.0, True, [worked]), wording)
-    head = f'after "{tried}" failed like that, this worked -> '
+    did = "was done" if worked.only_done else "worked"
+    head = f'after "{tried}" failed like that, this {did} -> '
     mark = line.text.split("\n")[0].rpartition("[")[2]
     return line._replace(
         text=_worded(head, worked.actions, "", f"[{mark}"),
@@ -531,7 +570,8 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
         task = "this task" if each.same else _task_shown(each.attempts[0].task, asked)
         sources = list(dict.fromkeys(case.author for case in cases))
         vouched = sum(case.vouched for case in cases)
-        solved = "solved" if each.attempts[0].holds else "not solved"
+        best = each.attempts[0]
+        solved = "not solved" if not best.holds else OUTCOME_UNKNOWN if best.only_done else "solved"
         text = f"{task} -> {'; '.join(parts)} [{solved}, {sources_mark(sources, vouched)}]"
         yield Line(
             text,
@@ -647,6 +687,8 @@ def _look(action: str, names: tuple[str, ...]) -> tuple[str, frozenset[str], fro
 
 def _rows(cases: Sequence[Case], question: Question) -> list[_Seen]:
     likest = max((case.relevance for case in cases), default=0.0)
+    if not likest:
+        return []  # nothing that was looked at is like this
     say = {case.id: (case.relevance / likest) ** SHARPNESS for case in cases}
     seen, used = _looked_at(cases, say)
     waiting = [each for each in seen if _is_used(each.names, used.keys(), question.worth.keys())]

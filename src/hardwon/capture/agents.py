@@ -32,7 +32,8 @@ from hardwon.outside.git import Repository
 from hardwon.records.kinds import Trajectory
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import error_words, shows_error
+from hardwon.text.failures import error_words, exact_message, shows_error
+from hardwon.text.shown import describe_failure
 from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 
@@ -92,7 +93,11 @@ def answer(
             os.chdir(event.folder)
     event = replace(event, folder=str(current_folder()))
     command = command_of(event) if event.event in ("before", "after") else None
-    if event.event in ("before", "after") and not command and not event.file:
+    # what only prints may print into a file
+    wrote = (
+        shell_lines.files_written(event.command) if event.event == "after" and not command else []
+    )
+    if event.event in ("before", "after") and not command and not event.file and not wrote:
         return None
     settings = Settings.read(options)
     keeps = manner.make_memory and command is not None and event.event == "after"
@@ -142,8 +147,10 @@ def _answered(
             return _before_edit(event.file, memory, session, manner)
         case "after" if command:
             return _after_command(event, command, memory, session)
-        case "after":
+        case "after" if event.file:
             session.edited(_relative(event.file), event.change)
+        case "after":
+            session.wrote(shell_lines.files_written(event.command))
         case "compact":
             session.close(memory, ended=False)
             session.forget_told()
@@ -193,7 +200,7 @@ def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Lin
 
 def _left_undone(memory: Memory) -> list[Line]:
     last = next(memory.browse(limit=1, kind="trajectory", tag=TAG), None)
-    if not isinstance(last, Trajectory) or last.turned_out_well:
+    if not isinstance(last, Trajectory) or last.turned_out_well is not False:
         return []
     failed = next((step for step in reversed(last.steps) if not step.reward), None)
     how = f": {failed.action} failed: {error_words(failed.observation)}" if failed else ""
@@ -238,13 +245,25 @@ def _before_edit(file: str, memory: Memory, session: AgentSession, manner: Manne
 @dataclass(frozen=True)
 class Command:
     """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
-    that it is for, whether it runs tests, and whether exit code 0 means that it worked.
+    that it is for, whether it runs tests, whether it ends with tests, a build or a linter, and
+    whether exit code 0 means that it worked.
     """
 
     line: str
     purpose: str
     tests: bool
+    checks: bool
     exit_code_tells: bool
+
+    def tells_of_check(self, printed: str, *, by_words: bool) -> bool:
+        """Whether it is known how the check ended that it ran: by its exit code, or, of tests behind
+        a pipe, by what they printed.
+        """
+        return (
+            self.checks
+            and not by_words
+            and (self.exit_code_tells or (self.tests and bool(printed.strip())))
+        )
 
 
 def command_of(event: HookEvent) -> Command | None:
@@ -259,6 +278,7 @@ def command_of(event: HookEvent) -> Command | None:
         attempts.typed_line(line, folder),
         event.purpose.strip()[: limits.LESSON_CHARS_MAX],
         any(map(shell_lines.runs_tests, parts.commands if parts else [line.split()])),
+        shell_lines.ends_with_check(line),
         shell_lines.exit_code_tells(line),
     )
 
@@ -291,7 +311,7 @@ def _before_command(
     if isinstance(last, Trajectory):
         same = same_action(command.line)
         shown = [step.observation for step in last.steps if same_action(step.action) == same]
-        lines += _fixes(memory, shown[-1], command.line, _BEFORE) if shown else []
+        lines += _fixes(memory, shown[-1], command, session, _BEFORE) if shown else []
     if not command.tests:
         # what helped is a line of its own: it is said once in a session, however often it is warned
         message = advice.message.partition(INSTEAD)[0].rstrip() if lines else advice.message
@@ -312,13 +332,30 @@ _BEFORE: Final = "That went away before by: {} (helped {} of {})"
 _AFTER: Final = "This error went away here before by: {} (helped {} of {})"
 
 
-def _fixes(memory: Memory, shown: str, line: str, said: str) -> list[Line]:
-    """What made the error go away before, other than the command itself."""
-    return [
+def _fixes(
+    memory: Memory, shown: str, command: Command, session: AgentSession, said: str
+) -> list[Line]:
+    """What made this very error go away before, other than the command itself. Nothing where the
+    command does not say why it failed, nor of another error of its kind: of what nobody knows, a
+    guess costs more than silence.
+    """
+    if not shell_lines.failure_words(shown):
+        return []
+    message = exact_message(describe_failure(shown))
+    known = memory.solutions(
+        shown,
+        limit=limits.SOLUTIONS_READ_MAX,
+        action=command.line,
+        task=session.kept.get("task") or command.purpose or None,
+    )
+    lines: list[Line] = [
         (said.format(each.action, each.helped, each.tried), each.evidence)
-        for each in memory.solutions(shown, limit=limits.INSTEAD_MAX)
-        if each.helped and same_action(each.action) != same_action(line)
+        for each in known
+        if each.helped
+        and exact_message(each.diagnosis) == message
+        and same_action(each.action) != same_action(command.line)
     ]
+    return lines[: limits.INSTEAD_MAX]
 
 
 def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | None:
@@ -351,7 +388,14 @@ def _after_command(
     )
     if not isinstance(record, Trajectory):
         return None
-    session.did(record.id, command.line, worked=record.turned_out_well, tests=command.tests)
-    if record.turned_out_well:
+    worked = bool(record.turned_out_well)
+    session.did(
+        record.id,
+        command.line,
+        worked=worked,
+        tests=command.tests,
+        checks=command.tells_of_check(event.output, by_words=ended[1]),
+    )
+    if worked:
         return None
-    return _said(session, _fixes(memory, record.steps[0].observation, command.line, _AFTER))
+    return _said(session, _fixes(memory, record.steps[0].observation, command, session, _AFTER))

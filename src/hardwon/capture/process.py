@@ -1,12 +1,10 @@
 """Runs a command as if nobody stood between it and whoever started it, and keeps the beginning and
 the end of its output.
 
-Where standard input and output are a terminal, the command gets a terminal of its own, with a
-session of its own, and ours is raw while it runs: every key goes to it, and its terminal makes
-signals of them. Elsewhere it stays in our process group, so that it can read from the terminal, is
-stopped and continued with us, and gets what is sent to the whole group; an output of ours that is a
-terminal is one for the command too. Output that goes to two places comes through two pipes, and
-through one where both are the same place: then its order is kept.
+It stays in our process group and reads what we would read, so that the kernel does the rest:
+Ctrl-C, Ctrl-Z and `fg` reach it and us alike. Only its output passes through here: by a pipe, or,
+where ours is a terminal, by a terminal of the same size, so that it shows its colours. Output that
+goes to one place comes through one of them: then its order is kept.
 
 Only the main thread can do this, for signals are its business.
 """
@@ -16,20 +14,18 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pty
 import selectors
 import shutil
 import signal
-import struct
 import subprocess
 import termios
-import threading
 import time
 import tty
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from hardwon import limits
 
@@ -38,7 +34,7 @@ NOT_EXECUTABLE: Final = 126
 KILLED_BY: Final = 128  # what a shell adds to the number of the signal that killed a command
 STDIN, STDOUT, STDERR = 0, 1, 2
 _TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_TO_NOTICE: Final = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT)
+_LOOK_S: Final = 0.1  # how soon the end of a command is noticed whose output somebody keeps open
 
 
 @dataclass
@@ -96,42 +92,38 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             # a closed one would else be the number of the next file that somebody opens
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     began = time.monotonic()
-    streams = _Streams.joined()
+    relay = _Relay()
     try:
-        with _Signals() as signals:
-            process = _start(command, environment, streams)
+        with relay.forward_signals():
+            childs = relay.open_outputs()
+            process = _start(command, environment, childs)
+            for number in set(childs):
+                os.close(number)
             if isinstance(process, RunResult):
                 return process
-            streams.close_pipes_of_child()
-            relay = _Relay(_Child(process), streams, signals)
-            relay.run()
+            relay.follow(process)
     finally:
-        streams.close()
-    return relay.result(time.monotonic() - began)
-
-
-# --- the command ---
+        relay.close()
+    killed = max(0, -process.returncode)
+    exit_code = KILLED_BY + killed if killed else process.returncode
+    stopped = exit_code == KILLED_BY + signal.SIGINT or (bool(exit_code) and relay.told_to_stop)
+    return RunResult(exit_code, killed, time.monotonic() - began, stopped, "", relay.output)
 
 
 def _start(
-    command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams
+    command: Sequence[str], environment: Mapping[str, str] | None, outputs: tuple[int, int]
 ) -> subprocess.Popen[bytes] | RunResult:
     """The process, or a result that tells, in the words of a shell, why there is none."""
-    own = streams.terminal is not None
 
     def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
             list(words),
-            stdin=streams.child_in,
-            stdout=streams.child_out,
-            stderr=streams.child_err,
+            stdout=outputs[0],
+            stderr=outputs[1],
             env=environment,
             # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by
             # themselves
             close_fds=False,
-            start_new_session=own,
-            # No other thread of ours runs yet.
-            preexec_fn=(lambda: fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)) if own else None,
         )
 
     name = command[0]
@@ -160,394 +152,161 @@ def _start(
         return RunResult(NOT_EXECUTABLE, refusal=f"{name}: {why}")
 
 
-@dataclass(frozen=True)
-class _Child:
-    """The process. Signals are sent from another thread than the one that waits for it, so a lock
-    keeps them apart: once it was waited for, its number may be somebody else's.
-    """
-
-    process: subprocess.Popen[bytes]
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def is_stopped(self) -> bool:
-        """Also notes, in `process.returncode`, whether it has ended."""
-        with self._lock:
-            if self.process.returncode is not None:
-                return False
-            try:
-                pid, status = os.waitpid(self.process.pid, os.WNOHANG | os.WUNTRACED)
-            except ChildProcessError:
-                # somebody ignores SIGCHLD for us: nobody knows any more how it ended
-                pid, status = self.process.pid, 0
-            stopped = os.WIFSTOPPED(status)
-            if pid and not stopped:
-                self.process.returncode = os.waitstatus_to_exitcode(status)
-        return stopped
-
-    def send(self, number: int, *, to_group: bool = False) -> None:
-        with self._lock, suppress(ProcessLookupError, PermissionError):
-            if self.process.returncode is None:
-                (os.killpg if to_group else os.kill)(self.process.pid, number)
-
-
-# --- its streams ---
-
-
-@dataclass
-class _Streams:
-    """What the child reads and writes (`pipes` are its ends of pipes), our ends of it with where
-    their bytes go, and the terminals among them, with the child's end of each.
-    """
-
-    child_in: int | None = None
-    child_out: int = -1
-    child_err: int = -1
-    pipes: list[int] = field(default_factory=list)
-    passed_on: dict[int, int] = field(default_factory=dict)
-    terminal: int | None = None
-    screens: dict[int, int] = field(default_factory=dict)
-
-    @classmethod
-    def joined(cls) -> Self:
-        streams = cls()
-        if os.isatty(STDIN) and os.isatty(STDOUT) and in_foreground():
-            with suppress(OSError):  # the system has no more terminals
-                streams.terminal, streams.child_in = streams._screen(
-                    STDOUT, termios.tcgetattr(STDIN)
-                )
-        streams.child_out = (
-            streams._output(STDOUT) if streams.child_in is None else streams.child_in
-        )
-        out, err = os.fstat(STDOUT), os.fstat(STDERR)
-        same_place = (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
-        both = same_place or (os.isatty(STDOUT) and os.isatty(STDERR))
-        streams.child_err = streams.child_out if both else streams._output(STDERR)
-        return streams
-
-    def _screen(self, shown_on: int, attributes: list[Any] | None) -> tuple[int, int]:
-        """A terminal. Without attributes it is one for output alone: ours turns line ends into what
-        they are on a screen.
-        """
-        ours, childs = os.openpty()
-        if attributes is None:
-            attributes = termios.tcgetattr(childs)
-            attributes[tty.OFLAG] &= ~termios.OPOST
-            attributes[tty.LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
-        termios.tcsetattr(childs, termios.TCSANOW, attributes)
-        os.set_blocking(ours, False)
-        self.screens[ours] = childs
-        self.passed_on[ours] = shown_on
-        self.resize()
-        return ours, childs
-
-    def _output(self, number: int) -> int:
-        if os.isatty(number):
-            with suppress(OSError):
-                return self._screen(number, None)[1]
-        ours, childs = os.pipe()
-        # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
-        with suppress(OSError, AttributeError):
-            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.READ_AT_ONCE_BYTES)
-        self.passed_on[ours] = number
-        self.pipes.append(childs)
-        return childs
-
-    def resize(self) -> None:
-        """As large as the terminal that they are shown on."""
-        for ours in self.screens:
-            with suppress(OSError):
-                size = fcntl.ioctl(self.passed_on.get(ours, STDOUT), termios.TIOCGWINSZ, bytes(8))
-                if struct.unpack("HHHH", size)[0]:
-                    fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
-
-    def close_pipes_of_child(self) -> None:
-        """Its ends of terminals stay open until it ends: one that nobody has open ends at once, and
-        the child may close all of its own and come back by /dev/tty.
-        """
-        while self.pipes:
-            os.close(self.pipes.pop())
-
-    def close_screens(self) -> None:
-        while self.screens:
-            os.close(self.screens.popitem()[1])
-
-    def close(self) -> None:
-        self.close_pipes_of_child()
-        self.close_screens()
-        for ours in self.passed_on:
-            os.close(ours)
-
-
-def in_foreground() -> bool:
-    """Whether we may use the terminal. Where it controls nobody there is no background."""
-    try:
-        return os.tcgetpgrp(STDIN) in (os.getpgrp(), 0)
-    except OSError:
-        return True
-
-
-# --- signals ---
-
-
-class _Signals:
-    """Brings signals to where they can be waited for together with everything else. While the
-    command is being started, their handlers do it; then a thread, which also learns where they come
-    from, and sends them on even while we wait to write.
-    """
-
-    def __init__(self) -> None:
-        self.came, self._came = os.pipe()
-        self._thread: threading.Thread | None = None
-        self._over = False
-
-    def __enter__(self) -> Self:
-        os.set_blocking(self.came, False)
-        os.set_blocking(self._came, False)
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        self._wakeup = signal.set_wakeup_fd(self._came, warn_on_full_buffer=False)
-        # A handler that does nothing: its being there makes Python write the number to the pipe.
-        # What we ignore (nohup, or a job in the background) the command ignores too.
-        self._before = {
-            number: signal.signal(number, lambda _number, _frame: None) or signal.SIG_DFL
-            for number in (*_TO_NOTICE, *_TO_FORWARD)
-            if number in _TO_NOTICE or signal.getsignal(number) is not signal.SIG_IGN
-        }
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._thread:
-            self._over = True
-            signal.pthread_kill(self._thread.ident or 0, signal.SIGWINCH)
-            self._thread.join()
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
-        signal.set_wakeup_fd(self._wakeup)
-        os.close(self.came)
-        os.close(self._came)
-
-    def watch(self, take: Callable[[int, bool], None]) -> None:
-        """From now on `take` gets those that are to be sent on, in a thread of their own."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
-        self._thread = threading.Thread(target=self._wait, args=(take,), daemon=True)
-        self._thread.start()
-
-    def _wait(self, take: Callable[[int, bool], None]) -> None:
-        while True:
-            if hasattr(signal, "sigwaitinfo"):
-                found = signal.sigwaitinfo(self._before)
-                # 128: a terminal sent it, to the whole group, so the command has it as well
-                number, from_terminal = found.si_signo, found.si_code == 128
-            else:
-                number = signal.sigwait(self._before)
-                from_terminal = _may_be_typed(number)
-            if self._over:
-                return
-            if number in _TO_FORWARD:
-                take(number, from_terminal)
-            else:
-                with suppress(BlockingIOError):  # full: it will be read
-                    os.write(self._came, bytes((number,)))
-
-
-def _may_be_typed(number: int) -> bool:
-    return number in (signal.SIGINT, signal.SIGQUIT) and os.isatty(STDIN) and in_foreground()
-
-
-# --- between the two ---
-
-
 @dataclass
 class _Relay:
-    """Passes on what comes until the command has ended and nothing more comes."""
+    """Passes the command's output on, and signals to the command."""
 
-    _child: _Child
-    _streams: _Streams
-    _signals: _Signals
-    _output: OutputExcerpt = field(default_factory=OutputExcerpt)
-    _told_to_stop: bool = False  # or whoever read its output left
-    _ended_at: float | None = None
-    _since_end: int = 0
-    _suspend_at: float | None = None
-    _typed: bytes = b""
-    _raw: bool = False  # our own terminal: while the command has one
-    _attributes: list[Any] = field(default_factory=list)  # what it was before
-    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
-
-    def run(self) -> None:
-        with self._selector as selector:
-            selector.register(self._signals.came, selectors.EVENT_READ, self._signalled)
-            for ours in self._streams.passed_on:
-                selector.register(ours, selectors.EVENT_READ, partial(self._pass_on, ours))
-            self._signals.watch(self._forward)
-            if self._streams.terminal is not None:
-                self._attributes = termios.tcgetattr(STDIN)
-                self._make_raw()
-            try:
-                self._child_changed()
-                while not self._is_over():
-                    self._type()
-                    due = (
-                        self._suspend_at
-                        if self._ended_at is None
-                        else self._ended_at + limits.RUN_LINGER_S
-                    )
-                    wait = None if due is None else max(0.0, due - time.monotonic())
-                    for key, _ in selector.select(wait):
-                        key.data()
-                    if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
-                        self._suspend_at = None
-                        self._child.send(signal.SIGSTOP, to_group=True)
-            finally:
-                self._give_back_terminal()
-
-    def result(self, seconds: float) -> RunResult:
-        code = self._child.process.returncode
-        killed = max(0, -code)
-        exit_code = KILLED_BY + killed if killed else code
-        stopped = exit_code == KILLED_BY + signal.SIGINT or (bool(exit_code) and self._told_to_stop)
-        return RunResult(exit_code, killed, seconds, stopped, "", self._output)
+    output: OutputExcerpt = field(default_factory=OutputExcerpt)
+    told_to_stop: bool = False  # or whoever read its output left
+    _process: subprocess.Popen[bytes] | None = None
+    _came_early: int = 0  # the signal that came before there was a process
+    _shown_on: dict[int, int] = field(
+        default_factory=dict
+    )  # our end of each output, and where it goes
+    _modes: list[Any] | None = None  # of the terminal that the command has, as last looked at
+    _before: list[Any] | None = None  # of ours, before the command changed any
 
     # --- output ---
 
-    def _is_over(self) -> bool:
-        if self._ended_at is None or not self._streams.passed_on:
-            return self._ended_at is not None
-        # What it wrote before it ended may still be on its way, however long our own reader takes.
-        late = time.monotonic() > self._ended_at + limits.RUN_LINGER_S
-        return late and (
-            self._since_end >= limits.READ_AT_ONCE_BYTES or not self._selector.select(0)
-        )
+    def open_outputs(self) -> tuple[int, int]:
+        """The command's ends of its standard output and standard error."""
+        out, err = os.fstat(STDOUT), os.fstat(STDERR)
+        same_place = (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
+        both = same_place or (os.isatty(STDOUT) and os.isatty(STDERR))
+        childs = self._open_output(STDOUT)
+        return childs, childs if both else self._open_output(STDERR)
 
-    def _pass_on(self, ours: int) -> None:
-        if ours not in self._streams.passed_on:  # closed by another of the same round
-            return
+    def _open_output(self, number: int) -> int:
+        if os.isatty(number):
+            with suppress(OSError):  # the system has no more terminals
+                ours, childs = pty.openpty()
+                modes = termios.tcgetattr(number)
+                modes[
+                    tty.OFLAG
+                ] &= ~termios.OPOST  # ours makes of line ends what they are on a screen
+                termios.tcsetattr(childs, termios.TCSANOW, modes)
+                self._modes = termios.tcgetattr(childs)
+                self._shown_on[ours] = number
+                self._resize()
+                return childs
+        ours, childs = os.pipe()
+        self._shown_on[ours] = number
+        return childs
+
+    def _resize(self) -> None:
+        """The command's terminal becomes as large as ours."""
+        for ours, number in self._shown_on.items():
+            with suppress(OSError):
+                fcntl.ioctl(
+                    ours, termios.TIOCSWINSZ, fcntl.ioctl(number, termios.TIOCGWINSZ, bytes(8))
+                )
+
+    def follow(self, process: subprocess.Popen[bytes]) -> None:
+        """Until the command has ended and nothing more comes. What it wrote before it ended may
+        still be on its way, however long our own reader takes; but who floods its output afterwards
+        is not waited for.
+        """
+        self._process = process
+        if self._came_early:
+            process.send_signal(self._came_early)
+        ended_at, since_end = 0.0, 0
+        with selectors.DefaultSelector() as selector:
+            for ours in self._shown_on:
+                selector.register(ours, selectors.EVENT_READ)
+            while self._shown_on:
+                if not ended_at and process.poll() is not None:
+                    ended_at = time.monotonic()
+                ready = selector.select(limits.RUN_LINGER_S if ended_at else _LOOK_S)
+                late = ended_at and time.monotonic() > ended_at + limits.RUN_LINGER_S
+                if late and (not ready or since_end >= limits.READ_AT_ONCE_BYTES):
+                    break
+                for key, _ in ready:
+                    passed = self._pass_on(key.fd)
+                    since_end += passed if ended_at else 0
+                    if not passed:
+                        selector.unregister(key.fd)
+                        del self._shown_on[key.fd]
+                        os.close(key.fd)
+        process.wait()
+
+    def _pass_on(self, ours: int) -> int:
+        """How many bytes; 0 where no more will come, or nobody takes them any more."""
         try:
             data = os.read(ours, limits.READ_AT_ONCE_BYTES)
-        except BlockingIOError:  # only the terminal's other direction is ready
-            return
         except OSError:  # a terminal that nobody has open any more
-            data = b""
-        if not data:
-            self._close(ours)
-            return
-        self._output.add(data)
-        self._since_end += len(data) if self._ended_at is not None else 0
+            return 0
+        self.output.add(data)
+        self._follow_modes(ours)
         try:
-            write_all(self._streams.passed_on[ours], data)
+            write_all(self._shown_on[ours], data)
         except OSError:
-            self._told_to_stop = True
-            self._close(ours)  # the command's next write fails as it would without us
+            self.told_to_stop = True
+            return 0  # the command's next write fails as it would without us
+        return len(data)
 
-    def _close(self, ours: int) -> None:
-        self._selector.unregister(ours)
-        if ours == self._streams.terminal:
-            self._streams.terminal = None
-        if childs := self._streams.screens.pop(ours, None):
-            os.close(childs)
-        del self._streams.passed_on[ours]
-        os.close(ours)
-
-    # --- input, where the command has a terminal of its own ---
-
-    def _type(self) -> None:
-        """Hands on the keys that the command takes for now. More are read while there is a command
-        to take them, the terminal is ours, and it takes them.
+    def _follow_modes(self, ours: int) -> None:
+        """A program that fills the screen sets the modes of the terminal that it writes to, for the
+        keys that it reads from ours.
         """
-        terminal = self._streams.terminal
-        if terminal is not None:
-            if self._typed:
-                with suppress(OSError):  # it takes no more for now, or has gone
-                    self._typed = self._typed[os.write(terminal, self._typed) :]
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
-            if self._selector.get_key(terminal).events != events:
-                self._selector.modify(terminal, events, partial(self._pass_on, terminal))
-        wanted = (
-            terminal is not None
-            and self._raw
-            and len(self._typed) < limits.RUN_TYPED_BYTES_MAX
-            and self._ended_at is None
-        )
-        watched = STDIN in self._selector.get_map()
-        if wanted and not watched:
-            self._selector.register(STDIN, selectors.EVENT_READ, self._key)
-        elif watched and not wanted:
-            self._selector.unregister(STDIN)
-
-    def _key(self) -> None:
-        try:
-            data = os.read(STDIN, 4096)
-        except OSError:
-            data = b""
-        if not data:  # it hung up
-            self._give_back_terminal()
-        self._typed += data
-        terminal = self._streams.terminal
-        if terminal in self._streams.screens:  # it has not just ended
-            self._note_signal_keys(terminal, data)
-
-    def _note_signal_keys(self, terminal: int, data: bytes) -> None:
-        attributes = termios.tcgetattr(self._streams.screens[terminal])
-        if not attributes[tty.LFLAG] & termios.ISIG:  # an editor: they are keys like others
+        if not os.isatty(ours) or not os.isatty(STDIN):
             return
-        keys = attributes[tty.CC]
-        self._told_to_stop |= keys[termios.VINTR] in data or keys[termios.VQUIT] in data
-        if keys[termios.VSUSP] in data and os.tcgetpgrp(terminal) == self._child.process.pid:
-            # Nobody in its session could continue it, so the kernel does not stop it: we do. A
-            # shell in there has jobs of its own, which it stops itself.
-            self._suspend_at = time.monotonic() + limits.RUN_SUSPEND_S
+        modes = termios.tcgetattr(ours)
+        if modes != self._modes:
+            self._modes = modes
+            self._before = self._before or termios.tcgetattr(STDIN)
+            shown = [*modes]
+            shown[tty.OFLAG] |= termios.OPOST
+            termios.tcsetattr(STDIN, termios.TCSADRAIN, shown)
+
+    def close(self) -> None:
+        for ours in self._shown_on:
+            os.close(ours)
+        if self._before:
+            with suppress(termios.error):
+                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._before)
 
     # --- signals ---
 
-    def _forward(self, number: int, from_terminal: bool) -> None:
-        """Called in the thread that waits for signals."""
-        self._told_to_stop = True
-        apart = self._streams.terminal is not None
-        if apart or not from_terminal:
-            self._child.send(number, to_group=apart)
+    @contextmanager
+    def forward_signals(self) -> Iterator[None]:
+        # what we ignore (nohup, or a job in the background) the command ignores too
+        handlers = {
+            number: signal.signal(number, self._forward)
+            for number in _TO_FORWARD
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        handlers[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._forward)
+        handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._look_again)
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler or signal.SIG_DFL)
 
-    def _signalled(self) -> None:
-        for number in os.read(self._signals.came, 1024):
-            if number == signal.SIGCHLD:
-                self._child_changed()
-            elif number == signal.SIGWINCH:
-                self._streams.resize()
-            elif number == signal.SIGCONT:
-                self._go_on()
-            else:  # it came before its thread waited for it
-                self._forward(number, _may_be_typed(number))
+    def _forward(self, number: int, _: object) -> None:
+        if number == signal.SIGWINCH:
+            self._resize()
+        else:
+            self.told_to_stop = True
+        if self._process is None:
+            self._came_early = number
+        elif not _may_be_typed(number):  # else the whole group gets it, and the command with it
+            self._process.send_signal(number)
 
-    def _child_changed(self) -> None:
-        stopped = self._child.is_stopped()
-        if self._child.process.returncode is not None and self._ended_at is None:
-            self._ended_at = time.monotonic()
-            self._streams.close_screens()
-        elif stopped and self._streams.terminal is not None:
-            # So are we, and whoever started us has the terminal.
-            self._suspend_at = None
-            self._give_back_terminal()
-            os.killpg(0, signal.SIGTSTP)
-            self._go_on()
+    def _look_again(self, _: int, __: object) -> None:
+        """Whoever stopped and continued us may have changed the modes of our terminal."""
+        self._resize()
+        self._modes = [] if self._before else self._modes
 
-    def _go_on(self) -> None:
-        if self._streams.terminal is None or self._ended_at is not None:
-            return
-        if in_foreground():
-            self._make_raw()
-            self._streams.resize()
-        self._child.send(signal.SIGCONT, to_group=True)
 
-    def _make_raw(self) -> None:
-        with suppress(termios.error):
-            tty.setraw(STDIN, termios.TCSADRAIN)
-            self._raw = True
-
-    def _give_back_terminal(self) -> None:
-        """As it was: whenever we do not have it, and at the end in any case."""
-        if self._raw and in_foreground():
-            with suppress(termios.error):
-                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._attributes)
-        self._raw = False
+def _may_be_typed(number: int) -> bool:
+    if number not in (signal.SIGINT, signal.SIGQUIT):
+        return False
+    try:
+        with open("/dev/tty", "rb") as terminal:  # noqa: PTH123
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def write_all(number: int, data: bytes) -> None:

@@ -1,5 +1,7 @@
 """What an agent's session did and was told so far, from one hook to the next; and what becomes of
-it: one trajectory, with the outcome that its commands, tests and commits have.
+it: one trajectory, with the outcome that its commands, tests and commits have. It failed where
+something was left failing, and solved its task where a check that it did not write itself passed
+after all that it changed. Else nobody knows.
 
 Each command is recorded when it ends, as a trajectory of one step, so that nothing is lost and
 everybody is warned at once. Where a turn ends and nothing is left failing, or the session ends,
@@ -15,6 +17,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +34,7 @@ from hardwon.outside import files
 from hardwon.outside.files import user_folder
 from hardwon.records.fields import read_json
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.text.shell import parts_of
+from hardwon.text.shell import changes_nothing, files_written, hands_in, parts_of
 from hardwon.trust.redact import redact
 
 TAG: Final = "session"
@@ -49,17 +52,24 @@ class AgentSession:
 
     # --- what was done ---
 
-    def did(self, record_id: str, line: str, *, worked: bool, tests: bool) -> None:
+    def did(
+        self, record_id: str, line: str, *, worked: bool, tests: bool, checks: bool = False
+    ) -> None:
         """A command ended, and is kept as this record."""
-        self._add(command_item(record_id, line, worked=worked, tests=tests))
+        self._add(command_item(record_id, line, worked=worked, tests=tests, checks=checks))
 
     def edited(self, file: str, change: str) -> None:
         self._add(edit_item(file, change))
 
+    def wrote(self, files: Sequence[str]) -> None:
+        """A command that is no record wrote these files."""
+        self._add(write_item(files))
+
     def _add(self, item: Item) -> None:
-        items = self.kept.setdefault("items", [])
-        items.append(item)
-        del items[: -limits.AGENT_SESSION_ITEMS_MAX]
+        items = add_item(self.kept.setdefault("items", []), item)
+        first = max(0, len(items) - limits.AGENT_SESSION_ITEMS_MAX)
+        self.kept["wrote"] = wrote_before(self.kept.get("wrote", []), items[:first])
+        del items[:first]
 
     # --- what was told ---
 
@@ -89,10 +99,10 @@ class AgentSession:
         unless the session `ended`: the next turn may find out.
         """
         items = self.kept.get("items", [])
-        solved = not left_failing(items)
+        reward = final_reward(items, self.kept.get("wrote", []))
         if ended:
             self.ended = True
-        elif not solved:
+        elif reward == 0:
             return None
         ids, steps = [], []
         for item in arranged(items):
@@ -106,11 +116,12 @@ class AgentSession:
         commands = (item["line"] for item in items if "id" in item)
         task = self.kept.get("task") or next(commands, "")
         recalled = [each for each in self.kept.get("recalled", []) if each not in ids]
-        self.kept.update(items=[], recalled=[], task="")
+        wrote = wrote_before(self.kept.get("wrote", []), items)
+        self.kept.update(items=[], recalled=[], task="", wrote=wrote)
         if not ids:
             return None
         source = {"id": self.kept["session"], "author": self.kept["author"]}
-        own = {"task": task, "steps": steps, "final_reward": float(solved)}
+        own = {"task": task, "steps": steps, "final_reward": reward}
         return _join(memory, ids, own, {"source": source, "tags": [TAG], "recalled": recalled})
 
 
@@ -123,7 +134,7 @@ def _join(
     whole = project.prepare(make(project, Trajectory, own, envelope), project.head)
 
     def work(change: Change) -> Trajectory:
-        (kept,) = change.append([whole])
+        (kept,) = change.append([whole], made_here=True)
         for each in ids:
             change.happen(
                 each, "superseded", author, replaced_by=kept.id, reason="a part of that session"
@@ -134,15 +145,26 @@ def _join(
     return project.carry_out(work)
 
 
-def command_item(record_id: str, line: str, *, worked: bool, tests: bool) -> Item:
+def command_item(
+    record_id: str, line: str, *, worked: bool, tests: bool, checks: bool = False
+) -> Item:
+    """`checks`: it ran tests, built or linted, and how that ended is known."""
     parts = parts_of(line)
     commits = any(words[:2] == ["git", "commit"] for words in (parts.commands if parts else []))
-    return {"id": record_id, "line": line, "worked": worked, "tests": tests, "commits": commits}
+    told = {"id": record_id, "line": line, "worked": worked, "tests": tests, "commits": commits}
+    return told | {"checks": checks}
 
 
 def edit_item(file: str, change: str) -> Item:
     shown = " ".join(redact(change)[0].split())[: limits.BEGINNING_CHARS]
-    return {"line": f"edit {file}: {shown}" if shown else f"edit {file}", "worked": True}
+    line = f"edit {file}: {shown}" if shown else f"edit {file}"
+    return {"line": line, "worked": True, "wrote": [file]}
+
+
+def write_item(files: Sequence[str]) -> Item:
+    """Of a command that is told by nothing else than the files that it wrote."""
+    shown = [redact(file)[0][-limits.BEGINNING_CHARS :] for file in files[: limits.FILES_NAMED_MAX]]
+    return {"line": "", "worked": True, "wrote": shown}
 
 
 def _sort_of(item: Item) -> str:
@@ -175,6 +197,76 @@ def left_failing(items: Sequence[Item]) -> bool:
     return any(len(failed) > 1 or (failed and failed[0] >= recent) for failed in tries.values())
 
 
+def add_item(items: list[Item], item: Item) -> list[Item]:
+    """The items, with one more; files that are written one after the other are one item."""
+    if items and not items[-1]["line"] and not item["line"]:
+        items[-1]["wrote"] = [*items[-1]["wrote"], *item["wrote"]][
+            -limits.AGENT_SESSION_ITEMS_MAX :
+        ]
+    else:
+        items.append(item)
+    return items
+
+
+def final_reward(items: Sequence[Item], wrote_earlier: Sequence[str] = ()) -> float | None:
+    """How a session, or a part of one, ended: 0.0 where something was left failing, 1.0 where a check
+    that the session did not write passed after all that it changed, None where nobody knows. What
+    a check names must not have been written in the session; one that names no file says something
+    where more than tests was changed.
+    """
+    if left_failing(items):
+        return 0.0
+    for item in reversed(items):
+        if item.get("checks"):
+            if not item["worked"]:
+                return None
+            if not _wrote_itself(item, items, wrote_earlier):
+                return 1.0
+        elif _changes(item):
+            return None
+    return None
+
+
+def _changes(item: Item) -> bool:
+    """Whether what was done may have changed something."""
+    if "id" not in item:
+        return True
+    line = item["line"]
+    return not (item["tests"] or item.get("checks") or hands_in(line) or changes_nothing(line))
+
+
+def _wrote_itself(check: Item, items: Sequence[Item], wrote_earlier: Sequence[str]) -> bool:
+    """Whether what a check tells is what the session made it tell."""
+    wrote = [*wrote_before(wrote_earlier, items), *files_written(check["line"])]
+    others = [item["line"] for item in items if "id" in item and _changes(item)]
+    if named := _files_named(check["line"]):
+        changed = named.intersection(map(_name_of_file, wrote))
+        return bool(changed) or any(named & _files_named(line) for line in others)
+    return bool(wrote) and not others and all(map(_TEST_FILE.search, wrote))
+
+
+def wrote_before(wrote: Sequence[str], items: Sequence[Item]) -> list[str]:
+    """The files that a session wrote, with those of these items."""
+    more = (file for item in items for file in item.get("wrote", ()))
+    return list(dict.fromkeys((*wrote, *more)))[-limits.AGENT_SESSION_TOLD_MAX :]
+
+
+def _files_named(line: str) -> frozenset[str]:
+    """The names of the files that a command line names, without their folders."""
+    parts = parts_of(line)
+    commands = parts.commands if parts else [line.split()]
+    paths = (word.partition("::")[0] for words in commands for word in words[1:])
+    return frozenset(_name_of_file(path) for path in paths if _FILE.search(path))
+
+
+def _name_of_file(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+_FILE: Final = re.compile(r"\w\.[A-Za-z]\w*$")
+_TEST_FILE: Final = re.compile(r"(?i)(?:^|[/\\_.-])(?:tests?|specs?|conftest)(?:[/\\_.-]|$)")
+
+
 def arranged(items: Sequence[Item]) -> list[Item]:
     """In an order in which a failure stands right before what settled it: another line of the same
     sort, or, where the same line worked later, what was done in between. Other edits settled
@@ -182,6 +274,8 @@ def arranged(items: Sequence[Item]) -> list[Item]:
     """
     done: list[Item] = []
     for item in items:
+        if not item["line"]:
+            continue
         sort = _sort_of(item) if "id" in item else ""
         first = next(
             (

@@ -11,10 +11,12 @@ the failure: they carry its hash, name the test, or are about a file of its trac
 the weakest link and counts only while the test's own file is what it was: a test that was rewritten
 is another test.
 
-Anybody can name a test, or know its hash, and wait for somebody else to mend it. So an attempt must
-be of this very checkout: by whoever ran the tests, and about a file of the traceback or one that
-changed since the failure, if it is about any; or, whoever says it, about a file that changed, with
-the content that the tests passed with, which nobody elsewhere could know.
+Anybody can name a test, or know its hash or what its files will say, and wait for somebody else to
+mend it. So an attempt must have been recorded in this very checkout since the test failed, which no
+record tells of itself (`memory.here`): not through a server, and neither loaded nor merged. And it
+must be by whoever ran the tests, and about a file of the traceback or one that changed since the
+failure, if it is about any; or, whoever says it, about a file that changed, with the content that
+the tests passed with.
 
 A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it
 is recognised by an event on it that nothing else writes: the plugin (`PYTEST`) gives it the status
@@ -54,7 +56,6 @@ from hardwon.records.fields import (
     to_us,
 )
 from hardwon.records.kinds import (
-    SOLVED_FROM,
     AnyRecord,
     Entities,
     Event,
@@ -182,7 +183,7 @@ def claims_to_work(record: Record) -> bool:
         case Fact():
             return record.fact_type in ("solution", "decision")
         case Trajectory():
-            return record.final_reward >= SOLVED_FROM
+            return record.turned_out_well is True
     return isinstance(record, Fix) and record.fix_success
 
 
@@ -317,10 +318,16 @@ class _TestRun:
     def record(self, ran: Sequence[RanTest]) -> TestFeedback:
         """Nothing is written, and nobody waits, where nothing changed."""
         plan = self._plan(ran)
+        here = self._project.recorded_here
+        if here and (plan.failing or plan.still):
+            here.begin()
         if not plan.failing and not plan.passing and not plan.gone:
             return TestFeedback([], [], [], len(plan.still))
         # planned again: others may have written in between
-        return self._project.carry_out(lambda change: self._write(change, self._plan(ran)))
+        done = self._project.carry_out(lambda change: self._write(change, self._plan(ran)))
+        if here and not failing_tests(self._project):
+            here.end()
+        return done
 
     def _plan(self, ran: Sequence[RanTest]) -> _Plan:
         known = results(self._project.store, self._project.name, self._at)
@@ -418,7 +425,9 @@ class _TestRun:
         """What may have led to any of the passes; never what came from a source that was rolled
         back. Where the tests are such a source, their passes say nothing.
         """
-        if PYTEST in self._project.store.rolled_back(self._project.name):
+        here = self._project.recorded_here
+        noted = here.ids() if here else set[str]()
+        if not noted or PYTEST in self._project.store.rolled_back(self._project.name):
             return []
         started_us = to_us(self._started)
         since = max(
@@ -427,7 +436,9 @@ class _TestRun:
             started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
         )
         asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
-        return _newest(self._project, asked, claims_to_work)
+        return _newest(
+            self._project, asked, lambda record: record.id in noted and claims_to_work(record)
+        )
 
     def _vouched(
         self,
@@ -648,6 +659,12 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     return standing
 
 
+def failing_tests(project: Project) -> list[str]:
+    """Their names, in order; none where no run with a failure was recorded."""
+    known = results(project.store, project.name, project.now())
+    return sorted(name for name, result in known.items() if result.failure)
+
+
 def _newest(
     project: Project, asked: Filters, is_wanted: Callable[[Record], bool]
 ) -> list[RecordText]:
@@ -727,16 +744,15 @@ class Tests(Group):
 
     def failing(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""
-        project = self._project
-        found = results(project.store, project.name, project.now())
-        return sorted(name for name, result in found.items() if result.failure)
+        return failing_tests(self._project)
 
 
 # --- pytest ---
 
 # Where a traceback says it has been, in each of pytest's styles.
 _PLACES: Final = re.compile(
-    r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE
+    r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^[ \t]*File "(?P<native>[^"\n]+)", line \d+',
+    re.MULTILINE,
 )
 _NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
 

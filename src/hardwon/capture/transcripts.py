@@ -22,7 +22,18 @@ from hardwon import limits
 from hardwon.capture import run as attempts
 from hardwon.capture.agents import command_of, ended_of
 from hardwon.capture.protocols import HookEvent, Json, read_hook
-from hardwon.capture.sessions import TAG, Item, arranged, command_item, edit_item, left_failing
+from hardwon.capture.sessions import (
+    TAG,
+    Item,
+    add_item,
+    arranged,
+    command_item,
+    edit_item,
+    final_reward,
+    left_failing,
+    write_item,
+    wrote_before,
+)
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.record import make
@@ -32,6 +43,7 @@ from hardwon.outside.git import Repository
 from hardwon.records.fields import derived_id, is_derived, parse_time, read_json
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.store.types import Progress
+from hardwon.text.shell import ends_with_check, files_written
 
 Format = Literal["claude-code", "codex", "otlp"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -46,7 +58,8 @@ HOMES: Final[Mapping[str, str]] = {
 class Imported:
     """What was found, and what came of it. `elsewhere`: sessions of other repositories; `recorded`:
     those that hooks recorded here; `passed_over`: lines that are none. Of the pieces of work `read`,
-    so many were `added`, `present` already, or `changed` since: those stay as they are here.
+    so many were `added`, `present` already, or `changed` since: those stay as they are here; and so
+    many are `solved`, `failed`, or done without anybody knowing which (`unknown`).
     """
 
     files: int = 0
@@ -59,6 +72,9 @@ class Imported:
     present: int = 0
     changed: int = 0
     forgotten: int = 0
+    solved: int = 0
+    failed: int = 0
+    unknown: int = 0
     dry_run: bool = False
 
 
@@ -73,13 +89,14 @@ class _Work:
     pieces: list[Json] = field(default_factory=list)
     _task: str = ""
     _items: list[Item] = field(default_factory=list)
+    _wrote: list[str] = field(default_factory=list)
     _at: str | datetime = ""
 
     def prompt(self, text: str) -> None:
         text = text.strip()
         # what a program put there
         if text and not text.startswith(("<", "Caveat:", "[Request interrupted", "/")):
-            if self._items and not left_failing(self._items):
+            if any(item["line"] for item in self._items) and not left_failing(self._items):
                 self.close()
             self._task = self._task or text[: limits.LESSON_CHARS_MAX]
 
@@ -93,18 +110,30 @@ class _Work:
         ended = ended_of(event, command) if command else None
         if command and ended:
             step = attempts.step_of(command.line, ended[0], by_words=ended[1])
-            self.step(step, call_id, at, worked=step.reward > 0, tests=command.tests)
+            checks = command.tells_of_check(event.output, by_words=ended[1])
+            worked = step.reward > 0
+            self.step(step, call_id, at, worked=worked, tests=command.tests, checks=checks)
+        elif not command and (wrote := files_written(event.command)):
+            self._add(write_item(wrote), at)
 
     def step(
-        self, step: Step, call_id: str, at: str | datetime, *, worked: bool, tests: bool = False
+        self,
+        step: Step,
+        call_id: str,
+        at: str | datetime,
+        *,
+        worked: bool,
+        tests: bool = False,
+        checks: bool = False,
     ) -> None:
-        item = command_item(call_id, step.action, worked=worked, tests=tests)
+        item = command_item(call_id, step.action, worked=worked, tests=tests, checks=checks)
         self._add({**item, "step": step}, at)
 
     def _add(self, item: Item, at: str | datetime) -> None:
-        self._items.append(item)
+        add_item(self._items, item)
         self._at = at or self._at
-        if len(self._items) >= limits.AGENT_SESSION_ITEMS_MAX:
+        shown = [done for done in self._items if done["line"]]
+        if len(shown) >= limits.AGENT_SESSION_ITEMS_MAX:
             self.close()
 
     def close(self) -> None:
@@ -118,11 +147,12 @@ class _Work:
                     "own": {
                         "task": self._task or first["line"],
                         "steps": steps,
-                        "final_reward": float(not left_failing(self._items)),
+                        "final_reward": final_reward(self._items, self._wrote),
                     },
                     "at": self._at,
                 }
             )
+        self._wrote = wrote_before(self._wrote, self._items)
         self._task, self._items = "", []
 
 
@@ -168,7 +198,12 @@ def take_in(
                 elif work.folder and not everywhere and not _is_here(work.folder):
                     seen.elsewhere += 1
                 else:
-                    yield from (_record(memory, work, piece) for piece in work.pieces)
+                    for piece in work.pieces:
+                        record = _record(memory, work, piece)
+                        seen.solved += record.turned_out_well is True
+                        seen.failed += record.turned_out_well is False
+                        seen.unknown += record.turned_out_well is None
+                        yield record
 
     done = load(memory._project, read, form, dry_run, progress)
     seen.read, seen.added, seen.present = done.read, done.added, done.present
@@ -400,7 +435,9 @@ def _take_tool_span(work: _Work, span: Json, said: Json) -> None:
         ok=not failed,
     )
     at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=_started_ns(span) // 1000)
-    work.step(step, _text(span.get("spanId")) or action, at, worked=not failed)
+    # many leave out that something went well, whatever became of it
+    checks = _at(span, "status", "code") in (1, "STATUS_CODE_OK") and ends_with_check(command)
+    work.step(step, _text(span.get("spanId")) or action, at, worked=not failed, checks=checks)
 
 
 _READERS: Final[Mapping[Format, Callable[[Path, Iterable[Json]], Iterator[_Work]]]] = {

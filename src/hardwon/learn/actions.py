@@ -31,7 +31,8 @@ from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered, canonical, key_of, same_action
 
-FAILED, WORKED, SOLVED = 0, 1, 2  # levels of a step
+# Levels of a step. `DONE`: it worked in a run of which nobody knows whether it solved its task.
+FAILED, WORKED, SOLVED, DONE = 0, 1, 2, 3
 
 # How many attempts of its own weigh as much as what is expected without them.
 ALL_STRENGTH: Final = 2.0
@@ -215,10 +216,11 @@ FULL_REWARD: Final = 1.0
 
 def solving_steps(trajectory: Trajectory) -> set[int]:
     """The places of the steps that earned the full reward: those whose own reward is as much, or
-    where no step has it, the last of a trajectory that ended with it.
+    where no step has it, the last of a trajectory that ended with it. None of one of which nobody
+    knows how it ended.
     """
-    steps = trajectory.steps
-    if trajectory.final_reward < FULL_REWARD or not steps:
+    steps, ended = trajectory.steps, trajectory.final_reward
+    if ended is None or ended < FULL_REWARD or not steps:
         return set()
     earned = {place for place, step in enumerate(steps) if step.reward >= FULL_REWARD}
     return earned or {len(steps) - 1}
@@ -313,13 +315,14 @@ def outcomes_of(trajectory: Trajectory) -> list[tuple[ActionKey, int]]:
     """
     steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
     solved = solving_steps(trajectory)
+    works = DONE if trajectory.final_reward is None else WORKED
     found: dict[tuple[ActionKey, int], None] = {}
     situation = ActionContext(trajectory.task)
     for place in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
         step, good = steps[place], outcomes[place].worked
         if not step.action.strip():
             continue
-        level = (SOLVED if place in solved else WORKED) if good else FAILED
+        level = (SOLVED if place in solved else works) if good else FAILED
         judged = Judged.by(step.action, situation)
         guilty = situation.took(step, good, judged.words) or judged.words
         for counted in judged.keys:
@@ -331,11 +334,14 @@ def outcomes_of(trajectory: Trajectory) -> list[tuple[ActionKey, int]]:
 
 
 class Outcomes(NamedTuple):
-    """How much evidence there is of something, and how much of it worked and solved its task."""
+    """How much evidence there is of something, and how much of it worked and solved its task; of how
+    much that worked nobody knows whether it solved its task (`unknown`).
+    """
 
     tried: float = 0.0
     worked: float = 0.0
     solved: float = 0.0
+    unknown: float = 0.0
 
     @classmethod
     def of(cls, attempts: Iterable[tuple[bool, bool]]) -> Outcomes:
@@ -397,7 +403,8 @@ def forecast(
 
     def estimate(good: int, guess: float) -> tuple[float, str | None]:
         def shrunk(record: Outcomes, prior: float, strength: float) -> float:
-            return (record[good] + strength * prior) / (record.tried + strength)
+            tried = record.tried - (record.unknown if good == SOLVED else 0.0)
+            return (record[good] + strength * prior) / (tried + strength)
 
         usual = of_kind = shrunk(everything, guess, ALL_STRENGTH)
         if not evidence:  # of what nobody knows, what is usual, and no more
@@ -441,7 +448,7 @@ def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[floa
     if not isinstance(trajectory, Trajectory):
         raise InvalidInputError.one("trajectory", trajectory, "a Trajectory")
     earned: list[float] = []
-    following = trajectory.final_reward
+    following = trajectory.final_reward or 0.0
     for step in reversed(trajectory.steps):
         credit = max(-sys.float_info.max, min(sys.float_info.max, step.reward + following))
         earned.append(credit)
@@ -477,34 +484,51 @@ def looks_on_the_way(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> 
     return looks
 
 
+def _worked_again(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> dict[str, int]:
+    """By action, the place of the last step at which one worked that had failed before."""
+    failed, places = set[str](), dict[str, int]()
+    for place, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
+        action = same_action(step.action)
+        if not outcome.worked:
+            failed.add(action)
+        elif action in failed:
+            places[action] = place
+    return places
+
+
 def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An
     action helped when it worked, and earned a reward, was said to be ok, or belongs to a trajectory
-    that ended well; then the errors before it are settled. It did not when it failed. Whatever lies
-    in between says nothing, and so does a look at something before the last that was done.
+    that ended well; where nobody knows how it ended, when what had failed worked later. Then the
+    errors before it are settled. It did not when it failed. Whatever lies in between says nothing,
+    and so does a look at something before the last that was done.
     """
     steps, outcomes = trajectory.steps, judge_steps(trajectory.steps)
     if not any(each.failure for each in outcomes):
         return []
     ended_well, looks = trajectory.turned_out_well, looks_on_the_way(steps, outcomes)
+    again = _worked_again(steps, outcomes) if ended_well is None else {}
     found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
-    open_errors: dict[str, None] = {}
+    open_errors: dict[str, str] = {}  # with the action that showed each
     for number in range(max(0, len(steps) - limits.STEPS_LEARNED_MAX), len(steps)):
         step, good, failure = steps[number], outcomes[number].worked, outcomes[number].failure
-        helped = good and (step.reward > 0 or step.ok is True or ended_well)
         if number in looks:
             continue
-        if open_errors and step.action.strip() and (helped or not good):
-            action = same_action(step.action)
-            for error in open_errors:
-                tried = TriedAction(error, action, helped)
-                known = found.get(tried[:2])
-                if known is None or (helped and not known[0].helped):
-                    found[tried[:2]] = (tried, number)
-        if helped:
-            open_errors = {}
+        action, worth = same_action(step.action), step.reward > 0 or step.ok is True or ended_well
+        settled = [
+            error
+            for error, failed in open_errors.items()
+            if good and (worth or again.get(failed, -1) > number)
+        ]
+        for error in settled if good else open_errors:
+            tried = TriedAction(error, action, good)
+            known = found.get(tried[:2])
+            if step.action.strip() and (known is None or (good and not known[0].helped)):
+                found[tried[:2]] = (tried, number)
+        for error in settled:
+            del open_errors[error]
         if failure:
-            open_errors[failure] = None
+            open_errors[failure] = action
         if len(found) >= limits.LESSONS_PER_RECORD_MAX:
             break
     return list(found.values())[: limits.LESSONS_PER_RECORD_MAX]

@@ -23,13 +23,13 @@ card             task               type, card  level of the score           car
 card.foreign     task               type, card  level of the score           cards that an episode of another task reported
 pair             failure hash       action      HELPED or NOT_HELPED         solutions
 pair.task        task, failure hash action      HELPED or NOT_HELPED         solutions for a task
-act.all          ""                 ""          FAILED, WORKED or SOLVED     advise
-act.situation    situation          ""          FAILED, WORKED or SOLVED     advise
-act.kind         kind of action     ""          FAILED, WORKED or SOLVED     advise
-act.task         task               ""          FAILED, WORKED or SOLVED     advise
-act.action       shape              ""          FAILED, WORKED or SOLVED     advise
-act.same         task, action       ""          FAILED, WORKED or SOLVED     advise
-act.word         word               ""          FAILED, WORKED or SOLVED     advise
+act.all          ""                 ""          FAILED, WORKED, SOLVED or DONE  advise
+act.situation    situation          ""          FAILED, WORKED, SOLVED or DONE  advise
+act.kind         kind of action     ""          FAILED, WORKED, SOLVED or DONE  advise
+act.task         task               ""          FAILED, WORKED, SOLVED or DONE  advise
+act.action       shape              ""          FAILED, WORKED, SOLVED or DONE  advise
+act.same         task, action       ""          FAILED, WORKED, SOLVED or DONE  advise
+act.word         word               ""          FAILED, WORKED, SOLVED or DONE  advise
 credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 
 Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is one of them.

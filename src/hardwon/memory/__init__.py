@@ -119,11 +119,11 @@ class Memory(Opened, Recording, Asking, Learned, Deciding, Keeping):
         dry_run: bool = False,
     ) -> Merged:
         """Brings in what another memory of the same project knows. It is a stranger: its records
-        arrive as hypotheses, and `undo` of the arrival takes them back; what was decided there
-        (statuses, decisions, tombstones) is told of in `left`, and taken over only where `trust`
-        says so: of everybody there (True), or of these authors. Of memories that trust each other,
-        merging twice, or the other way round, gives the same memory. Where both keep an id with
-        different content, each keeps its own.
+        arrive as hypotheses, or archived, where they were retired there, and `undo` of the arrival
+        takes them back; what else was decided there (statuses, decisions, tombstones) is told of in
+        `left`, and taken over only where `trust` says so: of everybody there (True), or of these
+        authors. Of memories that trust each other, merging twice, or the other way round, gives the
+        same memory. Where both keep an id with different content, each keeps its own.
         """
         believed, *_ = check_all(lambda: transfer.Belief(trust), by=by, dry_run=dry_run)
         if not isinstance(other, Memory) and not memory_exists(other):

@@ -52,10 +52,17 @@ from hardwon.store.base import Store
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_core, error_words, failure_hash, failure_hashes
+from hardwon.text.failures import (
+    error_core,
+    error_words,
+    exact_message,
+    failure_hash,
+    failure_hashes,
+)
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
-from hardwon.text.shell import deletes_unasked, reported_failure
+from hardwon.text.shell import deletes_unasked, failure_words, reported_failure, strip_ending
+from hardwon.text.shown import describe_failure
 from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
 _Worded = tuple[RankedStrategy, PairWords]
@@ -254,7 +261,8 @@ class Adviser(Finder):
         found = {key: self.known.solution(*each) for key, each in islice(counted.items(), limit)}
         if len(found) < limit:
             in_vain = (self.known.solution(*each) for each in anywhere)
-            for each in (*self._ran_otherwise(diagnosis), *self._like_solutions(error), *in_vain):
+            ran = self._ran_otherwise(diagnosis, error, failed)
+            for each in (*ran, *self._like_solutions(error), *in_vain):
                 found.setdefault(same_action(each.action), each)
         return list(found.values())[:limit]
 
@@ -271,7 +279,8 @@ class Adviser(Finder):
         self, error: str, diagnosis: str, task: str | None, failed: str = "", limit: int = 0
     ) -> tuple[dict[str, _Worded], list[_Worded]]:
         """What was done about this very failure and helped, by action; and all that was done
-        anywhere.
+        anywhere. Where an error tells nothing but how the command ended, as most do, that is what
+        was done after the very same command.
         """
         tried = {("pair", diagnosis): diagnosis}
         if task:
@@ -279,7 +288,9 @@ class Adviser(Finder):
                 ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
             }
             tried = at_task | tried
-        lists = self._tried(tried, error_core(error), failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        lists = self._tried(tried, error, failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        if not failure_words(error):
+            lists[-1] = [each for each in lists[-1] if _same(each[1].after, failed)]
         helped = ([each for each in tried if each[0].share.verified] for tried in lists)
         found: dict[str, _Worded] = {}
         for each in filter(None, chain.from_iterable(zip_longest(*helped))):
@@ -287,19 +298,21 @@ class Adviser(Finder):
         return found, lists[-1]
 
     def _tried(
-        self, keys: Mapping[tuple[str, str], str], core: str, failed: str, most: int
+        self, keys: Mapping[tuple[str, str], str], error: str, failed: str, most: int
     ) -> list[list[_Worded]]:
         """What was done under each key, which is of a diagnosis: what somebody vouches for first,
-        then the likeliest, which is what helped most often, the more so against an error that is
-        worded like this one, after an action like the one that failed. What did not help is told
-        under the last key alone.
+        then what was done about an error of the same names, then the likeliest, which is what
+        helped most often, the more so against an error that is worded like this one, after an
+        action like the one that failed. What did not help is told under the last key alone.
         """
+        core, message = error_core(strip_ending(error)), exact_message(describe_failure(error))
 
-        def likeliest_first(found: _Worded) -> tuple[bool, float, int]:
+        def likeliest_first(found: _Worded) -> tuple[bool, bool, float, int]:
             each, said = found
             as_done = alike_actions(said.after, failed) if failed else bool(said.after)
             likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)
-            return not each.share.believed, -likely, -each.share.attempts
+            other = exact_message(said.diagnosis) != message
+            return not each.share.believed, other, -likely, -each.share.attempts
 
         *others, anywhere = self.known.tried(list(keys), most)
         helped = [[each for each in tried if each.share.verified] for tried in others]
@@ -312,11 +325,13 @@ class Adviser(Finder):
             lists.append(sorted(said, key=likeliest_first))
         return lists
 
-    def _ran_otherwise(self, diagnosis: str) -> list[Solution]:
+    def _ran_otherwise(self, diagnosis: str, error: str, action: str) -> list[Solution]:
         """What was run after a command that failed so, is much like it, and worked: what followed
         soon, then what is found. Each run is a record of its own, so no record tells of both.
         """
         failed = failed_runs(self._store, self._project, diagnosis)
+        if not failure_words(error):
+            failed = [each for each in failed if _same(each.steps[0].action, action)]
         found: list[tuple[Trajectory, AnyRecord]] = []
         # of the same command, from its first failure on
         for run in {same_action(each.steps[0].action): each for each in failed}.values():
@@ -338,7 +353,7 @@ def _helped_in(records: Iterable[AnyRecord], error: str) -> list[Solution]:
     for solution in chain.from_iterable(_helped_against(record, error) for record in records):
         key, like = (
             same_action(solution.action),
-            alike_cores(error_core(solution.diagnosis), error_core(error)),
+            alike_cores(error_core(solution.diagnosis), error_core(strip_ending(error))),
         )
         known = found.get(key)
         if known:
@@ -468,12 +483,14 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
         and record.fact_type == "solution"
         and record.metadata.validation.failure_hash in failure_hashes(error)
     ):
-        yield _once(record, error, record.content)
+        # its hash knows of no names: without these it tells of the error only what it knows
+        known = clean_line(error_core(strip_ending(error)), limits.LESSON_CHARS_MAX)
+        yield replace(_once(record, error, record.content), diagnosis=known)
 
 
 def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Solution:
     return Solution(
-        diagnosis=clean_line(error_words(error), limits.LESSON_CHARS_MAX),
+        diagnosis=describe_failure(error),
         failure_hash=failure_hash(error),
         action=clean_action(action),
         after=clean_action(after),
@@ -523,13 +540,14 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
     if isinstance(record, Trajectory):
         same_task = task is None or task_key(record.task) == task_key(task)
         ended_badly = (
-            record.metadata.validation.failure_hash if not record.turned_out_well else None
+            record.metadata.validation.failure_hash if record.turned_out_well is False else None
         )
         for number, step in enumerate(record.steps, 1):
             if _same(step.action, action):
                 found = _attempted(
                     step, record.at_us, record.id, unvouched_source(record), same_task=same_task
                 )
+                found = found._replace(outcome_known=record.final_reward is not None)
                 # What shows no error that we know of may have failed all the same: whoever recorded
                 # it says so.
                 if ended_badly and not found.failure and number == len(record.steps):

@@ -543,15 +543,22 @@ class Learned(Group):
         """
         return self._project.knowledge.model_insights(check_text("name", name))
 
-    def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
+    def solutions(
+        self,
+        error: str | None = None,
+        limit: int = 10,
+        *,
+        action: str | None = None,
+        task: str | None = None,
+    ) -> list[Solution]:
         """What made this `error` go away, or one that is much like it, the most likely first; None:
-        what was done after any error.
+        what was done after any error. `action` is what it came from, `task` what that was for.
         """
-        check_all(error=error, limit=limit)
+        check_all(error=error, limit=limit, action=action, task=task)
         if error is None:
             return self._project.knowledge.solutions(limit)
         with self._project.store.together(self._project.name):
-            return advise.Adviser(self._project).solutions(error, limit)
+            return advise.Adviser(self._project).solutions(error, limit, task, action or "")
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10

@@ -45,9 +45,9 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import FilterKeywords, Filters
 from hardwon.store.query import original_of, readable, record_of
 from hardwon.store.sqlite.file import restore as restore_file
-from hardwon.store.sqlite.log import refuse_foreign_log
+from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Cursor, Finding, Progress, Row
-from hardwon.trust.lifecycle import not_undone
+from hardwon.trust.lifecycle import find_successor
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
@@ -161,18 +161,22 @@ class Keeping(Group):
         progress: Progress | None = None,
         *,
         strict: bool = False,
+        trust: bool = False,
     ) -> Loaded:
         """Adds the records of the file at `path`, as `export` or the metadata schema writes them,
         each with the id that it has there or that follows from what it says. The whole file is
-        checked before anything is written. What is here already stays as it is; what is new lands
-        as `hypothesis`, whatever it claims, and is otherwise unchanged. `strict` demands all that
-        the metadata schema does.
+        checked before anything is written. What is new lands as `hypothesis`, whatever it claims,
+        or as `archived`, where it was retired, and is otherwise unchanged; what is here already
+        stays as it is, unless it came from elsewhere, nobody here vouches for it, and it was retired
+        since. `trust` is for a file of your own: records keep the standing that they have there, and
+        what was decided about them is taken over, also about those that are here. `strict` demands
+        all that the metadata schema does.
         """
         file, *_ = check_all(
-            lambda: check_path("path", path), dry_run=dry_run, by=by, strict=strict
+            lambda: check_path("path", path), dry_run=dry_run, by=by, strict=strict, trust=trust
         )
         read, reason = partial(transfer.read_file, file, strict=strict), f"from {file.name}"
-        return transfer.load(self._project, read, by, dry_run, progress, reason=reason)
+        return transfer.load(self._project, read, by, dry_run, progress, reason=reason, trust=trust)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file to `path` as of one instant, while others write; verified,
@@ -310,8 +314,6 @@ class Care(Group):
         it.
         """
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
-        happened = not_undone(store.events_of(name, wanted))
-        superseded = [event.replaced_by for event in happened if event.kind == "superseded"]
         contradictions = store.decisions(name, ["contradiction"], None, limits.DECISIONS_MAX)
         others = [
             other
@@ -321,7 +323,7 @@ class Care(Group):
             if other != wanted
         ]
         return results.Links(
-            replaced_by=superseded[-1] if superseded else None,
+            replaced_by=find_successor(store.events_of(name, wanted)),
             replaces=tuple(store.superseded_by(name, wanted)),
             contradicts=tuple(dict.fromkeys(others)),
         )
@@ -450,11 +452,13 @@ class Care(Group):
         progress: Progress | None = None,
         *,
         at_once: bool = False,
+        may_retire: bool = True,
     ) -> Loaded:
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts
         another store makes them, with ids derived from what they are. `at_once`: all of them in one
         transaction or, when one is refused, none; they are then taken one after the other as they
-        are made, and other writers wait until the last.
+        are made, and other writers wait until the last. `may_retire`: whether those that came
+        before, and are archived by now where they come from, are archived here.
         """
         given, *_ = check_all(
             lambda: (
@@ -464,8 +468,12 @@ class Care(Group):
             ),
             dry_run=dry_run,
             by=by,
+            may_retire=may_retire,
         )
-        return transfer.load(self._project, partial(iter, given), by, dry_run, progress, at_once)
+        read = partial(iter, given)
+        return transfer.load(
+            self._project, read, by, dry_run, progress, at_once, may_retire=may_retire
+        )
 
     def keep_many(self, records: Iterable[R]) -> list[R]:
         """As `add_many`, and returns the records as they were kept."""

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.brief.advice import standing_failures
 from hardwon.brief.cases import (
+    NEARLY_THE_SAME,
     NOT_THE_SAME,
     Attempt,
     Case,
@@ -48,7 +49,7 @@ from hardwon.brief.lines import (
     sources_mark,
     without_mark,
 )
-from hardwon.learn.actions import error_in, same_key, worked
+from hardwon.learn.actions import FULL_REWARD, error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
@@ -74,13 +75,14 @@ from hardwon.records.kinds import (
     Step,
     Trajectory,
 )
+from hardwon.runs.read import read_run
 from hardwon.search.rank import Hit, Ranked
 from hardwon.search.terms import no_filters
 from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import CODE_INDENT, CUT, clean_line
 from hardwon.text.likeness import alike_actions, is_telling
-from hardwon.text.relevance import ALIKE_REPORT_FROM, Question, terms_in
+from hardwon.text.relevance import ALIKE_OF_ONE_FROM, ALIKE_REPORT_FROM, Question, terms_in
 from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
@@ -398,7 +400,9 @@ class Recaller(Finder):
         # worked at nearly the same task.
         all_failed = bool(same) and all(line.kind == FAILED for line in same)
         nearly = [
-            line for line in like_first[:1] if all_failed and (line.relevance or 0) >= _NEARLY
+            line
+            for line in like_first[:1]
+            if all_failed and (line.relevance or 0) >= NEARLY_THE_SAME
         ]
         warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
         first = [
@@ -440,8 +444,14 @@ class Recaller(Finder):
         floor = ALIKE_REPORT_FROM if report else question.alike_from
         if not any(each.relevance >= floor for each in weighed):
             return question, [], False
-        # of other failures, nothing follows for the one that is reported
-        weighed = [each for each in weighed if not report or each.relevance >= floor]
+        # What is about something else is not told because something else is about this. Whoever wrote
+        # down a sentence said little: beside what is about the question, a word of it tells.
+        of_sentences = floor if report else ALIKE_OF_ONE_FROM
+        weighed = [
+            each
+            for each in weighed
+            if each.relevance >= (of_sentences if _is_sentence(each.hit.record) else floor)
+        ]
         weighed.sort(key=lambda each: (each.hit.stale, -each.relevance))
         return question, weighed, len(found) >= most
 
@@ -459,12 +469,13 @@ class Recaller(Finder):
         counted = self._known.counts([key for key, *_ in offered]) if offered else {}
         for key, each, attempt in offered:
             all_of_it = counted.get(key)
-            if all_of_it is None or round(all_of_it.tried) <= attempt.tried:
+            tried = round(all_of_it.tried - all_of_it.unknown) if all_of_it else 0
+            if all_of_it is None or tried <= attempt.tried:
                 continue
             attempt.partly = solved_from != 1 or len(attempt.actions) > 1
             if not attempt.partly:
                 attempt.failed_here = not attempt.holds  # what is asked about is how it fails
-                attempt.tried, attempt.worked = round(all_of_it.tried), round(all_of_it.solved)
+                attempt.tried, attempt.worked = tried, round(all_of_it.solved)
                 each.attempts.sort(key=best_first)
 
     def _warned(
@@ -619,8 +630,6 @@ class Recaller(Finder):
 _CANDIDATES_MIN: Final = 20  # and one more for every hundred tokens
 # Of the question's words that the best has: runs that have less are not read.
 READ_FROM: Final = {"trajectory": 0.3, "fix": 0.3}
-# What is found otherwise than by its words.
-_OTHERWISE: Final = frozenset({"exact", "vector", "neighbour"})
 _OFFERED_CHECKED: Final = 8  # whoever reads a context takes one of the first
 _ATTEMPTS_CHECKED: Final = 24  # the newest tell
 _SAME_FAILURES_MAX: Final = 8
@@ -628,7 +637,6 @@ _SETTLED_MAX: Final = 2  # of what made the failure go away that a question tell
 # For so many tokens of a large budget one more sentence is said of what is known.
 _TOKENS_PER_KNOWN: Final = 60
 _FILE_LINES_MAX: Final = 4
-_NEARLY: Final = 0.8  # as much like the question is nearly the same task
 _LIKE_FIRST: Final = 2  # what worked at like tasks, before what was seen
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 # Considered, as sources take turns; half of them where there are runs to tell of.
@@ -653,7 +661,7 @@ def _worth_reading(
     """
 
     def most_asked_first(pair: tuple[Ranked[Found], Found]) -> tuple[bool, float]:
-        return _OTHERWISE.isdisjoint(pair[0].why), -covered[pair[1].id]
+        return "exact" not in pair[0].why, -covered[pair[1].id]
 
     half = most // 2
     chosen = [*found[:half], *sorted(found[half:], key=most_asked_first)[: most - half]]
@@ -669,10 +677,7 @@ def _worth_reading(
         (ranked, each)
         for ranked, each in found
         if each.id in kept
-        and (
-            covered[each.id] >= best * READ_FROM.get(each.kind, 0.0)
-            or not _OTHERWISE.isdisjoint(ranked.why)
-        )
+        and (covered[each.id] >= best * READ_FROM.get(each.kind, 0.0) or "exact" in ranked.why)
     ]
 
 
@@ -768,7 +773,9 @@ def _actions_of(record: AnyRecord) -> set[str]:
 
 def _acts(record: AnyRecord) -> list[Done]:
     if isinstance(record, Trajectory):
-        steps = record.steps[-limits.CASE_ACTS_MAX :]
+        steps, reward = record.steps[-limits.CASE_ACTS_MAX :], record.final_reward
+        if reward is None:  # as if it had solved its task: `Case.unknown` says more
+            reward = FULL_REWARD
         return [
             Done(
                 step.action[: limits.ACTION_CHARS_MAX],
@@ -776,7 +783,7 @@ def _acts(record: AnyRecord) -> list[Done]:
                 earned,
                 worked(step),
             )
-            for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
+            for step, earned in zip(steps, _earned(steps, reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
         return [
@@ -805,7 +812,7 @@ def _settles(record: AnyRecord, failed: str, helped: str) -> bool:
     words, somebody says that it was worth something, the run came to something, or the action
     worked in the end.
     """
-    if not isinstance(record, Trajectory) or record.final_reward > 0:
+    if not isinstance(record, Trajectory) or (record.final_reward or 0) > 0:
         return True
     if alike_actions(failed, helped) >= _IN_OTHER_WORDS:
         return True
@@ -838,7 +845,20 @@ def _case(weighed: _Weighed) -> Case:
         unvouched_source(record) is None,
         weighed.hit.stale,
         strategy_key(record) if isinstance(record, Fix) else "",
+        isinstance(record, Trajectory) and record.final_reward is None,
+        _what_lasted(record) if isinstance(record, Trajectory) else (),
     )
+
+
+def _what_lasted(record: Trajectory) -> tuple[str, ...]:
+    """The actions of a run of several steps whose effects were there at its end; none of one that
+    did not solve its task, as far as that is known.
+    """
+    reward = record.final_reward
+    if len(record.steps) < 2 or (reward is not None and reward < FULL_REWARD):
+        return ()
+    actions = (step.action[: limits.ACTION_CHARS_MAX] for step in read_run(record).lasting)
+    return tuple(dict.fromkeys(actions))
 
 
 # A task that is that long is the same where a question holds it among other words.
@@ -864,14 +884,19 @@ def _task_of(record: AnyRecord) -> str:
 
 def _relevance(hit: Hit, terms: str, question: Question, report: bool) -> float:
     """How much a record, found by these terms, is like a question, by whatever of it is. A `report`
-    tells what was done and what came of it.
+    tells what was done and what came of it. That its vector is the nearest, or that it was said right
+    after the best hit, says nothing: some record always is, however far away.
     """
     why, record = hit.why, hit.record
-    other = max(why.get("vector", 0.0), why.get("neighbour", 0.0), _SAME_FAILURE * ("exact" in why))
+    same_failure = _SAME_FAILURE * ("exact" in why)
     # a sentence has hardly other words than those it is found by
-    if isinstance(record, Experience | Fact) and len(terms) <= limits.COMPARED_CHARS_MAX:
-        return max(other, question.alike_by({*terms.partition("\n")[0].split()}))
-    return max([other, *map(question.alike_to, _about(record, question, report))])
+    if _is_sentence(record) and len(terms) <= limits.COMPARED_CHARS_MAX:
+        return max(same_failure, question.alike_by({*terms.partition("\n")[0].split()}))
+    return max([same_failure, *map(question.alike_to, _about(record, question, report))])
+
+
+def _is_sentence(record: AnyRecord) -> bool:
+    return isinstance(record, Experience | Fact)
 
 
 def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]:

@@ -119,8 +119,8 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters, MoreFilters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
-from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import error_words
+from hardwon.text.clean import clean_action
+from hardwon.text.shown import describe_failure
 from hardwon.trust.lifecycle import least
 
 P = ParamSpec("P")
@@ -1061,7 +1061,7 @@ def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> PairWords 
                 failed = [step for step, was in met if was.failure == pair.diagnosis][-1]
                 near = failed is record.steps[number - 1] or not diagnosis
                 return PairWords(
-                    clean_line(error_words(failed.observation), limits.LESSON_CHARS_MAX),
+                    describe_failure(failed.observation),
                     pair.diagnosis,
                     clean_action(record.steps[number].action),
                     clean_action(failed.action) if near else "",

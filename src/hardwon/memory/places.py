@@ -197,8 +197,10 @@ def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
             _refuse_unknown(found.path)
         # only such a one is ever found
         is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
+        before = _inode(found.path)
         store = SqliteStore(found.path, **opening)
-        if is_new:
+        # A file that was written over while others had it open is given a copy's inode.
+        if is_new or (before != _inode(found.path) and _noted(found.path).startswith(before)):
             with suppress(PlaceError, FullError):  # it is used all the same, by its name
                 note(found.path)
         return store
@@ -227,16 +229,21 @@ def _refuse_unknown(path: Path) -> None:
     """UntrustedMemoryError where there is a memory that was not made here, and nobody trusted."""
     if not path.exists():
         return
-    noted = b""
-    with suppress(OSError, PlaceError):
-        noted = read_regular(_note_of(path), limits.SETTINGS_BYTES_MAX)
-    if noted != _identity(path):
+    if _noted(path) != _identity(path):
         came = "came with the repository" if in_index(path.resolve()) else "was not made here"
         raise UntrustedMemoryError(
             f"the memory at {path} {came}, and is not used: what it says may be anybody's. If it is "
             f"yours, or you trust who made it, run hardwon trust there, once; --memory and "
             f"HARDWON_MEMORY name another"
         )
+
+
+def _noted(path: Path) -> bytes:
+    """What was noted of the memory at this path; nothing where nobody did."""
+    noted = b""
+    with suppress(OSError, PlaceError):
+        noted = read_regular(_note_of(path), limits.SETTINGS_BYTES_MAX)
+    return noted
 
 
 def _note_of(path: Path, about: str = "known") -> Path:
@@ -257,7 +264,15 @@ def is_new_here(place: Place) -> bool:
 
 
 def _identity(path: Path) -> bytes:
-    return f"{path.stat().st_ino} {in_index(path.resolve()) or ''}\n".encode()
+    return _inode(path) + f"{in_index(path.resolve()) or ''}\n".encode()
+
+
+def _inode(path: Path) -> bytes:
+    """As what is noted begins; that of no file is one that none has."""
+    try:
+        return f"{path.stat().st_ino} ".encode()
+    except OSError:
+        return b"none "
 
 
 # --- settings ---

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -24,12 +24,14 @@ from hardwon.errors import (
     EmbeddingError,
     InterruptedWriteError,
     InvalidInputError,
+    LostFileError,
     RepeatedError,
     UnknownRecordError,
     log_warning,
 )
 from hardwon.first_use import lazy
 from hardwon.learn.tallies import exact_key
+from hardwon.memory.here import RecordedHere
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness, tokens
 from hardwon.memory.places import (
     FILE_NAME,
@@ -218,7 +220,8 @@ class Project:
             if self._embedding:
                 self._embedding.close(limits.EMBED_CLOSE_WAIT_S)
             for listener in listeners:
-                listener.close()
+                with suppress(LostFileError):  # where the memory is gone nothing is left to be done
+                    listener.close()
         finally:
             self.store.close()
 
@@ -259,6 +262,12 @@ class Project:
     @lazy
     def checkout(self) -> Checkout | None:
         return checkout_of(self.repository, self._folder, self.place.path) if self._folder else None
+
+    @lazy
+    def recorded_here(self) -> RecordedHere | None:
+        """None where we are in no folder that counts, as in a server."""
+        folder = self.root or self._folder
+        return RecordedHere(self.store.location, self.name, folder) if folder else None
 
     @lazy
     def staleness(self) -> Watch | None:
@@ -473,10 +482,16 @@ class Change:
             self.request.ids.update(dict.fromkeys(record_ids))
 
     def append(
-        self, records: Sequence[R], given: Sequence[Record] = (), *, in_order: bool = False
+        self,
+        records: Sequence[R],
+        given: Sequence[Record] = (),
+        *,
+        in_order: bool = False,
+        made_here: bool = False,
     ) -> list[R]:
         """Keeps the records, which are what was `given` with its defaults; as they are kept.
         `in_order`: their times are not only theirs to choose, but put one behind the other.
+        `made_here`: whoever made them is in our checkout, if we are in one.
         """
         if not in_order:
             records = self.project.date(records)
@@ -498,15 +513,22 @@ class Change:
         if self.request:
             self.concern(record.id for record in records)
         added = set(appended.added)
-        new = [record for record in records if record.id in added]
-        for record in new:  # one that is here already claims nothing new
+        if made_here and self.project.recorded_here:
+            self.afterwards.append(partial(self.project.recorded_here.add, appended.added))
+        self._check_new([record for record in records if record.id in added])
+        if appended.has_tree:
+            self.tell_appended(records, rows, added)
+        return list(records)
+
+    def _check_new(self, records: Iterable[Record]) -> None:
+        """What was appended just now: it must not claim too much, and may prove what it recalled. One
+        that was here already claims nothing new.
+        """
+        for record in records:
             if record.metadata.validation.status != "hypothesis":
                 check_claim(record.metadata)
             if record.recalled and record.turned_out_well:
                 self.publish_proven(dict.fromkeys(record.recalled))
-        if appended.has_tree:
-            self.tell_appended(records, rows, added)
-        return list(records)
 
     def conflicts(self, row: Row, said: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something

@@ -204,13 +204,14 @@ class Recording(Group):
         self,
         task: str,
         steps: Sequence[Step | Mapping[str, Any]],
-        final_reward: float,
+        final_reward: float | None = None,
         **envelope: Unpack[Envelope],
     ) -> Trajectory:
         """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has
         action, observation and reward, and may say whether it was `ok`; where it does not, the
         observation tells, and a reward below zero. `final_reward` is any number, and from 0.5 on it
-        was solved. Of a run that is longer than a record, as much is kept as fits.
+        was solved; None where nobody knows: then it is told as done, and counts neither as solved
+        nor as failed. Of a run that is longer than a record, as much is kept as fits.
         """
         given = items_of(steps)
         if isinstance(given, list) and len(given) > limits.STEPS_MAX:  # the middle tells least
@@ -429,7 +430,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
             batch = ready[start : start + size]
             if not early:
                 batch = [project.prepare(each, head) for each in batch]
-            batch = change.append(batch, given[start : start + size])
+            batch = change.append(batch, given[start : start + size], made_here=True)
             if project.embedder:
                 change.embed(batch)
             kept += batch if returned else ()
@@ -640,7 +641,7 @@ def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
         for fact in given:
             first = _said_before(change.writer, fact)
             if first is None:
-                kept += change.append([fact])
+                kept += change.append([fact], made_here=True)
                 change.embed([fact])
             else:
                 _repeat(change, first, fact)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -145,11 +146,31 @@ class Forgotten:
     pending: bool
 
 
+def tell_standing(lowered: Mapping[str, int], retired: int, dry_run: bool) -> list[str]:
+    """What became of the statuses of records that came from elsewhere, and why, for people; empty
+    where there is nothing to be told.
+    """
+    came = ", ".join(f"{count} {status}" for status, count in sorted(lowered.items()))
+    are = "would be" if dry_run else "are"
+    return [
+        *(
+            [
+                f"came as {came}: hypotheses here until somebody vouches for them; nothing from "
+                "elsewhere is believed on its own word"
+            ]
+            if came
+            else []
+        ),
+        *([f"{retired} {are} archived here, because they are archived there"] if retired else []),
+    ]
+
+
 @dataclass(frozen=True)
 class Loaded:
     """What a file brought. `conflicting`: ids kept here with other content, which stays;
     `forgotten`: ids that were forgotten here and stay so; `lowered`: how many of those added came
-    with each status that is not taken over.
+    with each status that is not taken over; `retired`: how many are archived here now because they
+    are there; `events`: how much of what was decided about records there is taken over, with trust.
     """
 
     read: int
@@ -159,12 +180,13 @@ class Loaded:
     forgotten: int
     dry_run: bool
     lowered: dict[str, int]
+    retired: int = 0
+    events: int = 0
 
     @property
-    def lowered_text(self) -> str:
-        """The same for people; empty where nothing was lowered."""
-        came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
-        return came and f"came as {came}: hypotheses here until somebody vouches for them"
+    def notes(self) -> list[str]:
+        """What became of statuses, for people; empty where there is nothing to be told."""
+        return tell_standing(self.lowered, self.retired, self.dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +245,8 @@ class Merged:
     over; `erased`: records forgotten there, now gone here too; `pending` as in Forgotten. `left`
     are the decisions, statuses and tombstones there that were not taken over, in words, up to a
     bound; `left_total` counts them. `decision` undoes the arrival of what is not trusted.
-    `unknown`: names that are to be trusted, and that nobody there has.
+    `unknown`: names that are to be trusted, and that nobody there has; `lowered` and `retired` as in
+    Loaded.
     """
 
     added: int
@@ -238,6 +261,13 @@ class Merged:
     decision: str | None
     unknown: list[str]
     dry_run: bool
+    lowered: dict[str, int] = field(default_factory=dict)
+    retired: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What became of statuses, for people; empty where there is nothing to be told."""
+        return tell_standing(self.lowered, self.retired, self.dry_run)
 
 
 @dataclass

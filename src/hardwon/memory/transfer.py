@@ -4,15 +4,16 @@ turn in between, and what was interrupted is finished by doing it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem, T
+from hardwon.errors import ForbiddenError, InvalidInputError, Problem, T
 from hardwon.memory.project import (
     ARRIVED_WITH,
     BY_MEMORY,
@@ -34,14 +35,26 @@ from hardwon.records.kinds import (
     Cleaned,
     Decision,
     Event,
+    History,
+    Validation,
 )
 from hardwon.records.reading import parse_record, read_record
 from hardwon.store.base import Store, row_of
 from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shortened
-from hardwon.trust.lifecycle import as_arrived, not_undone
+from hardwon.trust.lifecycle import (
+    as_arrived,
+    derive_standing_elsewhere,
+    effective_validation,
+    find_successor,
+    is_from_elsewhere,
+    not_undone,
+)
 from hardwon.trust.redact import clean_event, without_secrets
+
+if TYPE_CHECKING:
+    from hardwon.store.query import Reader
 
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 _OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
@@ -57,33 +70,39 @@ def load(
     progress: Progress | None,
     at_once: bool = False,
     reason: str | None = None,
+    *,
+    trust: bool = False,
+    may_retire: bool = True,
 ) -> Loaded:
     """All records are checked before the first is written, so they are read twice; new ones land as
-    hypotheses. `at_once`: they are read once, all in one transaction, and where one is refused none
-    is kept. `reason`: what is told of where they came from.
+    hypotheses, or archived, where they are that there; with `trust` as what they are there.
+    `at_once`: they are read once, all in one transaction, and where one is refused none is kept.
+    `reason`: what is told of where they came from. `may_retire`: whether a record that is here
+    already, from elsewhere too, is archived where it is archived there.
     """
+
+    def arrivals() -> Iterator[_Arrival]:
+        return (_read_arrival(project, record) for record in read())
+
+    incoming = _Incoming(Belief(trust), may_retire=may_retire)
     if dry_run:
-        incoming = _foresee(project, told(map(project.prepare, read()), progress))
+        incoming.foresee(project, told(arrivals(), progress), with_events=trust)
         return incoming.loaded(dry_run=True)
-    total = 0 if at_once else sum(1 for _ in told(map(project.prepare, read()), progress))
-    incoming = _Incoming()
-    records = map(project.prepare, read())
-    given = batches(records, limits.BATCH_ROWS, lambda each: len(each.to_json_bytes()))
-    for transaction in iter([given]) if at_once else ([batch] for batch in given):
+    total = 0 if at_once else sum(1 for _ in told(arrivals(), progress))
+    coming = batches(arrivals(), limits.BATCH_ROWS, lambda one: len(one.record.to_json_bytes()))
+    for transaction in iter([coming]) if at_once else ([batch] for batch in coming):
         with project.write() as change:
-            for batch in transaction:
-                if left := next((each for each in batch if isinstance(each, Cleaned)), None):
-                    allowed = "records that are whole: this is what is left of one"
-                    raise InvalidInputError.one("records", left.id, allowed)
-                arrived = project.date(batch)
-                rows = list(map(_strange_row, arrived))
-                new = set(incoming.append(change, arrived, rows))
-                added = list({each.id: each for each in arrived if each.id in new}.values())
-                incoming.lower(added)
-                change.writer.add_events(
-                    project.name, [_arrival(change, each, by, reason) for each in added]
+            if trust and not change.writer.may_govern(project.name):
+                raise ForbiddenError(
+                    f"this database user may record in project {project.name!r} and decide "
+                    "nothing in it: load it without trust, or have a governor do it"
                 )
-                change.concern(each.id for each in arrived)
+            for batch in transaction:
+                if left := next((one for one in batch if isinstance(one.record, Cleaned)), None):
+                    allowed = "records that are whole: this is what is left of one"
+                    raise InvalidInputError.one("records", left.record.id, allowed)
+                incoming.take(change, batch, by, reason, with_events=trust)
+                change.concern(one.record.id for one in batch)
                 if progress and at_once:
                     progress(incoming.done, incoming.done)
         if progress and not at_once:
@@ -91,11 +110,31 @@ def load(
     return incoming.loaded(dry_run=False)
 
 
-def _arrival(change: Change, record: AnyRecord, by: str, reason: str | None = None) -> Event:
-    """That a record came from elsewhere, and who vouched for it there."""
-    claimed = record.metadata.validation
-    vouched = {"verified_by": claimed.verified_by, "verification_id": claimed.verification_id}
-    return clean_event(change.event(record.id, "imported", by, reason=reason, **vouched))
+class _Arrival(NamedTuple):
+    """A record that comes from elsewhere, as it was written, and what happened to it there."""
+
+    record: AnyRecord
+    events: Sequence[Event]
+
+    @property
+    def standing(self) -> Validation:
+        """What it is there."""
+        written = self.record.metadata.validation
+        return derive_standing_elsewhere(written, self.events) if self.events else written
+
+    @property
+    def is_retired(self) -> bool:
+        return self.standing.status == "archived"
+
+
+def _read_arrival(project: Project, record: AnyRecord) -> _Arrival:
+    """A record from a file, which may tell of its life."""
+    prepared = project.prepare(record)
+    history = record.history
+    if history is None:
+        return _Arrival(prepared, ())
+    written = prepared.metadata.altered(validation=history.written)
+    return _Arrival(project.prepare(prepared.altered(metadata=written)), history.events)
 
 
 def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Iterator[T]:
@@ -106,69 +145,6 @@ def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Itera
         yield item
         if progress and (done % limits.BATCH_ROWS == 0 or done == total):
             progress(done, max(total, done) if total else 0)
-
-
-@dataclass
-class _Incoming:
-    """Records that came in so far."""
-
-    done: int = 0
-    added: int = 0
-    forgotten: int = 0
-    conflicts: list[str] = field(default_factory=list)
-    lowered: dict[str, int] = field(default_factory=dict)
-
-    def lower(self, records: Iterable[AnyRecord]) -> None:
-        """Counts those that claim to be more than hypotheses."""
-        for record in records:
-            status = record.metadata.validation.status
-            if status in VOUCHED_STATUSES:
-                self.lowered[status] = self.lowered.get(status, 0) + 1
-
-    def append(
-        self, change: Change, records: Sequence[AnyRecord], rows: Sequence[Row]
-    ) -> Sequence[str]:
-        """The ids of those that are new here."""
-        appended = change.writer.append(rows)
-        self.conflicts += [row.id for row in appended.conflicting if change.conflicts(row)]
-        change.tell_appended(records, rows, set(appended.added))
-        self.added += len(appended.added)
-        self.forgotten += len(appended.forgotten)
-        self.done += len(records)
-        return appended.added
-
-    @property
-    def counts(self) -> tuple[int, int, list[str], int]:
-        """How many were added, how many were here already, which say something else, and how many
-        were forgotten.
-        """
-        present = self.done - self.added - self.forgotten - len(self.conflicts)
-        return self.added, present, self.conflicts, self.forgotten
-
-    def loaded(self, *, dry_run: bool) -> Loaded:
-        return Loaded(self.done, *self.counts, dry_run=dry_run, lowered=self.lowered)
-
-
-def _foresee(project: Project, records: Iterable[AnyRecord]) -> _Incoming:
-    """What a load, or a merge, would do, without taking the write lock."""
-    first_seen: dict[str, bytes] = {}  # what the file says first of an id is what a load would keep
-    incoming = _Incoming()
-    store, name = project.store, project.name
-    for record in records:
-        incoming.done += 1
-        stored = store.get(name, record.id)
-        events = () if stored else store.events_of(name, record.id)
-        if any(event.kind == "forgotten" for event in events):
-            incoming.forgotten += 1
-            continue
-        if stored is None and record.id not in first_seen:
-            incoming.added += 1
-            incoming.lower([record])
-        digest = row_of(record).digest
-        known = first_seen.setdefault(record.id, digest)
-        same = same_content(original_of(stored), record) if stored else known == digest
-        incoming.conflicts += [] if same else [record.id]
-    return incoming
 
 
 class Belief:
@@ -192,6 +168,222 @@ class Belief:
     def unknown(self) -> list[str]:
         """Those who are trusted, and whom nobody met."""
         return sorted(self._names - self._met)
+
+
+@dataclass
+class _Incoming:
+    """Records that came in so far. `lowered` counts what those that are new, and not believed, were
+    elsewhere. `retired` counts those that are archived here now because they are there;
+    `out_of_use` has their ids, and of those that were archived here before.
+    """
+
+    believed: Belief
+    may_retire: bool = True
+    done: int = 0
+    added: int = 0
+    forgotten: int = 0
+    retired: int = 0
+    events: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    lowered: dict[str, int] = field(default_factory=dict)
+    out_of_use: set[str] = field(default_factory=set)
+
+    def is_strange(self, one: _Arrival) -> bool:
+        """Whether a record is a stranger's: who wrote it is not believed, or who retired it."""
+        if not self.believed(one.record.metadata.source.author):
+            return True
+        if not one.is_retired:
+            return False
+        written, events = one.record.metadata.validation, self._believed_events(one)
+        return derive_standing_elsewhere(written, events).status != "archived"
+
+    def _believed_events(self, one: _Arrival) -> list[Event]:
+        is_decision = isinstance(one.record, Decision)
+        return [
+            event
+            for event in one.events
+            if self.believed(event.by) or (is_decision and event.by == BY_MEMORY)
+        ]
+
+    def take(
+        self,
+        change: Change,
+        batch: Sequence[_Arrival],
+        by: str,
+        reason: str | None,
+        *,
+        with_events: bool = False,
+    ) -> set[str]:
+        """Keeps the records that are new, and retires those that are here where they are retired
+        there; the ids of strangers' records that are new. `with_events`: what happened to them there
+        is taken over as well.
+        """
+        writer, name = change.writer, change.project.name
+        self.may_retire = self.may_retire and writer.may_govern(name)
+        dated = change.project.date([one.record for one in batch])
+        coming = [one._replace(record=record) for one, record in zip(batch, dated, strict=True)]
+        strange = {one.record.id for one in coming if self.is_strange(one)}
+        rows = [
+            _strange_row(one) if one.record.id in strange else row_of(one.record) for one in coming
+        ]
+        appended = writer.append(rows)
+        differing = [row.id for row in appended.conflicting if change.conflicts(row)]
+        added, conflicts = set(appended.added), set(differing)
+        self.conflicts += differing
+        change.tell_appended(dated, rows, added)
+        self.added += len(added)
+        self.forgotten += len(appended.forgotten)
+        self.done += len(coming)
+        new: dict[str, _Arrival] = {}
+        again: list[_Arrival] = []  # also what a file says twice
+        for one in coming:
+            if one.record.id in added and one.record.id not in new:
+                new[one.record.id] = one
+                self._count(one, is_strange=one.record.id in strange)
+            elif one.is_retired and one.record.id not in conflicts:
+                again.append(one)
+        came = [
+            _tell_arrival(change, new[record_id], by, reason)
+            for record_id in new
+            if record_id in strange
+        ]
+        writer.add_events(name, came)
+        for one in again:
+            is_strange = one.record.id in strange
+            if self._retires(writer, name, one, is_strange=is_strange) and (
+                is_strange or not one.events
+            ):
+                _retire(change, one, by)
+        if with_events:
+            same = [one for one in coming if one.record.id not in conflicts]
+            self._take_events(change, same, new.keys(), by)
+        return strange.intersection(new)
+
+    def _take_events(
+        self, change: Change, coming: Sequence[_Arrival], new: Collection[str], by: str
+    ) -> None:
+        """Takes over what happened to these records elsewhere. One that was recorded here or there
+        is no stranger's in either, whichever is asked first.
+        """
+        writer, name = change.writer, change.project.name
+        own_there, events = set[str](), list[Event]()
+        for one in coming:
+            record_id, happened = one.record.id, one.events
+            here = [] if record_id in new else writer.events_of(name, record_id)
+            if not is_from_elsewhere(happened):
+                own_there.add(record_id)
+            elif record_id not in new and not is_from_elsewhere(here):
+                happened = [event for event in happened if event.kind != "imported"]
+            events += map(clean_event, happened)
+        self.events += len(writer.add_events(name, events))
+        for record_id in writer.having_events(name, [one.record.id for one in coming]):
+            if record_id in own_there:
+                _believe_now(change, record_id, by, lambda _: True)
+            refresh_status(writer, name, record_id)
+        change.follow(restored=True)
+
+    def foresee(
+        self, project: Project, coming: Iterable[_Arrival], *, with_events: bool = False
+    ) -> None:
+        """Counts what would be done, without taking the write lock."""
+        first_seen: dict[str, bytes] = {}  # what is said first of an id is what would be kept
+        store, name = project.store, project.name
+        for one in coming:
+            self.done += 1
+            record = one.record
+            stored = store.get(name, record.id)
+            events = store.events_of(name, record.id) if with_events or not stored else []
+            if any(event.kind == "forgotten" for event in events):
+                self.forgotten += 1
+                continue
+            if stored is None and record.id not in first_seen:
+                self.added += 1
+                self._count(one, is_strange=self.is_strange(one))
+            digest = row_of(record).digest
+            known = first_seen.setdefault(record.id, digest)
+            same = same_content(original_of(stored), record) if stored else known == digest
+            if not same:
+                self.conflicts.append(record.id)
+                continue
+            if with_events:
+                here = {event.id for event in events}
+                self.events += sum(event.id not in here for event in one.events)
+            if stored and one.is_retired:
+                self._retires(store, name, one, is_strange=self.is_strange(one))
+
+    def _count(self, one: _Arrival, *, is_strange: bool) -> None:
+        """Counts a record that is new."""
+        status = one.standing.status
+        if status == "archived":
+            self.retired += 1
+            self.out_of_use.add(one.record.id)
+        elif is_strange and status in VOUCHED_STATUSES:
+            self.lowered[status] = self.lowered.get(status, 0) + 1
+
+    def _retires(self, reader: Reader, name: str, one: _Arrival, *, is_strange: bool) -> bool:
+        """Whether what is here is archived because it is retired there; counts it. A stranger
+        retires what is a stranger's here, too, as long as nobody here vouches for it.
+        """
+        stored = reader.get(name, one.record.id)
+        if stored is None:
+            return False
+        here = record_of(stored)
+        status = here.metadata.validation.status
+        if status == "archived":
+            retires = False
+        elif is_strange:
+            came = here.said_by.endswith(VIA_IMPORT)
+            retires = self.may_retire and came and status == "hypothesis"
+        elif one.events:
+            events = [*reader.events_of(name, here.id), *self._believed_events(one)]
+            written = original_of(stored).metadata.validation
+            retires = effective_validation(written, events).status == "archived"
+        else:
+            retires = True
+        if retires or status == "archived":
+            self.out_of_use.add(here.id)
+        self.retired += retires
+        return retires
+
+    @property
+    def counts(self) -> tuple[int, int, list[str], int]:
+        """How many were added, how many were here already, which say something else, and how many
+        were forgotten.
+        """
+        present = self.done - self.added - self.forgotten - len(self.conflicts)
+        return self.added, present, self.conflicts, self.forgotten
+
+    def loaded(self, *, dry_run: bool) -> Loaded:
+        return Loaded(
+            self.done,
+            *self.counts,
+            dry_run=dry_run,
+            lowered=self.lowered,
+            retired=self.retired,
+            events=self.events,
+        )
+
+
+def _tell_arrival(change: Change, one: _Arrival, by: str, reason: str | None) -> Event:
+    """That a record came from elsewhere, who vouched for it there, and that it was retired there."""
+    written, there = one.record.metadata.validation, one.standing
+    details: dict[str, Any] = {
+        "verified_by": there.verified_by or written.verified_by,
+        "verification_id": there.verification_id or written.verification_id,
+    }
+    if one.is_retired:
+        details |= {"status": "archived", "replaced_by": find_successor(one.events)}
+    return clean_event(change.event(one.record.id, "imported", by, reason=reason, **details))
+
+
+def _retire(change: Change, one: _Arrival, by: str) -> None:
+    """Archives what is here because it is retired where it came from."""
+    successor, reason = find_successor(one.events), "retired where it came from"
+    if successor:
+        change.happen(one.record.id, "superseded", by, replaced_by=successor, reason=reason)
+    else:
+        change.happen(one.record.id, "status", by, status="archived", reason=reason)
+    change.follow()
 
 
 def merge(
@@ -218,18 +410,19 @@ def merge(
     left = _Left()
     wanted = partial(_wanted, believed=believed, local=local, left=left)
     coming, arrival = filter(wanted, source.stream(name)), None
+    incoming = _Incoming(believed)
     if dry_run:
-        records = (without_secrets(record_of(stored)) for stored in coming)
-        incoming = _foresee(project, told(records, progress, total))
+        arrivals = (_Arrival(without_secrets(_as_written(one)), events) for one, events in coming)
+        incoming.foresee(project, told(arrivals, progress, total))
     else:
         arrived_from = shortened(source.location, _TARGET_CHARS_MAX)
         decision = project.decision("arrival", by, target=arrived_from)
-        incoming = _Incoming()
-        for batch in batches(coming, limits.BATCH_ROWS, lambda each: len(each.body)):
-            if _merge_batch(project, batch, incoming, believed, decision, is_new=arrival is None):
+        for batch in batches(coming, limits.BATCH_ROWS, lambda pair: len(pair[0].body)):
+            if _merge_batch(project, batch, incoming, decision, is_new=arrival is None):
                 arrival = decision.id
             if progress:
                 progress(incoming.done, max(total, incoming.done))
+    left.retired = incoming.out_of_use
     passed_over = local | set(incoming.conflicts)
     events, erased = _merge_events(source, project, passed_over, believed, left, local, dry_run)
     pending = erased > 0 and not dry_run and not project.store.finish_erasure()
@@ -243,14 +436,20 @@ def merge(
         arrival,
         believed.unknown,
         dry_run=dry_run,
+        lowered=incoming.lowered,
+        retired=incoming.retired,
     )
+
+
+def _as_written(stored: Stored) -> AnyRecord:
+    """What left the history is whole again, as far as it can be."""
+    return original_of(restored(stored) or stored)
 
 
 def _merge_batch(
     project: Project,
-    batch: Sequence[Stored],
+    batch: Sequence[tuple[Stored, Sequence[Event]]],
     incoming: _Incoming,
-    believed: Belief,
     arrival: Decision,
     *,
     is_new: bool,
@@ -259,27 +458,22 @@ def _merge_batch(
     undoes its `arrival`.
     """
     name, by = project.name, arrival.metadata.source.author
-    records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
-    strange = {each.id for each in records if not believed(each.metadata.source.author)}
+    coming = [_Arrival(without_secrets(_as_written(stored)), events) for stored, events in batch]
+    strange = {one.record.id for one in coming if incoming.is_strange(one)}
     with project.write() as change:
-        dated = project.date(records)
-        rows = [(_strange_row if each.id in strange else row_of)(each) for each in dated]
-        added = incoming.append(change, dated, rows)
-        new = [each for each in dated if each.id in strange.intersection(added)]
-        if new and is_new:
+        strangers = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
+        if strangers and is_new:
             change.append([arrival])
             if change.writer.may_govern(name):
                 put_in_effect(change.writer, name, [arrival])
-        reason = ARRIVED_WITH + arrival.id
-        came = [_arrival(change, each, by, reason) for each in new]
-        change.writer.add_events(name, came)
         # an earlier merge may have brought events of the others, or these before they were
-        # trusted
-        for each in change.writer.having_events(name, [each.id for each in records]):
-            if each not in strange:
-                change.writer.add_events(name, _trusted_since(change, each, by))
-            refresh_status(change.writer, name, each)
-    return bool(new)
+        # trusted; and what a stranger's file said to be retired is what it is there
+        known = {event.id for one in coming for event in one.events}
+        for record_id in change.writer.having_events(name, [one.record.id for one in coming]):
+            if record_id not in strange:
+                _believe_now(change, record_id, by, lambda event: _is_void(event, known))
+            refresh_status(change.writer, name, record_id)
+    return bool(strangers)
 
 
 _TARGET_CHARS_MAX: Final = 200
@@ -291,6 +485,8 @@ class _Left:
 
     told: list[str] = field(default_factory=list)
     total: int = 0
+    # Ids of records that are archived here too: who archived them there has nothing left to be said.
+    retired: Set[str] = frozenset()
     # Ids of decisions that are taken over: a memory puts its own in effect, in its own name.
     decisions: set[str] = field(default_factory=set)
 
@@ -304,13 +500,17 @@ class _Left:
         if believed(event.by) or (event.by == BY_MEMORY and event.record_id in self.decisions):
             return False
         what = "archived" if event.kind == "superseded" else event.status or event.kind
-        if event.kind in ("status", "superseded", "forgotten", "undone"):
+        is_done = what == "archived" and event.record_id in self.retired
+        if event.kind in ("status", "superseded", "forgotten", "undone") and not is_done:
             self.note(f"{what} by {event.by}: {event.record_id}")
         return True
 
 
-def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> bool:
+def _wanted(
+    coming: tuple[Stored, Sequence[Event]], believed: Belief, local: Set[str], left: _Left
+) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
+    stored, _ = coming
     if stored.id in local:
         return False
     record = record_of(stored)
@@ -328,20 +528,29 @@ def _wanted(stored: Stored, believed: Belief, local: Set[str], left: _Left) -> b
     return True
 
 
-def _trusted_since(change: Change, record_id: str, by: str) -> list[Event]:
-    """What takes back that a record came from a memory that nobody trusted."""
-    happened = not_undone(change.writer.events_of(change.project.name, record_id))
-    return [
+def _believe_now(change: Change, record_id: str, by: str, is_void: Callable[[Event], bool]) -> None:
+    """Takes back that a record came from somebody whom nobody trusted, as told by such an event."""
+    writer, name = change.writer, change.project.name
+    void = [
         change.event(record_id, "undone", by, undoes=event.id)
-        for event in happened
-        if event.kind == "imported" and (event.reason or "").startswith(ARRIVED_WITH)
+        for event in not_undone(writer.events_of(name, record_id))
+        if event.kind == "imported" and is_void(event)
     ]
+    writer.add_events(name, void)
 
 
-def _strange_row(record: AnyRecord) -> Row:
+def _is_void(came: Event, known: Set[str]) -> bool:
+    """Whether a merge with trust makes such an arrival as if it had not happened."""
+    by_merge = (came.reason or "").startswith(ARRIVED_WITH)
+    return by_merge or (came.status == "archived" and came.id not in known)
+
+
+def _strange_row(one: _Arrival) -> Row:
     """Of what somebody said elsewhere."""
-    believed = as_arrived(record.metadata.validation)
-    return row_of(record, believed, source=record.metadata.source.author + VIA_IMPORT)
+    record, source = one.record, one.record.metadata.source.author + VIA_IMPORT
+    return row_of(
+        record, as_arrived(record.metadata.validation, one.standing.status), source=source
+    )
 
 
 def _merge_events(
@@ -390,7 +599,7 @@ def _merge_events(
 
 def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:
     """Writes every record of the project, as of one instant, to a file, whole or not at all;
-    returns how many it holds.
+    returns how many it holds. Each has the standing that it has, and its life, if it had one.
     """
     total = project.store.counts(project.name).total if progress else 0
     before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
@@ -400,25 +609,35 @@ def export(project: Project, path: Path, as_list: bool, progress: Progress | Non
         files.writing_atomically(path) as file,
     ):
         file.write(before)
-        exported = told(filter(None, map(_exported, records)), progress, total)
-        for done, stored in enumerate(exported, 1):
-            # A body whose record had no events since is already as a reader sees it.
-            same = stored.validation is None
-            line = sound_body(stored) if same else record_of(stored).to_json()
+        lines = (_exported(stored, events) for stored, events in records)
+        for done, line in enumerate(told(filter(None, lines), progress, total), 1):
             file.write((between if done > 1 else b"") + line.encode())
         if done or as_list:
             file.write(after)
     return done
 
 
-def _exported(stored: Stored) -> Stored | None:
-    """As it is written to a file; None for what is of no use elsewhere: what was decided about this
-    file alone, and fixes of which a compaction left only what they taught.
+def _exported(stored: Stored, events: Sequence[Event]) -> str | None:
+    """The line of a file; None for what is of no use elsewhere: what was decided about this file
+    alone, and fixes of which a compaction left only what they taught.
     """
-    if stored.kind != "decision":
-        return restored(stored)
-    decision = original_of(stored)
-    return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
+    whole = restored(stored)
+    if whole is None:
+        return None
+    if stored.kind == "decision":
+        decision = original_of(stored)
+        if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS:
+            return None
+    if not events:
+        return sound_body(whole)
+    record = original_of(whole)
+    written = record.metadata.validation
+    standing = derive_standing_elsewhere(written, events)
+    as_seen = record.altered(metadata=record.metadata.altered(validation=standing))
+    line = as_seen.model_dump(mode="json", exclude_none=True)
+    history = History(written=written, events=list(events))
+    line["metadata"]["history"] = history.model_dump(mode="json", exclude_none=True)
+    return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def read_file(path: Path, *, strict: bool = False) -> Iterator[AnyRecord]:

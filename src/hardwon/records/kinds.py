@@ -99,6 +99,10 @@ EventKind = Literal[
     "forgotten",
 ]
 
+# What happened to a record that is so wherever the record is: somebody decided how far it is believed,
+# or it came from elsewhere.
+TRAVELLING: Final[tuple[EventKind, ...]] = ("status", "superseded", "present", "imported", "undone")
+
 RuleState = Literal["candidate", "active", "retired"]
 RULE_STATES: Final = get_args(RuleState)
 
@@ -320,6 +324,11 @@ class Record(Model, Tabular):
         return told or self.metadata.source.author
 
     @property
+    def history(self) -> "History | None":
+        """What the file that it was read from tells of its life; None where it tells nothing."""
+        return self.__dict__.get("history_told")  # no field: a memory keeps events beside records
+
+    @property
     def turned_out_well(self) -> bool | None:
         """Whether what was tried worked; None where that is no question."""
         return None
@@ -534,8 +543,13 @@ class Step(Model):
     ] = None
 
 
+# How a run is told of which nobody knows whether it solved its task.
+OUTCOME_UNKNOWN: Final = "done, outcome unknown"
+REWARD_UNKNOWN: Final = "nobody knows"  # where its final reward would stand
+
+
 class Trajectory(Record):
-    """What was done step by step, and how it ended (1.0 solved, 0.0 not)."""
+    """What was done step by step, and how it ended (1.0 solved, 0.0 not, None: nobody knows)."""
 
     kind: Literal["trajectory"] = "trajectory"
     task: Annotated[Text, Field(description="What was to be done.")] = ""
@@ -546,17 +560,21 @@ class Trajectory(Record):
             description="Each with its action, what was observed, and a reward.",
         ),
     ]
-    final_reward: Annotated[Finite, Field(description="How it ended; from 0.5 on it was solved.")]
+    final_reward: Annotated[
+        Finite | None,
+        Field(description="How it ended; from 0.5 on it was solved. Left out: nobody knows."),
+    ] = None
 
     @property
-    def turned_out_well(self) -> bool:
-        return self.final_reward >= SOLVED_FROM
+    def turned_out_well(self) -> bool | None:
+        return None if self.final_reward is None else self.final_reward >= SOLVED_FROM
 
     def to_agentdb(self) -> dict[str, Any]:
         data = super().to_agentdb()
         if not self.task:  # the metadata schema has no task; ours is added only when there is one
             del data["task"]
-        return data
+        # It demands a number. Where nobody knows how it ended, any number would claim something.
+        return data | {"final_reward": self.final_reward}
 
 
 CardText = Annotated[
@@ -861,6 +879,15 @@ class Event(Model):
         return to_us(self.at)
 
 
+class History(Model):
+    """The life of an exported record: how far it was believed when it was `written`, and what was
+    decided about it since. In a file it stands beside the standing that follows from it.
+    """
+
+    written: Validation
+    events: list[Event]
+
+
 # --- in and out ---
 
 R = TypeVar("R", bound=Record)
@@ -912,7 +939,8 @@ def headline(record: AnyRecord) -> str:
     """What a record is about, as it says itself."""
     match record:
         case Trajectory():
-            return f"{record.task} (reward {record.final_reward:g})"
+            ended = record.final_reward
+            return f"{record.task} ({OUTCOME_UNKNOWN if ended is None else f'reward {ended:g}'})"
         case Episode():
             return f"{record.task_id} (score {record.score:g}) {record.trajectory_summary}"
         case Fix():

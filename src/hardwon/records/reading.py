@@ -11,8 +11,15 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from hardwon.errors import InvalidInputError, Problem
-from hardwon.records.fields import ABSENT
-from hardwon.records.kinds import MODEL_OF_KIND, AnyRecord, SolutionPattern, with_own_id
+from hardwon.records.fields import ABSENT, check_inside
+from hardwon.records.kinds import (
+    MODEL_OF_KIND,
+    TRAVELLING,
+    AnyRecord,
+    History,
+    SolutionPattern,
+    with_own_id,
+)
 
 _PATTERN: Final = "solution_pattern"
 # What tells the kind of a record that does not name it.
@@ -78,7 +85,7 @@ def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
 def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     """A record from JSON that names its kind, or is the metadata schema's own. One without an id
     gets the one that follows from what it says. `strict`: all that the schema demands has to be
-    there.
+    there. What an export tells of its life is its `history`.
     """
     kind = kind_told_by(data)
     if not isinstance(data, Mapping) or kind not in (*_KINDS, _PATTERN):
@@ -92,6 +99,7 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     if strict and (missing := _missing(kind, data)):
         demands = "a value: the metadata schema demands it"
         raise InvalidInputError([Problem(field, ABSENT, demands) for field in missing])
+    data, history = _without_history(data)
     plain = {name: value for name, value in data.items() if name != "kind"}
     made = (
         SolutionPattern.model_validate(plain).adopted()
@@ -100,7 +108,37 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     )
     if "kind" not in data or strict:
         _check_hashes(made, strict=strict)
-    return made if "id" in made.model_fields_set or kind == _PATTERN else with_own_id(made)
+    made = made if "id" in made.model_fields_set or kind == _PATTERN else with_own_id(made)
+    if history is None:
+        return made
+    _check_history(made, history)
+    return made.altered(history_told=history)
+
+
+def _without_history(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], History | None]:
+    """The record alone, and what is told of its life, None where nothing is."""
+    envelope = data.get("metadata")
+    if not isinstance(envelope, Mapping) or "history" not in envelope:
+        return data, None
+    history = check_inside("metadata.history", History.model_validate, envelope["history"])
+    plain = {name: value for name, value in envelope.items() if name != "history"}
+    return {**data, "metadata": plain}, history
+
+
+def _check_history(record: AnyRecord, history: History) -> None:
+    """A file may tell of the record beside it alone, and forgets none."""
+    where = "metadata.history.events.{}.{}".format
+    problems = [
+        Problem(where(number, name), value, allowed)
+        for number, event in enumerate(history.events)
+        for name, value, allowed, fine in (
+            ("kind", event.kind, ", ".join(TRAVELLING), event.kind in TRAVELLING),
+            ("record_id", event.record_id, record.id, event.record_id == record.id),
+        )
+        if not fine
+    ]
+    if problems:
+        raise InvalidInputError(problems)
 
 
 def _missing(kind: str, data: Mapping[str, Any]) -> list[str]:

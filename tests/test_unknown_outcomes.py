@@ -1,0 +1,427 @@
+"""A run of which nobody knows whether it solved its task: it is told as done, and counts for nothing
+more. And when it is known how a session ended.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from cases import each
+from command_line import answered, at_once
+from engines import ENGINES
+from hardwon import Memory, Step, Trajectory
+from hardwon.capture.agents import Manner, respond
+from hardwon.capture.sessions import Item, command_item, edit_item, final_reward, write_item
+from hardwon.capture.tests import RanTest
+from hardwon.capture.transcripts import FORMATS, Format, take_in
+from hardwon.errors import InvalidInputError
+from hardwon.learn.actions import pairs_of, step_credit
+from hardwon.records.kinds import json_schema
+from hardwon.records.reading import parse_record, read_record
+from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.server import make_server
+from hardwon.text import shell
+from hardwon.trust.access import Caller
+from mcp_calls import run, text_of
+from serving import served
+from test_transcripts import WRITERS
+
+TASK = "Deploy the shop"
+ERROR = "exit code 2 after 0.1 s\nerror: no region is set for the cluster"
+GOOD = "exit code 0 after 0.1 s\ndeployed"
+FIX = "DEPLOY_REGION=eu make deploy"
+NOBODY_KNOWS = "nobody knows whether it solved the task"
+
+
+def way(action: str = FIX) -> list[Step]:
+    """As hooks record it: whatever ended with exit code 0 has a reward."""
+    return [
+        Step(action="make deploy", observation=ERROR, reward=0.0),
+        Step(action=action, observation=GOOD, reward=1.0),
+    ]
+
+
+# --- how a session ended ---
+
+
+def ran(line: str, *, worked: bool = True, told: bool = True) -> Item:
+    parts = shell.parts_of(line)
+    tests = any(map(shell.runs_tests, parts.commands if parts else []))
+    checks = told and shell.ends_with_check(line)
+    return command_item("1", line, worked=worked, tests=tests, checks=checks)
+
+
+def edited(file: str) -> Item:
+    return edit_item(file, "x = 1")
+
+
+SOLVED: list[list[Item]] = [
+    [edited("src/tax.py"), ran("pytest")],
+    [edited("src/tax.py"), ran("pytest 2>&1 | tail -5")],
+    [edited("src/tax.py"), ran("cd web && npm run build")],
+    [edited("src/tax.py"), ran("ruff check src")],
+    [edited("src/tax.py"), ran("python -m mypy src/other.py")],
+    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("make test")],
+    [edited("tests/test_tax.py"), ran("pip install tax"), ran("pytest")],
+    [edited("src/tax.py"), ran("pytest tests/test_old.py::test_tax")],
+    [edited("src/tax.py"), ran("pytest"), ran("git add -A && git commit -m tax"), ran("git push")],
+    [edited("src/tax.py"), ran("pytest && git commit -am tax")],
+    [ran("make test", worked=False), ran("DATABASE_URL=x make test")],
+    [edited("src/tax.py"), ran("cargo build")],
+]
+UNKNOWN: list[list[Item]] = [
+    [],
+    [ran("echo DONE")],
+    [ran("python solve.py")],
+    [ran("make deploy", worked=False), ran(FIX)],
+    [edited("src/tax.py"), ran("git commit -am tax")],
+    [edited("src/tax.py"), ran("pytest"), edited("src/tax.py")],
+    [edited("src/tax.py"), ran("pytest"), write_item(["src/tax.py"])],
+    [edited("src/tax.py"), ran("pytest"), ran("pip install other")],
+    [edited("src/tax.py"), ran("pytest && rm -rf build")],
+    [edited("src/tax.py"), ran("pytest"), ran("ruff check .", worked=False)],
+    # what the session says of itself
+    [edited("tests/test_tax.py"), ran("pytest")],
+    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("pytest tests/test_tax.py -q")],
+    [edited("src/tax.py"), write_item(["test_own.py"]), ran("pytest test_own.py")],
+    [edited("src/tax.py"), ran("sed -i s/1/2/ tests/test_a.py"), ran("pytest tests/test_a.py")],
+    [ran("cat > test_own.py <<'END'\nassert True\nEND\npytest test_own.py")],
+    # nobody said how the tests ended
+    [edited("src/tax.py"), ran("pytest", told=False)],
+]
+FAILED: list[list[Item]] = [
+    [edited("src/tax.py"), ran("pytest", worked=False)],
+    [edited("src/tax.py"), ran("ruff check ."), ran("pytest", worked=False)],
+    [ran("make deploy", worked=False), ran("make deploy", worked=False)],
+]
+
+
+@each(
+    ("items", "reward"),
+    [
+        *((items, 1.0) for items in SOLVED),
+        *((items, None) for items in UNKNOWN),
+        *((items, 0.0) for items in FAILED),
+    ],
+)
+def test_it_is_solved_where_a_check_of_others_passed_after_the_last_change(
+    items: list[Item], reward: float | None
+) -> None:
+    assert final_reward(items) == reward
+
+
+def test_a_test_that_the_session_wrote_in_an_earlier_turn_is_its_own() -> None:
+    items = [edited("src/tax.py"), ran("pytest tests/test_tax.py")]
+    assert final_reward(items) == 1.0
+    assert final_reward(items, ["tests/test_tax.py"]) is None
+
+
+@each(
+    ("line", "files"),
+    [
+        ("cat > a.py <<'END'\nx > y\nEND", ["a.py"]),
+        ("echo hi >> notes.md", ["notes.md"]),
+        ("ls 2>&1 | tee -a out.txt", ["out.txt"]),
+        ("make 2>/dev/null", []),
+        ("make > /dev/null 2>&1", []),
+        ("git log --format='%h > x'", []),
+        ('printf a > "my file"', ["_"]),
+        ("diff <(ls a) b", []),
+    ],
+)
+def test_which_files_a_line_writes(line: str, files: list[str]) -> None:
+    assert shell.files_written(line) == files
+
+
+def test_however_long_a_line_is_it_is_looked_at_in_time_that_grows_as_it_does() -> None:
+    for start, again, end in ((">", " ", "&"), ("", "> ", ""), ("", "tee ", ""), ("tee", " ", "")):
+        assert isinstance(shell.files_written(start + again * 200_000 + end), list)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    monkeypatch.chdir(tmp_path)
+    return Memory(tmp_path / ".hardwon", "shop")
+
+
+def say(event: str, **more: Any) -> str:
+    told = {"event": event, "session": "s", "folder": str(Path.cwd())} | more
+    said, complaint = respond("other", json.dumps(told).encode(), {"project": "shop"}, Manner())
+    assert complaint == ""
+    return json.loads(said).get("say", "") if said else ""
+
+
+def session(*commands: tuple[str, int], prompt: str = TASK, name: str = "s") -> None:
+    say("prompt", session=name, prompt=prompt)
+    for line, code in commands:
+        output = "error: no region is set" if code else "fine"
+        say("after", session=name, command=line, exit_code=code, output=output)
+    say("end", session=name)
+
+
+def test_a_session_that_left_nothing_failing_is_not_solved_for_that(shop: Memory) -> None:
+    session(("make deploy", 2), (FIX, 0), ("python status.py", 0))
+    (work,) = shop.browse(kind="trajectory", tag="session")
+    assert isinstance(work, Trajectory)
+    assert (work.final_reward, work.turned_out_well) == (None, None)
+    assert "undone" not in say("start", session="next"), "nor was it left undone"
+    told = say("prompt", session="next", prompt=TASK)
+    assert f"{NOBODY_KNOWS}, other?]" in told
+    assert "worked" not in told
+    assert FIX in say(
+        "after",
+        session="next",
+        command="make deploy",
+        exit_code=2,
+        output="error: no region is set",
+    )
+
+
+def test_a_session_is_solved_by_tests_that_it_did_not_write(shop: Memory) -> None:
+    say("after", file="src/tax.py", change="tax = 1")
+    session(("pytest", 0))
+    say("after", session="t", file="src/tax.py", change="tax = 2")
+    say("after", session="t", command="cat > test_mine.py <<END\nassert 1\nEND", exit_code=0)
+    session(("pytest test_mine.py", 0), name="t")
+    rewards = [
+        work.final_reward
+        for work in shop.browse(kind="trajectory", tag="session")
+        if isinstance(work, Trajectory)
+    ]
+    assert rewards == [None, 1.0]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_import_does_not_take_a_failed_run_for_a_solved_one(
+    shop: Memory, tmp_path: Path, form: Format
+) -> None:
+    ran_so = [
+        ("python solve.py", 1, "error: no"),
+        ("python solve.py --slow", 0, "ok"),
+        ("echo DONE > state", 0, ""),
+    ]
+    text = WRITERS[form]("s0", str(tmp_path), TASK, ran_so)
+    (tmp_path / "s0.jsonl").write_text(text)
+    done = take_in(shop, form, tmp_path / "s0.jsonl", everywhere=True)
+    assert (done.solved, done.failed, done.unknown) == (0, 0, 1)
+    (work,) = shop.browse()
+    assert isinstance(work, Trajectory)
+    assert work.final_reward is None
+    tested = [*ran_so, ("pytest", 0, "3 passed")]
+    (tmp_path / "s1.jsonl").write_text(WRITERS[form]("s1", str(tmp_path), TASK, tested))
+    (tmp_path / "s2.jsonl").write_text(
+        WRITERS[form]("s2", str(tmp_path), TASK, [("pytest", 1, "1 failed")])
+    )
+    for number in (1, 2):
+        done = take_in(shop, form, tmp_path / f"s{number}.jsonl", everywhere=True)
+        assert (done.solved, done.failed, done.unknown) == ((1, 0, 0), (0, 1, 0))[number - 1]
+    said = at_once("import", form, str(tmp_path / "s0.jsonl"), "--everywhere").stdout
+    assert "0 solved, 0 left failing, 1 done: nobody knows whether that solved it" in said
+
+
+# --- what is told ---
+
+
+def test_it_is_told_as_done_after_what_worked(memory: Memory) -> None:
+    memory.record_trajectory(TASK, way(), author="anna")
+    memory.record_trajectory(TASK, way(), author="bob")
+    assert (
+        f"- this task -> {FIX} [done 2 times, last today, {NOBODY_KNOWS}, 2 sources?]"
+        in memory.context(TASK).text
+    )
+    memory.record_trajectory(TASK, way("DEPLOY_REGION=us make deploy"), 1.0)
+    first, second = [line for line in memory.context(TASK).text.splitlines() if " -> " in line][:2]
+    assert first == "- this task -> DEPLOY_REGION=us make deploy [worked today, agent?]"
+    assert NOBODY_KNOWS in second
+    memory.record_trajectory(TASK, way(), 0.0)
+    told = memory.context(TASK).text
+    assert f"{FIX} [done" not in told, "it is known to have failed"
+
+
+def test_at_another_task_it_is_told_only_where_that_is_nearly_the_same(memory: Memory) -> None:
+    step = Step(action="edit src/models.py: tax = 1", observation=GOOD, reward=1.0)
+    memory.record_trajectory("Add a tax column to the invoices", [step])
+    asked = "Add a tax report for auditors, with a page and an email"
+    assert NOBODY_KNOWS in memory.context("Add a tax column to invoices again").text
+    assert memory.context(asked).text == ""
+    memory.record_trajectory("Add a tax column to the invoices", [step], 1.0)
+    assert step.action in memory.context(asked).text
+
+
+def test_what_failed_since_is_said_of_what_was_done(memory: Memory) -> None:
+    memory.record_trajectory(TASK, way()[1:])
+    failed = [Step(action=FIX, observation=ERROR, ok=False)]
+    for _ in range(2):
+        memory.record_trajectory("another task", failed, 0.0)
+    assert "worked" not in memory.context(TASK).text
+
+
+def test_it_is_neither_a_success_nor_a_failure(memory: Memory) -> None:
+    done = memory.record_trajectory(TASK, way())
+    assert [hit.record.id for hit in memory.recall(TASK)] == [done.id]
+    assert memory.recall(TASK, outcome="success") == []
+    assert memory.recall(TASK, outcome="failure") == []
+    assert list(memory.browse(outcome="success")) == []
+    (hit,) = memory.recall(TASK)
+    assert (hit.outcome, hit.as_row()["outcome"]) == ("", "")
+    assert "(done, outcome unknown)" in hit.text
+    recalled = memory.record_fact("The region is eu.", "solution")
+    memory.record_trajectory(TASK, way(), recalled=[recalled.id])
+    assert memory.care.helpful() == [], "it credits nothing"
+    assert memory.advise("deploy by hand", task=TASK).worked_instead == ()
+
+
+def test_no_test_vouches_for_it(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    test = "tests/test_login.py::test_session_expires"
+    with Memory(memory.location) as here:
+        here.tests.record([RanTest(test, True, "E   KeyError: 'session'")])
+        unknown = here.record_trajectory(f"make {test} pass", way(), author="anna")
+        solved = here.record_trajectory(f"make {test} pass", way(), 1.0)
+        assert here.tests.record([RanTest(test, False)]).verified == [solved.id]
+        kept = here.get(unknown.id)
+        assert kept is not None
+        assert kept.metadata.validation.status == "hypothesis"
+
+
+# --- what is learned ---
+
+
+@pytest.mark.engines(*ENGINES)
+def test_it_changes_no_odds_of_solving_a_task(memory: Memory) -> None:
+    for _ in range(3):
+        memory.record_trajectory(TASK, way(), 1.0)
+    before = memory.advise(FIX, task=TASK)
+    for _ in range(20):
+        memory.record_trajectory(TASK, way())
+    after = memory.advise(FIX, task=TASK)
+    assert after.p_solved == pytest.approx(before.p_solved, abs=0.02)
+    assert after.p_success >= before.p_success, "that the command worked is known"
+    for _ in range(20):
+        memory.record_trajectory(TASK, way(), 0.4)
+    assert memory.advise(FIX, task=TASK).p_solved < after.p_solved - 0.1, "what is known counts"
+    (knowledge,) = (found for found in memory.doctor().findings if found.check == "knowledge")
+    assert knowledge.ok, knowledge.detail
+    assert memory.rebuild() == 0
+
+
+@pytest.mark.engines(*ENGINES)
+def test_of_what_was_only_done_nothing_is_said_about_solving(memory: Memory) -> None:
+    for _ in range(5):
+        memory.record_trajectory(TASK, [Step(action="make lint", observation=GOOD, reward=1.0)])
+    advice = memory.advise("make lint", task=TASK)
+    assert advice.verdict == "ok"
+    assert "has not solved" not in advice.message
+    memory.record_trajectory(TASK, [Step(action="make lint", observation=GOOD)], 0.0)
+    assert "has not solved" in memory.advise("make lint", task=TASK).message
+
+
+def test_a_change_helped_where_what_had_failed_worked_after_it() -> None:
+    def helped(*steps: Step, reward: float | None = None) -> list[str]:
+        found = pairs_of(Trajectory(task=TASK, steps=list(steps), final_reward=reward))
+        return [steps[place].action for tried, place in found if tried.helped]
+
+    failed, *_ = way()
+    edit = Step(action="edit deploy.mk: REGION = eu")
+    again = Step(action="make deploy", observation=GOOD, reward=1.0)
+    other = Step(action="make docs", observation=GOOD, reward=0.0)
+    assert helped(failed, edit, again) == [edit.action]
+    assert helped(failed, edit, other) == [], "nobody knows whether it did any good"
+    assert helped(failed, edit, other, reward=1.0) == [edit.action]
+
+
+def test_what_it_ended_with_adds_nothing_to_what_its_steps_are_worth() -> None:
+    run_so = Trajectory(task=TASK, steps=way())
+    assert step_credit(run_so) == step_credit(run_so.altered(final_reward=0.0))
+
+
+# --- in and out ---
+
+
+@pytest.mark.engines(*ENGINES)
+def test_it_stays_unknown_wherever_it_goes(
+    memory: Memory, place: Callable[[str], str], tmp_path: Path
+) -> None:
+    done = memory.record_trajectory(TASK, way())
+    kept = memory.get(done.id)
+    assert isinstance(kept, Trajectory)
+    assert kept.final_reward is None
+    assert "final_reward" not in json.loads(kept.to_json())
+    assert parse_record(kept.to_json()) == kept
+    memory.export(tmp_path / "all.jsonl")
+    with Memory(place("other")) as other:
+        assert other.load(tmp_path / "all.jsonl").added == 1
+        (loaded,) = other.browse()
+        assert isinstance(loaded, Trajectory)
+        assert loaded.final_reward is None
+    with Memory(place("third")) as third:
+        third.merge(memory, trust=True)
+        (merged,) = third.browse()
+        assert isinstance(merged, Trajectory)
+        assert merged.final_reward is None
+    assert memory.add(done) == done.id, "the same record again changes nothing"
+
+
+def test_the_metadata_schema_has_a_number_and_says_so() -> None:
+    done = Trajectory(task=TASK, steps=way())
+    written = json.loads(json.dumps(done.to_agentdb()))
+    assert written["final_reward"] is None, "any number would claim something"
+    back = read_record(written)
+    assert isinstance(back, Trajectory)
+    assert (back.final_reward, back.steps) == (None, done.steps)
+    told = {**written, "metadata": {**written["metadata"], "project_id": "p"}}
+    with pytest.raises(InvalidInputError, match="final_reward is missing"):
+        read_record(told, strict=True)
+    for number in (0, 0.0, 0.25, 1):
+        known = read_record({**written, "final_reward": number})
+        assert isinstance(known, Trajectory)
+        assert known.to_agentdb()["final_reward"] == number
+    assert "final_reward" not in json_schema("trajectory")["required"]
+
+
+def test_programs_and_agents_may_leave_it_out(tmp_path: Path) -> None:
+    steps = [step.model_dump(exclude_none=True) for step in way()]
+    with served(tmp_path, open_to=Caller("anonymous", "admin")) as server:
+        client = server.client("write")
+        posted = client.post(server.at("/trajectories"), json={"task": TASK, "steps": steps})
+        assert posted.status_code == 200, posted.text
+        assert "final_reward" not in posted.json()
+        wrong = {"task": TASK, "steps": steps, "final_reward": "no"}
+        refused = client.post(server.at("/trajectories"), json=wrong)
+        assert refused.status_code == 422
+        assert "a finite number" in refused.text
+        page = server.client(None).get(f"{server.url}/ui/default/record/{posted.json()['id']}")
+        assert page.status_code == 200, page.text
+        assert "nobody knows" in page.text
+        assert "(done, outcome unknown)" in page.text
+
+    async def send() -> str:
+        gate = Gate(lambda project: Memory(tmp_path / "brain", project), None)
+        ask = Ask(gate, Caller("tester", "write"), "default")
+        async with Client(make_server(lambda _: ask, every=True)) as client:
+            told = await client.call_tool("record_trajectory", {"task": TASK, "steps": steps})
+        gate.close()
+        return text_of(told)
+
+    assert "Done: trajectory" in run(send)
+    with Memory(tmp_path / "brain") as memory:
+        runs = [each_run for each_run in memory.browse() if isinstance(each_run, Trajectory)]
+        assert [each_run.final_reward for each_run in runs] == [None, None]
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_it_is_recorded_and_shown_in_a_terminal() -> None:
+    step = json.dumps({"action": "make deploy"})
+    done = at_once("record", "trajectory", TASK, "--step", step)
+    record_id = done.stdout.strip()
+    assert "final_reward: nobody knows" in at_once("show", record_id).stdout
+    assert "(done, outcome unknown)" in at_once("recall", TASK).stdout
+    assert "final_reward" not in answered("show", record_id)
