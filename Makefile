@@ -72,14 +72,12 @@ bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and wri
 
 # SEED=… replays what a run printed; without it every run draws one.
 torture: SEED := $(or $(SEED),$(shell date +%s))
-torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a million steps of a crowd (an hour or two; SEED=… does one again)
+torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a million steps of a crowd (hours; SEED=… does one again)
 	@echo "the seed of everything simulated: make torture SEED=$(SEED)"
 	$(BIN)/python torture/crowd.py --steps 1000000 --seed $(SEED)
-	$(BIN)/python torture/crowd.py --steps 20000 --postgres --seed $(SEED)
 	$(BIN)/python torture/power_loss.py --states 50000 --seed $(SEED)
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	$(BIN)/python torture/poison.py --campaigns 10000 --seed $(SEED)
-	$(BIN)/python torture/month.py --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py \
@@ -87,11 +85,14 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	    tests/test_fence.py tests/test_routing.py tests/test_surfaces_together.py
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -m hypothesis
 
-lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
-	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
-	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade pyproject.toml -o requirements.lock
-	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
-	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --extra dev pyproject.toml -o requirements-dev.lock
+# What is pinned stays pinned; UPGRADE=--upgrade takes the newest of everything.
+UPGRADE ?=
+COMPILE = $(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-emit-index-url --no-emit-find-links --no-annotate $(UPGRADE)
+EXTRAS := serve mcp postgres langgraph openai-agents otel
+lock: $(VENV)/.installed-dev  ## Resolve the lock files anew (UPGRADE=--upgrade for newer packages)
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev $(EXTRAS:%=--extra %) pyproject.toml -o requirements-dev.lock
 
 clean:  ## Remove .venv and every cache
 	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site benchmarks/.peers benchmarks/.results

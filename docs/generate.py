@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from generating import architecture, cli, limits, mcp, python, rest, security, settings, words
+from generating import architecture, cli, limits, mcp, python, rest, security, settings
 
 FOLDER: Final = Path(__file__).parent
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -20,7 +20,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "reference/rest.md": rest.page,
     "reference/settings.md": settings.page,
     "security.md": security.page,
-    "../src/hardwon/surfaces/cli/words.json": words.page,
 }
 
 

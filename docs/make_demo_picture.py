@@ -12,8 +12,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from hardwon.surfaces.cli.main import Look, render
-from hardwon.surfaces.cli.story import tell_story
+from hardwon.surfaces.cli.story import live_story, story_text
+from hardwon.surfaces.cli.views import Screen
 
 PICTURE: Final = Path(__file__).parent / "images" / "demo.svg"
 WIDTH: Final = 90
@@ -21,9 +21,8 @@ WIDTH: Final = 90
 
 def draw() -> str:
     """The picture as SVG. It fetches nothing: the font is whichever the reader has."""
-    _, lines = tell_story(Look(WIDTH))
     console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print(Text.from_ansi(render(lines, colour=True)))
+    console.print(Text.from_ansi(story_text(Screen(WIDTH, colour=True), live_story())))
     svg = console.export_svg(title="hardwon demo", unique_id="demo")
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 

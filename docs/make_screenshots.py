@@ -77,7 +77,6 @@ def main() -> None:
                     page.keyboard.press(key)
                 if shot.click:
                     page.locator(shot.click).first.click()
-                    somebody.settle()
                 path = HERE / "images" / f"{shot.name}.png"
                 path.parent.mkdir(exist_ok=True)
                 page.screenshot(path=path)

@@ -1,6 +1,6 @@
 """An agent as a LangGraph graph that learns from its own runs: the graph's store is a Hardwon
-memory, what was tried before goes into the prompt, and how it turned out is recorded. Needs `pip
-install 'hardwon[langgraph]'`; no network, and no LLM.
+memory, what was tried before goes into the prompt, and how it turned out is recorded. Needs
+`pip install '.[langgraph]'` in a checkout of Hardwon; no network, and no LLM.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK whose conversation and experience are kept in a Hardwon memory.
-Needs `pip install 'hardwon[openai-agents]'`; no network: a little endpoint on this machine answers
-in place of a model. For a real one, leave `model` out and set OPENAI_API_KEY.
+Needs `pip install '.[openai-agents]'` in a checkout of Hardwon; no network: a little endpoint on this
+machine answers in place of a model. For a real one, leave `model` out and set OPENAI_API_KEY.
 """
 
 from __future__ import annotations

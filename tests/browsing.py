@@ -52,8 +52,6 @@ HOSTILE: Final = (
 _AXE: Final[str] = Axe().axe_script
 _PATIENCE_MS: Final = 60_000
 expect.set_options(timeout=_PATIENCE_MS)
-_DRAWN: Final = """() => Array.from(document.querySelectorAll('[data-chart]'))
-    .every((each) => each.dataset.drawn && each.classList.contains('js-plotly-plot'))"""
 _WIDER: Final = """() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) { return []; }
     const beyond = (each) => each.getBoundingClientRect().right > root.clientWidth;
     const out = Array.from(document.querySelectorAll('main *, header *')).filter(beyond);
@@ -97,15 +95,11 @@ class Visitor:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, address: str, status: int = 200) -> Page:
-        """Goes there and waits until every chart is drawn."""
+        """Goes there and waits until it is loaded."""
         answer = self.page.goto(self.url + address)
         assert answer is not None
         assert answer.status == status, f"{address}: {answer.status}"
-        self.settle()
         return self.page
-
-    def settle(self) -> None:
-        self.page.wait_for_function(_DRAWN)
 
     def expect_no_complaints(self) -> None:
         assert self.complaints == []
@@ -115,24 +109,23 @@ class Visitor:
         return told
 
     def expect_no_wider_page(self) -> None:
-        """Charts fit themselves in after the window has changed: they are waited for."""
+        """A moment after the window has changed."""
         try:
             self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=_PATIENCE_MS)
         except PlaywrightTimeout:
             raise AssertionError(f"wider than the window: {self.page.evaluate(_WIDER)}") from None
 
     def serious_issues(self, *rules: str, within: Sequence[str] = ()) -> list[str]:
-        """What axe-core finds, by these rules or all, with the elements it found it at. A chart is
-        an image with a name: what is drawn in it is not looked at.
-        """
+        """What axe-core finds, by these rules or all, with the elements it found it at."""
         chosen = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
         options = {"resultTypes": ["violations"], **chosen}
-        where: dict[str, Any] = {"exclude": [[".js-plotly-plot .plot-container"]]}
-        if within:
-            where["include"] = [[each] for each in within]
+        where: Any = {"include": [[each] for each in within]} if within else "document"
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(_AXE)
-        run = "([where, options]) => axe.run(where, options).then((told) => told.violations)"
+        run = (
+            "([where, options]) => axe.run(where === 'document' ? document : where, options)"
+            ".then((told) => told.violations)"
+        )
         found = self.page.evaluate(run, [where, options])
         return [
             f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} "

@@ -22,8 +22,6 @@ import typer
 from typer.testing import CliRunner, Result
 
 import warm
-from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
-from hardwon.surfaces.cli.commands import ALIASES
 from hardwon.surfaces.cli.main import app
 from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
@@ -39,13 +37,20 @@ def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
             _flat(command.commands, f"{name} ")
             if hasattr(command, "commands")
             else {before + name: command}
+            if not command.hidden
+            else {}
         )
     return found
 
 
 BUILT = _flat(typer.main.get_group(app).commands)
 COMMANDS = list(BUILT)
-BUILT |= {old: BUILT[words] for old, words in ALIASES.items()}
+OPERATION_OF = {
+    each.command: each
+    for each in OPERATIONS.values()
+    if each.command and "\n\nJSON" not in BUILT[each.command].help
+}
+"""Of a command that prints what HTTP answers: of the others, the help tells the keys."""
 EXAMPLES = [
     (name, line.strip())
     for name, command in ((name, BUILT[name]) for name in COMMANDS)
@@ -73,20 +78,11 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def words_of(arguments: tuple[str, ...]) -> list[str]:
-    """With the name that a command has now, where a test calls it in short as it was called."""
-    place = 0
-    while arguments[place : place + 1] and arguments[place].startswith("--"):
-        place += 2
-    now = " ".join(ALIASES.get(each, each) for each in arguments[place : place + 1])
-    return [*arguments[:place], *now.split(), *arguments[place + 1 :]]
-
-
 def hardwon_does(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [warm.python(), "-m", "hardwon.surfaces.cli.main", *words_of(arguments)],
+        [warm.python(), "-m", "hardwon.surfaces.cli.main", *arguments],
         input=stdin,
         env={**os.environ, **environment},
         capture_output=True,
@@ -97,7 +93,7 @@ def hardwon_does(
 
 def at_once(*arguments: str, stdin: str | None = None) -> Result:
     """The same without a process of its own."""
-    return CliRunner().invoke(app, words_of(arguments), input=stdin, prog_name="hardwon")
+    return CliRunner().invoke(app, arguments, input=stdin, prog_name="hardwon")
 
 
 def answered(*arguments: str, complaints: bool = False) -> Any:
@@ -139,7 +135,7 @@ def on_a_terminal(
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.surfaces.cli.main", *words_of(arguments)],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
         stdin=subprocess.DEVNULL if answer is None else theirs,
         stdout=theirs,
         stderr=theirs,
@@ -170,7 +166,6 @@ def keys_of(value: Any) -> set[str]:
 
 def section_of(command: str) -> str:
     """What the page says of a command; of a word before others, with all of those."""
-    command = ALIASES.get(command, command)
     heading = "####" if " " in command else "###"
     found = re.search(
         rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)",
@@ -215,15 +210,23 @@ def check_json(command: str, found: Any) -> None:
     """It is what HTTP gives for the same operation; of a command that is none, every key is told on
     the page.
     """
-    if operation := getattr(BUILT[command], "operation", ""):
-        assert jsonable(parsed(OPERATIONS[operation].gives, found)) == found
+    words = command.split()
+    command = next(name for n in (2, 1) if (name := " ".join(words[:n])) in BUILT)
+    if operation := OPERATION_OF.get(command):
+        assert jsonable(parsed(operation.gives, found)) == found
     else:
-        assert keys_of(found) <= keys_told_of(command)
+        # its own keys are issue types
+        by_type = command == "fix-history successful" or (
+            command == "fixes strategies" and isinstance(found, dict)
+        )
+        keys = set().union(*map(keys_of, found.values())) if by_type else keys_of(found)
+        assert keys <= keys_told_of(command), command
 
 
-def as_http_answers(command: str, *arguments: str, complaints: bool = False) -> Any:
-    """What the command prints as JSON, which is what HTTP gives for the same operation."""
-    assert BUILT[command].operation
-    found = answered(command, *arguments, complaints=complaints)
-    check_json(command, found)
+def as_http_answers(words: str, *arguments: str, complaints: bool = False) -> Any:
+    """What the command of these words prints as JSON, which is what HTTP gives for the same
+    operation.
+    """
+    found = answered(*words.split(), *arguments, complaints=complaints)
+    assert jsonable(parsed(OPERATION_OF[words].gives, found)) == found
     return found

@@ -1394,6 +1394,9 @@ FAILED += [
     "ERROR in ./src/index.js\nModule not found: Error: Can't resolve './x' in '/srv/shop/src'",
 ]
 FAILED += [report for group in ALIKE.values() for report in group]
+FAILED += [
+    " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'origin'"
+]
 FAILED = list(dict.fromkeys(FAILED))
 
 # ---- what tools answer when nothing failed

@@ -103,7 +103,7 @@ trajectories = of(
         ),
         max_size=4,
     ),
-    final_reward=st.sampled_from([0.0, 1.0]),
+    final_reward=st.sampled_from([0.0, 1.0, None]),
 )
 experiences = st.one_of(
     of(

@@ -30,7 +30,7 @@ from hardwon.surfaces.operations import EXAMPLE_ID, Arguments
 SOURCE = str(Path(hardwon.__file__).parent.parent)
 MODES = ("legacy", "auto")
 """The handshake of older clients, and that of today's."""
-_LOADED = ("hardwon.surfaces.mcp.server", "hardwon.surfaces.cli.admin", "hardwon.memory.context")
+_LOADED = ("hardwon.surfaces.mcp.server", "hardwon.surfaces.cli.servers", "hardwon.memory.context")
 _LEFT_OUT_OF_EXAMPLES = frozenset({"path", "as_of", "cursor"})
 T = TypeVar("T")
 

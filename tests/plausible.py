@@ -201,7 +201,7 @@ def _record(rng: random.Random, number: int, earlier: list[str], project: str) -
                 **envelope,
                 "task": text(rng, 5, 12),
                 "steps": steps,
-                "final_reward": rng.choice((0.0, 1.0)),
+                "final_reward": rng.choice((0.0, 1.0, None)),
             }
         )
     return Episode.model_validate(

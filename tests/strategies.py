@@ -152,7 +152,7 @@ trajectories = st.builds(
             reward=st.floats(allow_nan=False, allow_infinity=False, width=32),
         )
     ),
-    final_reward=units,
+    final_reward=units | st.none(),
     metadata=metadatas,
 )
 cards = st.builds(

@@ -334,6 +334,71 @@ def test_kinds_of_actions_and_like_failures() -> None:
     assert likeness("", "anything at all") == 0
 
 
+@pytest.mark.engines("sqlite")
+def test_what_all_failures_have_in_common_makes_no_two_of_them_alike() -> None:
+    mistyped = "exit code 127 after 0.1 s\ngti: command not found"
+    traceback = (
+        'exit code 1 after 0.1 s\nTraceback (most recent call last):\n  File "t.py", line {0}, in '
+        "<module>\n    {1}\n{2}"
+    )
+    module = traceback.format(1, "import nump", "ModuleNotFoundError: No module named 'nump'")
+    other_module = traceback.format(9, "import reqs", "ModuleNotFoundError: No module named 'reqs'")
+    zero = traceback.format(3, "print(1 / 0)", "ZeroDivisionError: division by zero")
+    assert likeness(mistyped, zero) == 0, "how a command ended is no likeness"
+    assert likeness("exit code 1 after 0.1 s", "exit code 1 after 0.1 s\n") == 0
+    assert likeness(module, zero) == 0, "nor is the frame of a traceback"
+    assert likeness(module, other_module) == 1
+
+
+def test_a_mistyped_command_is_not_answered_with_what_mended_a_program(memory: Memory) -> None:
+    steps: list[dict[str, Any]] = [
+        {
+            "action": "python t.py",
+            "observation": "exit code 1 after 0.1 s\nTraceback (most recent call last):\n"
+            '  File "t.py", line 1, in <module>\nZeroDivisionError: division by zero',
+        },
+        {"action": "edit t.py: x = 1"},
+        {"action": "python t.py", "observation": "exit code 0 after 0.1 s", "reward": 1.0},
+    ]
+    memory.record_trajectory("mend t.py", steps, 1.0)
+    assert memory.solutions("exit code 127 after 0.1 s\ngti: command not found") == []
+    assert memory.solutions("exit code 1 after 0.1 s\nNameError: name 'a' is not defined") == []
+
+
+def test_a_command_that_says_nothing_is_answered_with_what_was_done_about_that_command(
+    memory: Memory,
+) -> None:
+    silent = "exit code 1 after 0.1 s"
+    steps = [
+        {"action": "./check.sh", "observation": silent, "reward": 0.0},
+        {"action": "./check.sh --fix", "observation": "exit code 0 after 1.0 s", "reward": 1.0},
+    ]
+    memory.record_trajectory("check it", steps, 1.0)
+    (cure,) = memory.solutions(silent, action="./check.sh")
+    assert cure.action == "./check.sh --fix"
+    assert memory.solutions(silent, action="./deploy.sh") == []
+    assert memory.solutions(silent) == []
+
+
+def test_what_helped_against_the_same_names_after_the_same_action_comes_first(
+    memory: Memory,
+) -> None:
+    missing = "ModuleNotFoundError: No module named '{0}'"
+    for module, times in (("requests", 3), ("numpy", 1)):
+        steps: list[dict[str, Any]] = [
+            {"action": f"python {module}_job.py", "observation": missing.format(module)},
+            {"action": f"pip install {module}", "reward": 1.0},
+        ]
+        for _ in range(times):
+            memory.record_trajectory(f"run the {module} job", steps, 1.0)
+    found = memory.solutions(missing.format("numpy"))
+    assert [each.action for each in found] == ["pip install numpy", "pip install requests"]
+    there = memory.solutions(missing.format("torch"), action="python numpy_job.py")
+    assert there[0].action == "pip install numpy"
+    there = memory.solutions("a failure of its own", task="run the numpy job")
+    assert [each.action for each in there] == ["pip install numpy"]
+
+
 def test_a_command_that_failed_is_answered_with_the_run_that_worked_later(memory: Memory) -> None:
     error = "error: STAGING_HOST is not set\nmake: *** [Makefile:2: deploy] Error 2"
     for _ in range(2):

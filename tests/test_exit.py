@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import Memory
-from hardwon.store.sqlite import connection as presence
+from hardwon.store.sqlite import presence
 
 FACT = 'record_fact("Port 80 is open.", "observation")'
 SCRIPTS = {

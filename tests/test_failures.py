@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 from cases import each, examples
 from failures_corpus import ALIKE, FAILED, FINE, LOGGED
 from hardwon import limits
-from hardwon.text.failures import REPORTS, error_core, failure_hash, failure_hashes, shows_error
+from hardwon.text.failures import (
+    REPORTS,
+    error_core,
+    exact_message,
+    failure_hash,
+    failure_hashes,
+    shows_error,
+)
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
@@ -49,6 +56,39 @@ def test_two_failures_have_two_hashes() -> None:
     hashes = {name: failure_hash(group[0]) for name, group in (ALIKE | LOGGED).items()}
     same = [(one, other) for one, other in combinations(hashes, 2) if hashes[one] == hashes[other]]
     assert same == []
+
+
+@each(
+    ("one", "other"),
+    [
+        ("No module named 'numpy'", "No module named 'requests'"),
+        ("KeyError: 'id'", "KeyError: 'name'"),
+        ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED 127.0.0.1:6379"),
+        ("cannot open /srv/shop/a.json: denied", "cannot open /srv/shop/b.json: denied"),
+        ("gti: command not found", "brnch: command not found"),
+    ],
+)
+def test_a_message_with_another_name_is_another_message(one: str, other: str) -> None:
+    assert exact_message(one) != exact_message(other)
+
+
+@each(
+    ("one", "other"),
+    [
+        ("src/app.py:12: error: no such name x", "src/app.py:40: error: no such name x"),
+        ("cannot read /tmp/pytest-1/a: gone", "cannot read /tmp/pytest-2/a: gone"),
+        (
+            "lock 0x7f3a91 held since 2026-03-01 10:00:00",
+            "lock 0x7e11b2 held since 2026-03-02 11:30:59",
+        ),
+        (
+            "[Sun Dec 04 04:47:44 2005] [error] lost mod_jk",
+            "[Mon Dec 05 19:15:57 2005] [error] lost mod_jk",
+        ),
+    ],
+)
+def test_a_message_is_the_same_at_another_time_and_place(one: str, other: str) -> None:
+    assert exact_message(one) == exact_message(other)
 
 
 @each("report", FAILED)

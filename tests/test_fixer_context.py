@@ -206,6 +206,14 @@ def test_a_source_warns_before_it_has_told_everything_that_worked(memory: Memory
 # --- what must not happen ---
 
 
+def test_an_attempt_without_commands_that_resembles_nothing_is_no_error(memory: Memory) -> None:
+    known = {"model": "llama", "issue_type": "NO_OUTPUT", "description": "backup gives no answer"}
+    memory.record_fix(known, True, False, "a", ["b"])
+    issue = {"model": "qwen", "issue_type": "ODD", "description": "a", "test_prompt": "prompt 43"}
+    memory.record_fix(issue, True, False, "a", [])
+    assert "qwen: 1 attempt, 0 verified" in str(memory.context(issue=issue, budget_tokens=300))
+
+
 def test_a_poisoned_author_does_not_take_over(memory: Memory) -> None:
     for number in range(6):
         for author in ("ann", "bob"):

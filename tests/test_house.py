@@ -20,6 +20,8 @@ ROOMS = [
     {"limits", "errors", "first_use"},
     {"records"},
     {"text"},
+    {"runs"},
+    {"lessons"},
     {"learn", "search", "brief", "trust"},
     {"outside"},
     {"store"},
@@ -175,7 +177,7 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
         "outside.llm",
     )
     needless = {f"hardwon.{name}" for name in later}
-    assert not (needless | {"rich", "asyncio", "importlib.metadata"}) & set(loaded)
+    assert not (needless | {"rich", "asyncio"}) & set(loaded)
 
 
 def test_every_bound_has_its_unit_and_its_reason() -> None:

@@ -798,7 +798,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'hardwon[langgraph]'" in done.stderr
+    assert "pip install '.[langgraph]'" in done.stderr
 
 
 @each("wrong", ["folder", None, 1])

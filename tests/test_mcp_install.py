@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cases import examples
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, MissingExtraError, PlaceError
-from hardwon.surfaces.cli.admin import ClientName
+from hardwon.surfaces.cli.servers import ClientName
 from hardwon.surfaces.mcp import clients
 from hardwon.surfaces.mcp.clients import CLIENTS, check_start, snippet, take_out, write
 from mcp_calls import SOURCE
@@ -260,7 +260,9 @@ def test_a_server_without_its_packages_or_its_program_is_known_before(tmp_path: 
     code = (
         "import sys; sys.modules['mcp'] = None; from hardwon.surfaces.cli.main import main; main()"
     )
-    with pytest.raises(MissingExtraError, match=r"install it with: pip install 'hardwon\[mcp\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"in a checkout of Hardwon: pip install '.\[mcp\]'"
+    ):
         check_start([sys.executable, "-c", code, "mcp"], tmp_path)
     assert at_once("mcp", "--check").stdout == ""
     assert list(tmp_path.iterdir()) == []

@@ -615,5 +615,5 @@ def test_without_the_sdk_the_command_to_install_it_is_told(brain: Path) -> None:
         env={**os.environ, "PYTHONPATH": SOURCE},
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("install it with: pip install 'hardwon[mcp]'\n")
+    assert done.stderr.endswith("in a checkout of Hardwon: pip install '.[mcp]'\n")
     assert done.stderr.count("\n") == 1

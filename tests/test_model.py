@@ -163,6 +163,9 @@ def test_scores_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
 def test_step_rewards_are_finite(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="reward: .* a finite number"):
         Step(action="a", reward=value)
+    if value is None:
+        assert Trajectory(steps=[], final_reward=value).final_reward is None, "nobody knows"
+        return
     with pytest.raises(InvalidInputError, match="final_reward: .* a finite number"):
         Trajectory(steps=[], final_reward=value)
 

@@ -581,4 +581,4 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'hardwon[openai-agents]'" in done.stderr
+    assert "pip install '.[openai-agents]'" in done.stderr

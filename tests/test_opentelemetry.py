@@ -103,5 +103,5 @@ def test_every_operation_is_a_method_and_none_is_missing() -> None:
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
     monkeypatch.delitem(sys.modules, "hardwon.adapters.opentelemetry")
-    with pytest.raises(MissingExtraError, match=r"pip install 'hardwon\[otel\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[otel\]'"):
         importlib.import_module("hardwon.adapters.opentelemetry")

@@ -60,6 +60,16 @@ OTHERWISE: dict[str, set[str]] = {
 NO_COMMAND = {
     "add": "record and load take whole records",
     "add_many": "record takes JSON Lines, load a file",
+    "care.links": "care audit shows them",
+    **dict.fromkeys(
+        ("care.areas", "care.activity", "care.progress", "care.helpful", "care.stale"),
+        "views of the dashboard, for people who look at it",
+    ),
+    "care.adopted": "of the designs whose stores were adopted",
+    "care.change_mark": "for programs that look again and again",
+    "episodes.candidate_rules": "rules --state candidate lists them",
+    "fixes.temporal_patterns": "fixes patterns shows them",
+    **dict.fromkeys(("fixes.days", "fixes.count"), "fixes stats and recent count as well"),
 }
 
 
@@ -140,11 +150,10 @@ NO_TOOL = {
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
     "care report": "a file of this machine",
-    "record any": "whole records, as `add_many` takes them",
     **dict.fromkeys(("init", "demo"), "make a memory"),
     "fixes recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(
-        ("run", "care check-stale", "hooks install", "hooks remove", "hooks status", "hooks run"),
+        ("run", "care check-stale", "hooks install", "hooks remove", "hooks status"),
         "of the caller's checkout",
     ),
     **dict.fromkeys(("drop-in install", "drop-in remove", "drop-in check"), "a project's modules"),
@@ -169,6 +178,7 @@ COMMANDS_OF_THEIR_OWN = {
 def test_every_operation_is_a_command_or_has_a_reason() -> None:
     assert {each.name for each in ALL if each.command is None} == NO_COMMAND.keys()
     assert {each.command for each in ALL} - {None} <= set(COMMANDS)
+    assert all(len(reason) > 10 for reason in NO_COMMAND.values())
     own = {
         name.removeprefix("fix-history ")
         for name in COMMANDS

@@ -94,6 +94,7 @@ def report(memory: Memory, target: Path) -> None:
         "from hardwon_cli import main; main()",
         "--memory",
         memory.location,
+        "care",
         "report",
         str(target),
         "--yes",

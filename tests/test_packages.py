@@ -51,7 +51,7 @@ def one(folder: Path, ending: str) -> Path:
 
 
 def test_the_same_source_makes_the_same_bytes(dist: Path) -> None:
-    for ending in ("-plugins.zip", ".mcpb", ".server.json"):
+    for ending in ("-plugins.zip", ".mcpb"):
         assert one(dist, ending).read_bytes() == one(dist / "again", ending).read_bytes()
     with zipfile.ZipFile(one(dist, "-plugins.zip")) as archive:
         folder = dist / "plugins"
@@ -65,7 +65,6 @@ def test_each_file_is_what_its_format_says(dist: Path) -> None:
     for path in files:
         (name,) = [each for each in packages.FORMATS if path.as_posix().endswith(f"/{each}")]
         packages.checked(name, read(path))
-    packages.checked("server.json", read(one(dist, ".server.json")))
     assert len(files) == 5
     # whatever a manifest points at is there
     codex = read(dist / PLUGIN / ".codex-plugin/plugin.json")
@@ -90,18 +89,12 @@ def test_each_file_is_what_its_format_says(dist: Path) -> None:
         (".codex-plugin/plugin.json", {"version": "latest"}),
         (".agents/plugins/marketplace.json", {"plugins": []}),
         (".mcp.json", {"mcpServers": {"hardwon": {"args": []}}}),
-        ("server.json", {"description": "x" * 101}),
-        ("server.json", {"name": "hardwon"}),
-        ("server.json", {"version": "^1.0.0"}),
         ("manifest.json", {"manifest_version": "0.1"}),
     ],
 )
 def test_what_a_reader_would_refuse_is_not_released(name: str, change: dict[str, Any]) -> None:
     about = packages.about_us()
-    made = {
-        "server.json": packages.registry_entry(about),
-        "manifest.json": packages.manifest(about),
-    }
+    made = {"manifest.json": packages.manifest(about)}
     made |= {each.removeprefix("hardwon/"): said for each, said in packages.plugins(about).items()}
     said = json.loads(made[name])
     packages.checked(name, said)

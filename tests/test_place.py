@@ -208,7 +208,7 @@ def test_without_the_package_the_command_is_told() -> None:
         MissingExtraError, match=r"^psycopg cannot be imported \(ModuleNotFoundError: .*"
     ) as caught:
         Memory(URL)
-    assert str(caught.value).endswith("; install it with: pip install 'hardwon[postgres]'")
+    assert str(caught.value).endswith("; in a checkout of Hardwon: pip install '.[postgres]'")
 
 
 @pytest.mark.parametrize("wants", [
@@ -236,9 +236,9 @@ def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
 @pytest.mark.usefixtures("_without_psycopg")
 @pytest.mark.parametrize("said", [
     ("stats",), ("config",), ("config", "--json"), ("doctor",), ("init",), ("demo",), ("serve", "--no-auth"),
-    ("report", "r.html"),
-    ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("backup", "copy.db"),
-    ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("sync", "--make-tree"),
+    ("care", "report", "r.html"),
+    ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("care", "backup", "copy.db"),
+    ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("tree", "sync", "--make-tree"),
 ])  # fmt: skip
 def test_no_command_prints_the_password(
     said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -275,7 +275,7 @@ def test_config_tells_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_backup_is_not_restored_into_a_database() -> None:
     with Memory("brain") as memory:
         memory.backup("copy.db")
-    done = at_once("--memory", URL, "restore", "copy.db")
+    done = at_once("--memory", URL, "care", "restore", "copy.db")
     assert done.exit_code == 1
     assert "is a database: pg_dump copies it whole" in done.output
     assert SECRET not in done.output

@@ -25,7 +25,7 @@ from strategies import at, records
 
 
 def unverified(record: AnyRecord) -> AnyRecord:
-    validation = as_arrived(record.metadata.validation)
+    validation = as_arrived(record.metadata.validation, record.metadata.validation.status)
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 
@@ -128,6 +128,42 @@ def test_merge_is_idempotent_and_order_free(
         assert state(first) == states[0], (
             "merging into a part gives what merging into an empty memory gives"
         )
+
+
+def standings(memory: Memory) -> dict[str, tuple[str, str]]:
+    kept = [*memory.browse(), *memory.browse(status="archived")]
+    return {each.id: (each.metadata.validation.status, each.said_by) for each in kept}
+
+
+@holds_in_every_engine(15, st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
+def test_files_that_are_loaded_in_any_order_agree(
+    engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, memories(engine, len(plans)) as parts:
+        files = [Path(folder) / f"{number}.jsonl" for number in range(len(parts))]
+        for number, (part, (adds, events)) in enumerate(zip(parts, plans, strict=True)):
+            carry_out(part, adds, [each for each in events if each[1] != "forgotten"], number * 7)
+            part.export(files[number])
+        believed, strange = list[Any](), list[Any]()
+        for order in permutations(files):
+            with memories(engine, 2) as (owner, stranger):
+                for file in order:
+                    owner.load(file, trust=True)
+                    stranger.load(file)
+                believed.append(standings(owner))
+                strange.append(standings(stranger))
+                for file in order:
+                    assert owner.load(file, trust=True).retired == stranger.load(file).retired == 0
+                assert (standings(owner), standings(stranger)) == (believed[-1], strange[-1])
+                assert wrong_with(owner) == wrong_with(stranger) == []
+        assert all(each == believed[0] for each in believed)
+        assert all(each == strange[0] for each in strange)
+        for record_id, (status, _) in strange[0].items():
+            there = [standings(part).get(record_id, ("", ""))[0] for part in parts]
+            assert (status == "archived") == ("archived" in there)
+        with memories(engine, 1) as (copy,):
+            copy.load(files[0], trust=True)
+            assert standings(copy) == standings(parts[0]), "an owner's own is what it was"
 
 
 _SAID = "alpha beta gamma delta épsilon beta_gamma Zürich 東京".split()

@@ -214,11 +214,10 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
             ).id,
         ]
     commands = [[name, "queue"] for name in ("recall", "context", "advise")]
-    commands += [
-        [name]
-        for name in ("browse", "reflect", "recent", "patterns", "stats", "map", "rules", "hotspots")
-    ]
-    commands += [[name, found] for name in ("show", "audit") for found in ids]
+    commands += [[name] for name in ("browse", "stats", "rules")]
+    commands += [["tree", name] for name in ("reflect", "map", "hotspots")]
+    commands += [["fixes", name] for name in ("recent", "patterns")]
+    commands += [[*words, found] for words in (["show"], ["care", "audit"]) for found in ids]
     shown = ""
     for command in commands:
         done = at_once("--memory", str(tmp_path), *command)

@@ -219,7 +219,7 @@ def test_a_file_that_is_wrong_is_told_in_one_line(text: str, said: str, of: obje
     assert "very-secret" not in told
     assert told == refused("config")
     assert at_once("--version").exit_code == 0
-    assert at_once("generate", "3").exit_code == 0  # what needs no memory works
+    assert at_once("tree", "generate", "3").exit_code == 0  # what needs no memory works
 
 
 def test_a_relative_memory_of_the_user_s_would_be_another_in_every_folder() -> None:

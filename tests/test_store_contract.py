@@ -81,7 +81,7 @@ class TestStore:
         with store.write("p") as writer:
             assert writer.append(rows).added == [made.id for made in rows]
         assert rows_in(store, "p") == rows
-        assert [stored.id for stored in store.stream("p")] == [made.id for made in rows]
+        assert [stored.id for stored, _ in store.stream("p")] == [made.id for made in rows]
         kept = store.get("p", rows[2].id)
         assert kept is not None
         assert kept.body == rows[2].body
@@ -426,11 +426,11 @@ class TestStore:
         with store.write("p") as writer:
             writer.append(rows)
         stream = store.stream("p")
-        first = next(stream)
+        first, _ = next(stream)
         with store.write("p") as writer:
             writer.append([row("later", 99)])
             writer.erase("p", [rows[5].id], [])
-        assert [first.id, *(stored.id for stored in stream)] == [made.id for made in rows]
+        assert [first.id, *(stored.id for stored, _ in stream)] == [made.id for made in rows]
 
 
 def taught(

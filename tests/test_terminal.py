@@ -5,8 +5,6 @@ name can steer it.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +14,7 @@ from clocks import Clock
 from hardwon import Memory, Step
 from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.main import Look, cells_of, render, visible
-from hardwon.surfaces.cli.views import percent, size_text
+from hardwon.surfaces.cli.views import Screen, count_cells, percent, size_text, visible
 from test_topology import FOLDERS, ROWS
 
 HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
@@ -28,9 +25,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def mapped(
     width: int = 80, ascii_only: bool = False, depth: int = 99, min_share: float = 0.0
 ) -> list[str]:
-    return render(
-        views.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)
-    ).splitlines()
+    return views.map_text(Screen(width, ascii_only), BRAIN, depth, min_share).splitlines()
 
 
 def test_the_map_shows_every_folder_with_its_bar_its_count_and_its_share_of_the_one_above() -> None:
@@ -60,9 +55,8 @@ def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
 
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
-    lines = render(
-        views.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)
-    ).splitlines()
+    branch = topology_of(rows, "x")
+    lines = views.map_text(Screen(), branch, min_share=0.2, sizes=True).splitlines()
     assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
         "x 10 2.1 KiB",
         "├─ a 6 60% 60 B",
@@ -72,7 +66,7 @@ def test_the_map_says_what_lies_beside_its_folders() -> None:
 
 
 def test_an_empty_memory_is_one_line() -> None:
-    assert render(views.map_lines(topology_of([], "brain"), Look())).split() == ["brain", "0"]
+    assert views.map_text(Screen(), topology_of([], "brain")).split() == ["brain", "0"]
 
 
 @given(FOLDERS, st.integers(45, 120), st.booleans(), st.booleans(), st.floats(0, 1))
@@ -80,25 +74,22 @@ def test_whatever_there_is_fits_and_stays_on_its_line(
     rows: list[FolderCount], width: int, ascii_only: bool, sizes: bool, min_share: float
 ) -> None:
     branch = topology_of(rows, HOSTILE)
-    look = Look(width, ascii_only)
-    drawn = views.map_lines(branch, look, min_share=min_share, sizes=sizes)
-    text = render(drawn)
+    screen = Screen(width, ascii_only)
+    text = views.map_text(screen, branch, min_share=min_share, sizes=sizes)
     lines = text.splitlines()
-    assert len(lines) == len(drawn)
-    assert all(line.isprintable() and cells_of(line) <= width for line in lines)
+    assert all(line.isprintable() and count_cells(line) <= width for line in lines)
     assert text.isascii() or not ascii_only
-    for others in (
-        views.hotspot_lines(hotspots_of(branch), look),
-        views.reflection_lines(reflect_on(rows), look),
+    for other in (
+        views.hotspots_text(screen, hotspots_of(branch)),
+        views.reflection_text(screen, reflect_on(rows)),
     ):
-        assert all(line.isprintable() for line in render(others).splitlines())
+        assert all(line.isprintable() for line in other.splitlines())
 
 
-@given(st.text(), st.integers(1, 30), st.booleans())
-def test_fitted_takes_exactly_its_cells(text: str, cells: int, ascii_only: bool) -> None:
-    look = Look(80, ascii_only)
-    fitted = look.fitted(look.visible(text), cells)
-    assert cells_of(fitted) == cells
+@given(st.text(), st.integers(4, 30), st.booleans())
+def test_what_is_cut_takes_no_more_than_its_cells(text: str, cells: int, ascii_only: bool) -> None:
+    line = Screen(80, ascii_only).line(text, cells)
+    assert count_cells(line) <= cells
 
 
 @given(st.text() | st.text(alphabet="\x1b[\x07\n\u202e\udcffü漢é"))
@@ -114,8 +105,8 @@ def test_control_characters_are_written_out() -> None:
 
 
 def test_colours_change_nothing_but_the_colour() -> None:
-    drawn = views.map_lines(BRAIN, Look())
-    plain, coloured = render(drawn), render(drawn, colour=True)
+    plain = views.map_text(Screen(), BRAIN)
+    coloured = views.map_text(Screen(colour=True), BRAIN)
     stripped = COLOURS.sub("", coloured)
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
     assert "\x1b" not in plain
@@ -125,33 +116,21 @@ def test_colours_change_nothing_but_the_colour() -> None:
     assert failure.startswith("\x1b[31m")
 
 
-def test_rich_waits_until_there_are_colours() -> None:
-    code = (
-        "import sys; import hardwon.surfaces.cli.main as t; t.render([(t.Span('x', 'red'),)]); "
-        "print('rich' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "False\n"
-
-
 def test_hotspots() -> None:
-    lines = render(views.hotspot_lines(hotspots_of(BRAIN, 0.6), Look())).splitlines()
+    lines = views.hotspots_text(Screen(), hotspots_of(BRAIN, 0.6)).splitlines()
     assert lines[0] == "██████░░░░   60%  60  success"
     assert lines[-1] == "███████░░░   67%  12  failure/code_interpreter/runtime"
-    assert (
-        render(views.hotspot_lines([], Look())) == "No folder holds so much of the one above it.\n"
-    )
-    odd = render(views.hotspot_lines([Hotspot(HOSTILE, HOSTILE, 1, 1.0)], Look()))
-    assert odd.count("\n") == 1
-    assert odd.rstrip("\n").isprintable()
+    nothing = views.hotspots_text(Screen(), [])
+    assert nothing == "No folder holds so much of the one above it."
+    assert views.hotspots_text(Screen(), [Hotspot(HOSTILE, HOSTILE, 1, 1.0)]).isprintable()
 
 
 def test_reflection() -> None:
-    text = render(views.reflection_lines(reflect_on(ROWS), Look()))
+    text = views.reflection_text(Screen(), reflect_on(ROWS))
     assert text.startswith("100 memories\n  success      60   60%  ██████░░░░\n")
     assert "\nFailures gather in\n  code_interpreter/runtime  12   60%  ██████░░░░\n" in text
     assert "\nIn short\n  60 of 80 attempts succeeded (75%).\n" in text
-    assert render(views.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")
+    assert views.reflection_text(Screen(), reflect_on([])).startswith("0 memories\n")
 
 
 @each(
@@ -189,7 +168,7 @@ def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock:
     memory.record_episode("login", 0.2, trajectory_summary="went wrong")
     memory.record_fix({"model": "m", "description": "login"}, True, True)
     hits = memory.recall("login", k=10)
-    lines = render(views.hit_lines(hits, Look())).splitlines()
+    lines = views.hits_text(Screen(), hits).splitlines()
     assert len(hits) == 5
     assert len(lines) == 10
     assert all(line.isprintable() for line in lines)
@@ -204,12 +183,12 @@ def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock:
         re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line)
         for line in lines
     )
-    assert render(views.hit_lines([], Look())) == "Nothing here answers that.\n"
+    assert views.hits_text(Screen(), []) == "Nothing here answers that."
 
 
 def test_statistics(memory: Memory) -> None:
     memory.remember("something failed in the parser", "failure", "unknown")
-    text = render(views.stats_lines(memory.stats(), Look()))
+    text = views.stats_text(Screen(), memory.stats())
     assert re.search(r"^records +1$", text, re.MULTILINE)
     assert re.search(r"^  failure +1  100%  █{10}$", text, re.MULTILINE)
     assert str(memory.location) in text

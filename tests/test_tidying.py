@@ -506,7 +506,7 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
             now = memory.stats().records, memory.stats().cleaned
             assert wrong_with(memory) == []
             packed = sum(
-                is_packed(stored.body) for stored in memory._project.store.stream("default")
+                is_packed(stored.body) for stored, _ in memory._project.store.stream("default")
             )
             assert packed in (0, KILLED_ROWS)
             assert now == old or now in ((KILLED_ROWS, 0), (5, KILLED_ROWS - 5))

@@ -1,6 +1,5 @@
 """The default counter against tokenizers with trained vocabularies: WordPiece, Unigram and BPE, of
-30,000 entries and more. It is an estimate, right on average; `benchmarks/tokens.py` compares it with
-those of newer models.
+30,000 entries and more. It is an estimate, right on average.
 """
 
 from __future__ import annotations

@@ -634,15 +634,18 @@ def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
 # --- what a hostile reviewer found ---
 
 
-def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trust", [False, True])
+def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path, trust: bool) -> None:
     with Memory(tmp_path / "one") as memory:
         record = memory.remember("Archived over there", "failure", "unknown")
         memory.archive(record.id, "no longer")
         memory.export(tmp_path / "out.jsonl")
     with MemoryEngine(tmp_path / "two") as engine:
-        engine.memory.load(tmp_path / "out.jsonl")
+        engine.memory.load(tmp_path / "out.jsonl", trust=trust)
     with MemoryEngine(tmp_path / "two") as engine:
-        assert contents(engine) == ["Archived over there"]
+        assert contents(engine) == []
+        assert list((tmp_path / "two").rglob("*.json")) == []
+        assert engine.memory.stats().by_status == {"archived": 1}
         check(engine)
 
 

@@ -267,6 +267,19 @@ def test_look_alikes_of_a_name_are_one_source(place: Callable[[str], str]) -> No
             memory.tokens.create("\uff48ardwon")
 
 
+def test_rebuild_does_not_count_that_an_author_repeats_an_imported_fact(tmp_path: Path) -> None:
+    with Memory(tmp_path / "theirs") as stranger:
+        fact = stranger.record_fact("Deploys need a token.", "observation", author="ann")
+        stranger.export(tmp_path / "theirs.jsonl")
+    with Memory(tmp_path / "mine") as memory:
+        memory.load(tmp_path / "theirs.jsonl")
+        memory.verify(fact.id, "human_approval")  # so that it counts, and is said again
+        memory.record_fact("Deploys need a token.", "observation", author="ann")
+        assert any(each.kind == "repeated" for each in memory.audit(fact.id))
+        memory.rebuild()
+        assert memory.doctor().ok
+
+
 def test_who_said_it_elsewhere_is_nobody_here(place: Callable[[str], str], tmp_path: Path) -> None:
     file = tmp_path / "theirs.jsonl"
     with Memory(place("theirs")) as stranger:

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -23,7 +23,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.fixes.reports import IssueTypeRecord
 from hardwon.records.kinds import Experience
 from hardwon.surfaces.rest.guard import pairs_of
-from hardwon.surfaces.web import pages as charts
+from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import PageRequest, Sessions
 from hardwon.surfaces.web.site import COOKIE
@@ -257,10 +257,7 @@ def test_pages_have_their_headers(running: Served) -> None:
 def test_files_are_kept_by_browsers_and_no_others_are_served(running: Served) -> None:
     nobody = running.client(None)
     page = nobody.get("/ui/sign-in").text
-    for address in (
-        *re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page),
-        look.asset_url(look.PLOTLY),
-    ):
+    for address in (*re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page),):
         answer = nobody.get(address)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
@@ -376,30 +373,44 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
     assert PageRequest("a", "b", "", {"range": "nonsense"}, request.session).range == "30d"
 
 
-def test_json_in_a_page_ends_no_script() -> None:
-    assert (
-        str(look.json_script({"a": "</script>&\u2028"}))
-        == '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
-    )
+def test_a_chart_has_no_more_points_than_it_may() -> None:
+    many = limits.WEB_CHART_POINTS_MAX + 5
+    points = [(number, number % 2, "") for number in range(many)]
+    axis = charts.counts_axis(0, many, "")
+    plot = charts.Plot([charts.Series("x", charts.ACCENT, points, "dots")], axis, charts.SHARES)
+    ((_, drawn),) = plot.dots()
+    assert len(drawn) == limits.WEB_CHART_POINTS_MAX
+    assert drawn[-1][0] == axis.place(many - 1)
 
 
-def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
-    many = list(range(limits.WEB_CHART_POINTS_MAX + 5))
-    made = charts.bars(many, many, "<b>x</b>")
-    assert len(made["x"]) == len(made["y"]) == limits.WEB_CHART_POINTS_MAX
-    assert made["name"] == "&lt;b&gt;x&lt;/b&gt;"
+def test_an_axis_names_round_numbers_and_no_more_than_there_is_room_for() -> None:
+    assert [text for _, text in charts.counts_axis(0, 3, "").ticks] == ["0", "1", "2", "3"]
+    assert [text for _, text in charts.counts_axis(0, 173, "").ticks] == ["0", "50", "100", "150"]
+    assert [text for _, text in charts.counts_axis(0, 0, "").ticks] == ["0"]
+    assert [place for place, _ in charts.Axis(0, 4, [(1, ""), (4, "")]).marks] == [25, 100]
+
+
+def test_what_is_between_two_edges_goes_there_and_back() -> None:
+    edges = [(0, 0.2, ""), (1, 0.4, ""), (0, 0.6, ""), (1, 0.8, "")]
+    area = charts.Series("sure", charts.ACCENT, edges, "area")
+    plot = charts.Plot([area], charts.Axis(0, 1, []), charts.Axis(0, 1, []))
+    assert list(plot.lines()) == [(area, "0,80 100,60 100,20 0,40")]
 
 
 # --- what the overview is made of ---
 
 
-def test_few_days_are_drawn_as_days() -> None:
+def test_days_are_named_a_few_of_them() -> None:
     day = date(2026, 3, 1)
     alone = charts.days_axis([day])
-    assert alone["range"] == ["2026-02-28", "2026-03-02"]
-    assert alone["dtick"] == charts.DAY_MS
-    assert charts.days_axis([day + timedelta(days=each) for each in range(30)]) == {"type": "date"}
-    assert charts.days_axis([]) == {"type": "date"}
+    assert alone.marks == [(50, "Mar 1")]
+    month = charts.days_axis([day + timedelta(days=number) for number in range(30)])
+    assert [text for _, text in month.marks] == ["Mar 1", "Mar 7", "Mar 13", "Mar 19", "Mar 25"]
+    long = charts.days_axis([day, date(2028, 3, 1)])
+    assert long.marks[0][1] == "Mar 2026"
+    assert charts.days_axis([]).marks == []
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert charts.day_number(noon) == charts.day_number(day) == day.toordinal()
 
 
 def test_the_parts_of_a_score_have_colours_of_their_own() -> None:
@@ -415,7 +426,7 @@ def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
     assert "[hidden] { display: none !important; }" in style, (
         "buttons are laid out as flexible boxes"
     )
-    assert "@media (scripting: none) { .chart { display: none; } }" in style
+    assert "scripting: none" not in style, "charts need none either"
 
 
 def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:

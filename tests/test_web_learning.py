@@ -5,8 +5,8 @@ in a record acts.
 from __future__ import annotations
 
 import html
-import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -19,7 +19,7 @@ import pytest
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
 from hardwon.records.kinds import Outcome
-from hardwon.surfaces.web import pages as charts
+from hardwon.surfaces.web.charts import SHARES
 from hardwon.surfaces.web.learning import fix_buckets, trend_line
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
@@ -67,12 +67,24 @@ def text_of(page: str) -> str:
     )
 
 
-def figure(page: str, name: str) -> Any:
+def chart(page: str, name: str) -> str:
+    """The part of the page that is this chart."""
     found = re.search(
-        rf'<script type="application/json" id="{name}">(.*?)</script>', page, flags=re.DOTALL
+        rf'<div class="chart[^>]* data-chart="{name}".*?(?=<details|<p class="quiet"|</section)',
+        page,
+        flags=re.DOTALL,
     )
-    assert found, f"there is no figure {name}"
-    return json.loads(found[1])
+    assert found, f"there is no chart {name}"
+    return found[0]
+
+
+def titles(page: str, name: str) -> list[str]:
+    """What is told of the places of a chart."""
+    drawn = chart(page, name)
+    return [
+        html.unescape(one or other)
+        for one, other in re.findall(r' title="([^"]+)"|<title>([^<]*)</title>', drawn)
+    ]
 
 
 def row_with(page: str, words: str, table: str = "") -> list[str]:
@@ -128,16 +140,18 @@ def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Read
 def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
-    drawn = figure(page, "model-matrix")
-    heat, layout = drawn["data"][0], drawn["layout"]
-    assert layout["yaxis"]["ticktext"] == ["alpha", "beta"]
-    assert layout["xaxis"]["ticktext"] == ["TIMEOUT", "MEMORY"]
-    assert heat["text"] == [["6", ""], ["", "1"]]
-    assert heat["z"][0][1] is None
-    assert 0.5 < heat["z"][0][0] < 1
+    drawn = chart(page, "model-matrix")
+    assert re.findall(r'<th scope="row">(\w+)', drawn) == ["alpha", "beta"]
+    assert re.findall(r'<th scope="col">(\w+)', drawn) == ["TIMEOUT", "MEMORY"]
+    cells = re.findall(r"<td(?: [^>]*)?>(.*?)</td>", drawn)[1:]
+    assert [text_of(cell) for cell in cells] == ["6", "", "", "1"]
     assert (
-        heat["customdata"][0][0]
-        == f"/ui/{PROJECT}/search?range=all&kind=fix&model=alpha&issue_type=TIMEOUT"
+        f'href="/ui/{PROJECT}/search?range=all&amp;kind=fix&amp;model=alpha&amp;issue_type=TIMEOUT"'
+        in cells[0]
+    )
+    assert "var(--good)" in drawn.partition("</td>")[2].partition("</td>")[0]
+    assert titles(page, "model-matrix")[0].startswith(
+        "TIMEOUT on alpha: 6 attempts, 6 applied, 4 successful; next one succeeds:"
     )
     assert row_with(page, "alpha", "Model and issue type")[:5] == [
         "alpha",
@@ -159,8 +173,8 @@ def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reade
     ]
     reader.memory.care.record_many("fix", many)
     page = reader.get("fixes")
-    heat = figure(page, "model-matrix")["data"][0]
-    assert (len(heat["z"]), len(heat["z"][0])) == (15, 12)
+    drawn = chart(page, "model-matrix")
+    assert (drawn.count('scope="row"'), drawn.count('scope="col"')) == (15, 12)
     assert "3 more models and 6 more issue types are in the table" in text_of(page)
     assert row_with(page, "m17", "Model and issue type")
 
@@ -168,25 +182,31 @@ def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reade
 def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
-    dots = figure(page, "fixers")["data"][0]
     by_name = {fixer.fixer: fixer for fixer in reader.memory.fixes.fixers()}
-    codex = by_name["codex"]
-    place = figure(page, "fixers")["layout"]["yaxis"]["ticktext"].index("codex")
-    assert dots["x"][place] == pytest.approx(codex.p_success)
-    assert dots["error_x"]["array"][place] == pytest.approx(codex.interval[1] - codex.p_success)
-    assert dots["error_x"]["arrayminus"][place] == pytest.approx(
-        codex.p_success - codex.interval[0]
+    codex, (low, high) = by_name["codex"], by_name["codex"].interval
+    told = f"codex: {codex.p_success:.0%} ({low:.0%}\u2013{high:.0%}), 3 attempts"
+    assert told in titles(page, "fixers")
+    place = SHARES.place(codex.p_success)
+    dot = (
+        f'class="dot dots" style="left: {place}%; top: 50%; --colour: var(--accent)" title="codex:'
     )
+    assert dot in chart(page, "fixers")
     assert row_with(page, "codex", "Fixers")[1:4] == ["3", "3", "3"]
 
 
 def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None:
     some_fixes(reader.memory)
-    month = figure(reader.get("fixes"), "days")
-    assert [series["name"] for series in month["data"]] == ["attempts", "applied", "success"]
-    assert [sum(series["y"]) for series in month["data"]] == [6, 5, 3]
+
+    def counted(page: str) -> dict[str, int]:
+        sums = Counter[str]()
+        for title in titles(page, "days"):
+            number, name = title.rpartition(": ")[2].split(" ")
+            sums[name] += int(number)
+        return dict(sums)
+
+    assert counted(reader.get("fixes")) == {"attempts": 6, "applied": 5, "success": 3}
     whole = reader.get("fixes", range="all")
-    assert [sum(series["y"]) for series in figure(whole, "days")["data"]] == [7, 6, 4]
+    assert counted(whole) == {"attempts": 7, "applied": 6, "success": 4}
     assert row_with(whole, "TIMEOUT", "Trends of issue types")[1] == "steady"
 
 
@@ -309,15 +329,20 @@ def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
         assert [task.task_id for task in memory.episodes.tasks(1)] == ["dates"]
 
 
-def test_a_task_has_its_curve_with_points_that_lead_to_records_and_a_trend(reader: Reader) -> None:
+def test_a_task_has_its_curve_with_a_trend_and_a_table_that_leads_to_records(
+    reader: Reader,
+) -> None:
     some_episodes(reader.memory)
     page = reader.get("progress", task_id="dates")
-    series = {each["name"]: each for each in figure(page, "curve")["data"]}
-    assert list(series) == ["with memory", "without", "trend"]
-    assert series["with memory"]["y"] == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
-    assert all(url.startswith(f"/ui/{PROJECT}/record/") for url in series["without"]["customdata"])
-    start, end = series["trend"]["y"]
-    assert end > start
+    drawn = chart(page, "curve")
+    assert re.findall(r"</i> ([^<]+)</span>", drawn) == ["with memory", "without", "trend"]
+    scores = [float(title.rpartition(": ")[2]) for title in titles(page, "curve")]
+    assert sorted(scores)[-6:] == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
+    assert (drawn.count('class="dot dots"'), drawn.count('class="dot diamonds"')) == (6, 7)
+    (trend,) = re.findall(r'class="dashed" points="([^"]+)"', drawn)
+    start, end = (float(point.partition(",")[2]) for point in trend.split(" "))
+    assert end < start, "it rises: places are counted from above"
+    assert page.count(f'href="/ui/{PROJECT}/record/') >= len(scores)
     assert "trend: rising" in text_of(page)
     assert row_with(page, "0.950", "Episodes")[2] == "with"
 
@@ -327,7 +352,8 @@ def test_a_curve_is_of_the_time_that_was_chosen(reader: Reader) -> None:
     page = reader.get("progress", task_id="other")
     assert "No episode of this task in this time." in text_of(page)
     assert f'href="/ui/{PROJECT}/progress?range=all&amp;task_id=other"' in page
-    assert len(figure(reader.get("progress", task_id="other", range="all"), "curve")["data"]) == 1
+    whole = reader.get("progress", task_id="other", range="all")
+    assert len(titles(whole, "curve")) == 1
 
 
 def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
@@ -344,8 +370,13 @@ def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     assert f"{found.difference:+.2f} score with memory" in text_of(page)
     assert "beyond what chance explains" in text_of(page)
     assert row_with(page, "dates", "With memory and without")[1::2] == ["6", "7"]
-    curves = figure(reader.get("progress", task_id="dates"), "sides")["data"]
-    assert [len(series["y"]) for series in curves] == [6, 7]
+    sides = [title.partition(",")[0] for title in titles(page, "sides")]
+    assert sides == ["dates", "dates"]
+    curves = Counter(
+        title.partition(",")[0]
+        for title in titles(reader.get("progress", task_id="dates"), "sides")
+    )
+    assert curves == {"with memory": 6, "without": 7}
     few = text_of(reader.get("progress", task_id="other", range="all"))
     assert "Too few episodes on either side" in few
     by_tag = text_of(reader.get("progress", tag="memory on", by_run="1"))
@@ -411,17 +442,13 @@ def some_tools(memory: Memory) -> None:
 
 def test_the_map_has_real_shares_of_the_time_that_was_chosen(reader: Reader) -> None:
     some_tools(reader.memory)
-    drawn = figure(reader.get("map"), "areas")  # as 0.11 called the page
-    heat, layout = drawn["data"][0], drawn["layout"]
-    tools, areas = layout["yaxis"]["ticktext"], layout["xaxis"]["ticktext"]
-    assert (tools, sorted(areas)) == (["web_search", "git"], ["all", "docs", "push"])
-    cell = [0, areas.index("docs")]
-    assert heat["z"][cell[0]][cell[1]] == 0.75
-    assert heat["text"][cell[0]][cell[1]] == "4"
-    link = heat["customdata"][cell[0]][cell[1]]
-    assert link == f"/ui/{PROJECT}/search?kind=experience&tool=web_search&tag=docs"
-    shares = {"all": 2 / 3, "docs": None, "push": 0.5}
-    assert heat["z"][1] == [shares[name] for name in areas]
+    page = reader.get("knowledge")
+    told = titles(page, "areas")
+    assert "web_search docs: 3 of 4 worked, 75%" in told
+    assert "git push: 1 of 2 worked, 50%" in told
+    assert not any("git docs" in each for each in told), "where nothing was tried there is nothing"
+    link = f"/ui/{PROJECT}/search?kind=experience&amp;tool=web_search&amp;tag=docs"
+    assert f'<a href="{link}">4</a>' in chart(page, "areas")
     whole = reader.get("knowledge", range="all")
     assert row_with(whole, "web_search", "Tools and areas")[1:] == ["all", "60 % 3 of 5", "2"]
 
@@ -465,8 +492,8 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
     cells = row_with(page, "Error: no route", "Failures")
     assert cells[0].startswith("new ")
     assert cells[2:5] == ["make tunnel", "1 of 1 1", "codex"]
-    days_drawn = figure(page, "success")["data"][-1]["x"]
-    assert days_drawn == [f"{NOW - timedelta(days=n):%Y-%m-%d}" for n in (3, 2, 1)]
+    days_drawn = [each.partition(":")[0] for each in titles(page, "success")]
+    assert days_drawn == [f"{NOW - timedelta(days=n):%b %-d}" for n in (3, 2, 1)]
     led = f"/ui/{PROJECT}/search?failure_hash={found.key.removeprefix('failure:')}"
     assert f'href="{led}"' in page
     assert text_of(reader.get("search", failure_hash=found.key[8:])).count("make deploy (re") == 3
@@ -488,7 +515,7 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
     assert f"author=codex&amp;since={first}&amp;until={first}" in chosen
     assert 'aria-current="true">30 d' not in chosen
     assert "a day, such as 2026-03-31" in text_of(reader.get("progress", 422, until="31.3."))
-    assert "make deploy" in [each["name"] for each in figure(commands, "progress")["data"]]
+    assert "make deploy" in text_of(chart(commands, "progress"))
     nothing = reader.get("overview", range="7d", project="")
     assert "1970" not in nothing + by
     assert "2000-01" not in nothing + by
@@ -592,23 +619,13 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
         (shown[1], ("curve", "sides", "progress")),
         (shown[2], ("areas",)),
     ):
-        for each in names:
-            written = json.dumps(figure(page, each)["layout"]) + json.dumps(
-                figure(page, each)["data"]
-            )
-            assert "<script" not in written
-            assert "<img" not in written
+        assert all(chart(page, each) for each in names)
 
 
-def test_a_name_that_looks_like_a_colour_stays_a_name() -> None:
-    assert charts.label("$good") == "&#36;good"
-    assert charts.label("5 $ <b>") == "5 $ &lt;b&gt;"
-
-
-def test_names_on_an_axis_leave_room_for_the_chart_and_stay_apart() -> None:
-    axis = charts.names_axis(["a" * 40 + "1", "a" * 40 + "2", "2024-01-01"])
-    assert axis["tickvals"] == [0, 1, 2]
-    assert axis["ticktext"] == ["a" * 21 + "\u2026", "a" * 21 + "\u2026", "2024-01-01"]
+def test_names_in_a_chart_leave_room_for_it(reader: Reader) -> None:
+    fix(reader.memory, True, True, model="a" * 40)
+    drawn = chart(reader.get("fixes"), "model-matrix")
+    assert f'<th scope="row">{"a" * 21}\u2026</th>' in drawn
 
 
 def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
@@ -648,5 +665,5 @@ def test_headings_are_in_order_and_charts_have_names(reader: Reader) -> None:
         levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
         assert levels[0] == 1
         assert all(after <= before + 1 for before, after in pairwise(levels))
-        drawn = re.findall(r'<div class="chart"[^>]*>', shown)
-        assert all('aria-label="' in each and 'role="img"' in each for each in drawn)
+        drawn = re.findall(r'<div class="chart[^>]*>', shown)
+        assert all('aria-label="' in each and 'role="' in each for each in drawn)

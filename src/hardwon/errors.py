@@ -142,6 +142,13 @@ class FileOnlyError(PlaceError):
     """
 
 
+class LostFileError(StorageError):
+    """The file of a memory that is open is no longer there, or is another one by now: it was removed,
+    replaced or written over. Nothing was recorded or answered, and what is there now was left as it
+    is. Close the memory and open it again; until then every call raises this.
+    """
+
+
 class ClosedError(StorageError):
     """The memory was closed."""
 
@@ -227,6 +234,11 @@ class MissingExtraError(HardwonError):
     """A package that Hardwon does without until it is asked for is not installed. The message holds
     the command.
     """
+
+
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra. Hardwon is on no package index: it comes from a checkout."""
+    return f"in a checkout of Hardwon: pip install '.[{extra}]'"
 
 
 class EmbeddingError(HardwonError):

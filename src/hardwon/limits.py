@@ -189,6 +189,14 @@ OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
 # reported as pending.
 ERASURE_WAIT_MS: Final = 250
 
+# How long a file that does not seem to be what it was is looked at again, before it is taken for
+# another: somebody may be folding the log into it just now, page by page.
+FOLDING_WAIT_MS: Final = 250
+
+# The slowest clock of a file system, FAT's, ticks every two seconds. A folder that was changed less
+# than this ago may be changed once more without its time telling.
+FILE_CLOCK_NS: Final = 2_000_000_000
+
 # The log's file is cut back to this after a large transaction; an everyday one leaves some
 # megabytes.
 LOG_KEPT_BYTES: Final = 64 * MIB
@@ -308,6 +316,10 @@ ACTION_WORDS_MAX: Final = 200
 # What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
 # steps has about 60.
 ACTION_LESSONS_MAX: Final = 300
+
+# What one record teaches in all: of a trajectory, three lessons of each pair, those about actions, and
+# those about what was recalled.
+LESSONS_AT_ONCE_MAX: Final = 4 * LESSONS_PER_RECORD_MAX + ACTION_LESSONS_MAX
 
 # After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
 # that last year's release of a tool does not outvote this month's.
@@ -924,16 +936,9 @@ RUN_TAIL_BYTES: Final = 64 * KIB
 # pipe holds as much where the system allows it.
 READ_AT_ONCE_BYTES: Final = 256 * KIB
 
-# Typed, or pasted, and not yet taken by the command: no more is read from the terminal until it
-# takes some.
-RUN_TYPED_BYTES_MAX: Final = 64 * KIB
-
 # How long to wait for more output once a command is gone, where something that it started holds its
 # output open.
 RUN_LINGER_S: Final = 0.3
-
-# How long a command may take to put its screen in order before Ctrl-Z stops it.
-RUN_SUSPEND_S: Final = 0.1
 
 # How long a command waits for what the memory has to say before it. Fifty times what it takes.
 RUN_ADVICE_S: Final = 3.0
@@ -1104,6 +1109,10 @@ TESTS_REMEMBERED_MAX: Final = 2_000
 # What was recorded longer before a pass hardly led to it, and nobody remembers enough to object.
 ATTEMPT_DAYS_MAX: Final = 7
 
+# Ids of what was recorded here since a test failed: some 28,000. Beyond that nothing is noted until
+# the tests fail again.
+ATTEMPTS_NOTED_BYTES_MAX: Final = MIB
+
 # Records that one pass vouches for, one of each author: each is an attempt at the same failure, and
 # one of them is what helped. Whoever floods the memory with claims about a failing test, under
 # whatever names, gets no more than these.
@@ -1246,20 +1255,9 @@ SPOOLED_S_MAX: Final = 86_400.0
 # comes then is told to wait.
 REQUESTS_AT_ONCE_MAX: Final = 256
 
-# Of one caller: half of them, so that nobody takes all the room with bodies that come slowly.
-REQUESTS_OF_ONE_MAX: Final = 128
-
-# Forms that come from whom nobody knows yet; of more, the oldest gives way. A form is here with the
-# first packets, so only those wait that mean to.
-STRANGERS_BODIES_MAX: Final = 64
-
 # Connections that are open at a time: below what systems allow a process, so that the memory's own
-# files can be opened. Of more, idle ones of whoever has most are closed.
+# files can be opened. While there are more, requests are told to come again.
 SERVED_CONNECTIONS_MAX: Final = 900
-
-# Of them, those on which nobody has signed in yet: half. Of more, the oldest of the address that has
-# most is closed, so that it takes that many within the moments of one request to keep somebody out.
-STRANGERS_CONNECTIONS_MAX: Final = 450
 
 # Files and connections that a server's process asks the system for, where the system lets it: those
 # that are open, and ten times as many that begin TLS and take the minute that they have for it.
@@ -1281,22 +1279,9 @@ IMPORT_BYTES_MAX: Final = 512 * MIB
 # How long a body may make no progress. A connection that is slower than that is gone.
 BODY_WAIT_S: Final = 10.0
 
-# How long any body may take, however small, before BODY_BYTES_PER_S_MIN counts.
-BODY_S: Final = 20.0
-
-# How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could
-# occupy a server for hours.
-BODY_BYTES_PER_S_MIN: Final = 64 * KIB
-
-# How long a connection may be open, or open again, before the headers of a request are complete.
-HEADERS_S_MAX: Final = 10.0
-
-# The headers of a request together. Those of proxies, and the cookies of other programs, fit.
-HEADERS_BYTES_MAX: Final = 32 * KIB
-
-# The address of a request with its query: every parameter of an operation at its longest, in any
-# script, escaped.
-ADDRESS_BYTES_MAX: Final = 128 * KIB
+# The address of a request with its query, and its headers: every parameter of an operation at its
+# longest, in any script, escaped, and what proxies and the cookies of other programs add.
+REQUEST_HEAD_BYTES_MAX: Final = 192 * KIB
 
 # A text in a query or in a page's address. Escaped, it may have twelve times as many bytes, and much
 # of what is between refuses those.
@@ -1340,11 +1325,8 @@ WEB_FORM_FIELDS_MAX: Final = 1_100
 # Messages that wait for the next page of a browser.
 WEB_FLASHES_MAX: Final = 5
 
-# Points of one chart: with their labels well below 500 kB, and more than a screen has columns.
-WEB_CHART_POINTS_MAX: Final = 5_000
-
-# Characters of a name in a chart.
-WEB_CHART_LABEL_CHARS: Final = 80
+# Points of one chart: more than a screen has columns.
+WEB_CHART_POINTS_MAX: Final = 1_000
 
 # Tools, and areas, that the map draws, those with the most attempts: what a screen has room for.
 WEB_MAP_ROWS_MAX: Final = 15
@@ -1375,8 +1357,7 @@ HELPFUL_CONSIDERED_MAX: Final = 1_000
 # sitting, and what a link can take back at once.
 WEB_REVIEW_SHOWN: Final = 50
 
-# The whole of a report: plotly's script takes five, a view below one, and a browser opens that at
-# once.
+# The whole of a report: a view takes below one, and a browser opens that at once.
 REPORT_BYTES_MAX: Final = 32 * MIB
 
 # How often a page that is looked at asks whether anything changed.
@@ -1502,9 +1483,9 @@ TERMS_ASKED_SHARE: Final = 8
 # find.
 TERM_ENTRIES_MAX: Final = 100_000
 
-# New entries of the index of terms that wait to be sorted in. A search goes through them one by
-# one: a MiB takes some milliseconds.
-TERMS_PENDING_KIB: Final = 1_024
+# New entries of the index of terms that wait to be sorted in. A search goes through them for each
+# word: with a MiB it took three times as long. PostgreSQL takes no less than 64.
+TERMS_PENDING_KIB: Final = 64
 
 # pgvector indexes no longer vectors than that; longer ones are compared one by one.
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000

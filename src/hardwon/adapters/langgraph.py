@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import limits
 from hardwon.adapters.items import check_filter, json_object, name_of, passes
-from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.errors import InvalidInputError, MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.record import cut
 from hardwon.records.fields import (
@@ -53,8 +53,8 @@ try:
     )
 except ImportError as missing:
     raise MissingExtraError(
-        f"a store for LangGraph needs langgraph-checkpoint, which cannot be imported ({missing}): "
-        "pip install 'hardwon[langgraph]'"
+        f"a store for LangGraph needs langgraph-checkpoint, which cannot be imported ({missing}); "
+        f"{how_to_install('langgraph')}"
     ) from missing
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
 from hardwon.adapters.items import json_object, name_of
-from hardwon.errors import HardwonError, MissingExtraError
+from hardwon.errors import HardwonError, MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.record import TrajectoryRecorder, cut
@@ -40,8 +40,7 @@ try:
 except ImportError as missing:
     raise MissingExtraError(
         f"sessions and tools for the OpenAI Agents SDK need openai-agents, which cannot be "
-        f"imported ({missing}): "
-        "pip install 'hardwon[openai-agents]'"
+        f"imported ({missing}); {how_to_install('openai-agents')}"
     ) from missing
 
 _USER: Final = "user"

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, Final
 
 import hardwon
-from hardwon.errors import MissingExtraError
+from hardwon.errors import MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.context import Context
 
@@ -19,8 +19,7 @@ try:
     from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider, get_tracer
 except ImportError as missing:
     raise MissingExtraError(
-        f"spans need opentelemetry-api, which cannot be imported ({missing}): "
-        "pip install 'hardwon[otel]'"
+        f"spans need opentelemetry-api, which cannot be imported ({missing}); {how_to_install('otel')}"
     ) from missing
 
 # What each method is to the conventions.

@@ -21,5 +21,5 @@ fi
 if python3 -P -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("hardwon") is None)' 2>/dev/null; then
     exec python3 -P -m hardwon.surfaces.cli.main fix-history "$@"
 fi
-echo "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install hardwon" >&2
+echo "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install . in a checkout of Hardwon" >&2
 exit 127

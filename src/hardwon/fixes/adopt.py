@@ -55,7 +55,7 @@ from hardwon.records.fields import (
     read_json,
 )
 from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
-from hardwon.store.sqlite.log import refuse_foreign_log
+from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Progress
 from hardwon.trust.redact import without_secrets
 

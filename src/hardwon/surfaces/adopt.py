@@ -163,7 +163,10 @@ def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoptio
         for record_id in done.conflicting
     ]
     counts = (done.read + len(rejected), done.added, done.present, done.forgotten)
-    return Adoption(kind, *counts, [*rejected, *kept], dry_run=done.dry_run)
+    notes = done.notes
+    if done.lowered:
+        notes.append("if they are your own: hardwon load --trust keeps the standing that they have")
+    return Adoption(kind, *counts, [*rejected, *kept], notes=notes, dry_run=done.dry_run)
 
 
 def _adopt_metadata_schema(
@@ -177,8 +180,7 @@ def _adopt_metadata_schema(
     """Under the names that it has, unless it names nobody."""
     records = [_by(each, author) for each in read_file(source)]
     done = memory.care.take_in(records, dry_run, author or "user", progress)
-    notes = [done.lowered_text] if done.lowered else []
-    return replace(_of_loaded("metadata-schema", done, []), notes=notes)
+    return _of_loaded("metadata-schema", done, [])
 
 
 def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:

@@ -10,21 +10,21 @@ from __future__ import annotations
 import inspect
 import json
 import secrets
+import selectors
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import update_wrapper
 from hashlib import sha256
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
-
-import httpx
 
 from hardwon import limits
 from hardwon.errors import (
@@ -49,6 +49,7 @@ from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
+from hardwon.outside.http import connect_to, read_pieces
 from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_that, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
@@ -63,6 +64,8 @@ from hardwon.surfaces.operations import (
     jsonable,
     parsed,
 )
+
+_IDLE_S: Final = 2.0
 
 if TYPE_CHECKING:
     _Methods = Memory
@@ -183,12 +186,12 @@ class Client(_Methods):
         progress: Any = None,
         *,
         strict: bool = False,
+        trust: bool = False,
     ) -> Loaded:
         """Adds the records of a file of this machine; needs a token with the scope admin."""
         _refuse_unsendable("load", {"by": by, "progress": progress})
-        query = {
-            name: "true" for name, given in (("dry_run", dry_run), ("strict", strict)) if given
-        }
+        flags = {"dry_run": dry_run, "strict": strict, "trust": trust}
+        query = {name: "true" for name, given in flags.items() if given}
         answer = self._server.upload(self._path("/import", query), check_path("path", path))
         return cast("Loaded", parsed(Loaded, answer))
 
@@ -358,9 +361,7 @@ for _noun, _group in _groups.items():
 
 
 class _Server:
-    """HTTP to one server, by httpx's transport: its client would follow redirects, use proxies of
-    the environment and log addresses.
-    """
+    """HTTP to one server, by connections that threads take turns with."""
 
     def __init__(
         self, url: str, token: str | None, timeout_s: float, tls: ssl.SSLContext | None
@@ -375,15 +376,10 @@ class _Server:
         # what was compressed could be larger than its bound
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         self._headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._timeout = dict.fromkeys(("connect", "read", "write", "pool"), timeout_s)
-        self._transport = httpx.HTTPTransport(
-            # without TLS the context is never used, and the machine's certificates take long to load
-            verify=tls or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-            trust_env=False,
-            # a server hangs up after 5 seconds: none that is about to is asked once more
-            limits=httpx.Limits(max_connections=None, keepalive_expiry=2.0),
-        )
-        self.close = finalize(self, self._transport.close)
+        self._timeout_s, self._tls = timeout_s, tls
+        # those that are free, with when they last were of use; the last one was so most recently
+        self._free: list[tuple[float, HTTPConnection]] = []
+        self.close = finalize(self, _close_all, self._free)
 
     def answer(self, method: str, path: str, body: bytes | None = None) -> Any:
         """The JSON that comes back. Sent again where no answer came, or where the server says that
@@ -403,14 +399,14 @@ class _Server:
         raise AssertionError("the last attempt answers or raises")
 
     @contextmanager
-    def stream(self, path: str) -> Iterator[httpx.Response]:
+    def stream(self, path: str) -> Iterator[HTTPResponse]:
         """An answer to be read in pieces."""
         with self._send("GET", path, None, {}) as response:
-            if response.status_code != 200:
+            if response.status != 200:
                 self._json(response)
             yield response
 
-    def lines(self, response: httpx.Response) -> Iterator[bytes]:
+    def lines(self, response: HTTPResponse) -> Iterator[bytes]:
         """Every line of an answer. One that was cut off is an error, also where it was cut off
         between two lines.
         """
@@ -428,10 +424,10 @@ class _Server:
                 f"the answer of {self.origin} ends in the middle of a record: try again"
             )
 
-    def pieces(self, response: httpx.Response) -> Iterator[bytes]:
+    def pieces(self, response: HTTPResponse) -> Iterator[bytes]:
         """The answer as it arrives. It is an error where it ends before its length is reached."""
         with self._telling_what_failed():
-            yield from response.iter_raw()
+            yield from read_pieces(response)
 
     def upload(self, path: str, source: Path) -> Any:
         headers = {
@@ -450,36 +446,55 @@ class _Server:
     @contextmanager
     def _send(
         self, method: str, path: str, body: bytes | IO[bytes] | None, headers: dict[str, str]
-    ) -> Iterator[httpx.Response]:
+    ) -> Iterator[HTTPResponse]:
         if not self.close.alive:
             raise ClosedError(f"the client of {self.origin} was closed")
-        request = httpx.Request(
-            method,
-            self.origin + path,
-            headers={**self._headers, **headers},
-            content=body,
-            extensions={"timeout": self._timeout},
-        )
-        with self._telling_what_failed():
-            response = self._transport.handle_request(request)
-        with closing(response):
-            yield response
+        connection = self._take()
+        is_of_use = False
+        try:
+            with self._telling_what_failed():
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    # a server that wants no more of it may have said why
+                    connection.request(method, path, body, {**self._headers, **headers})
+                response = connection.getresponse()
+            with response:
+                yield response
+                is_whole = response.isclosed() or response.length == 0
+            is_of_use = is_whole and not response.will_close and self.close.alive
+        finally:
+            if is_of_use:
+                self._free.append((time.monotonic(), connection))
+            else:
+                connection.close()
+
+    def _take(self) -> HTTPConnection:
+        """A connection that is free. A server hangs up after 5 seconds: none that is about to is
+        taken.
+        """
+        while self._free:
+            try:
+                used_at, connection = self._free.pop()
+            except IndexError:  # another thread was faster
+                break
+            if time.monotonic() - used_at < _IDLE_S and not _has_news(connection):
+                return connection
+            connection.close()
+        return connect_to(self.origin, self._timeout_s, self._tls)
 
     @contextmanager
     def _telling_what_failed(self) -> Iterator[None]:
         try:
             yield
-        except (httpx.HTTPError, OSError) as error:
-            root = _root_of(error)
-            if isinstance(root, ssl.SSLCertVerificationError):
+        except (HTTPException, OSError) as error:
+            if isinstance(error, ssl.SSLCertVerificationError):
                 raise ServerError(
-                    f"{self.origin} has a certificate that is not trusted ({root.verify_message})"
+                    f"{self.origin} has a certificate that is not trusted ({error.verify_message})"
                 ) from None
             raise _UnansweredError(
                 f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?"
             ) from None
 
-    def _json(self, response: httpx.Response) -> Any:
+    def _json(self, response: HTTPResponse) -> Any:
         data = bytearray()
         for piece in self.pieces(response):
             data += piece
@@ -492,11 +507,23 @@ class _Server:
             value = json.loads(data)
         except (ValueError, RecursionError):
             raise ServerError(
-                f"{self.origin} sent no JSON (HTTP {response.status_code}): is it a Hardwon server?"
+                f"{self.origin} sent no JSON (HTTP {response.status}): is it a Hardwon server?"
             ) from None
-        if response.status_code == 200:
+        if response.status == 200:
             return value
         raise _error_of(response, value if isinstance(value, dict) else {})
+
+
+def _has_news(connection: HTTPConnection) -> bool:
+    """Whether something came although nothing was asked: the server hung up."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _close_all(free: list[tuple[float, HTTPConnection]]) -> None:
+    while free:
+        free.pop()[1].close()
 
 
 class _UnansweredError(ServerError):
@@ -513,8 +540,8 @@ _ERROR_OF_STATUS: Final[Mapping[int, type[HardwonError]]] = {
 }
 
 
-def _error_of(response: httpx.Response, problem: Mapping[str, Any]) -> HardwonError:
-    status = response.status_code
+def _error_of(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonError:
+    status = response.status
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     if status == 429:
         wait = response.headers.get("Retry-After", "1")
@@ -530,16 +557,8 @@ def _error_of(response: httpx.Response, problem: Mapping[str, Any]) -> HardwonEr
     return _ERROR_OF_STATUS.get(status, ServerError)(detail)
 
 
-def _root_of(error: BaseException) -> BaseException:
-    """httpx's errors say less than those that they were raised for."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return error
-
-
 def _words(error: BaseException) -> str:
-    root = _root_of(error)
-    return getattr(root, "strerror", None) or str(root) or type(root).__name__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLContext | None:

@@ -18,6 +18,7 @@ from hardwon.errors import (
     ConflictError,
     ForbiddenError,
     InvalidInputError,
+    LostFileError,
     NotAdmittedError,
     RepeatedError,
     TooManyRequestsError,
@@ -165,6 +166,12 @@ class Gate:
             for one in spare:
                 one.memory.close()
             yield held.memory
+        except LostFileError:  # whoever asks next has what is there now
+            with self._lock:
+                if self._open.get(project) is held:
+                    del self._open[project]
+            held.memory.close()
+            raise
         finally:
             with self._lock:
                 held.users -= 1

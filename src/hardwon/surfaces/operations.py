@@ -465,6 +465,10 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "task": (Text, Field(description="What it is for.")),
     "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),
     "tool": (Name, Field(description="Experiences with this tool.")),
+    "trust": (
+        bool,
+        Field(description="Records keep the standing that the file, one of your own, gives them."),
+    ),
     "unverified": (bool, Field(description="Also what nobody vouched for.")),
     "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
     "verification_id": (Name, Field(description="Which run, approval or build it was.")),
@@ -741,7 +745,8 @@ def _add_all(memory: Memory, records: Mapping[str, Mapping[str, Any]], caller: C
         with_own_id(made) if "id" not in each else made
         for made, each in zip(read, records.values(), strict=True)
     ]
-    memory.care.take_in(given, by=caller.name, at_once=True)
+    decides = includes(caller.scope, "govern")
+    memory.care.take_in(given, by=caller.name, at_once=True, may_retire=decides)
     return [each.id for each in given]
 
 
@@ -840,7 +845,7 @@ _ALL: Final = (
         answer=AnyRecord,
     ),
     Operation("care.page", "read", "GET /records", command="browse"),
-    Operation("care.links", "read", "GET /records/{record_id}/links"),
+    Operation("care.links", "read", "GET /records/{record_id}/links", command=None),
     Operation(
         "audit",
         "read",
@@ -859,39 +864,46 @@ _ALL: Final = (
     ),
     Operation("odds", "read", "POST /odds", command="fixes odds"),
     Operation("patterns", "read", "GET /patterns", command="fixes patterns"),
-    Operation("fixes.temporal_patterns", "read", "GET /fixes/temporal-patterns"),
+    Operation("fixes.temporal_patterns", "read", "GET /fixes/temporal-patterns", command=None),
     Operation("fixes.strategies", "read", "GET /fixes/strategies"),
-    Operation("fixes.failed_strategies", "read", "GET /fixes/failed-strategies"),
-    Operation("fixes.best_strategies", "read", "GET /fixes/best-strategies"),
+    Operation(
+        "fixes.failed_strategies",
+        "read",
+        "GET /fixes/failed-strategies",
+        command="fixes strategies",
+    ),
+    Operation(
+        "fixes.best_strategies", "read", "GET /fixes/best-strategies", command="fixes strategies"
+    ),
     Operation(
         "model_insights", "read", "GET /model-insights", tool="insights", command="fixes model"
     ),
-    Operation("fixes.totals", "read", "GET /fixes/totals"),
-    Operation("fixes.days", "read", "GET /fixes/days"),
-    Operation("fixes.types", "read", "GET /fixes/types"),
-    Operation("fixes.matrix", "read", "GET /fixes/matrix"),
-    Operation("fixes.trends", "read", "GET /fixes/trends"),
-    Operation("fixes.fixers", "read", "GET /fixes/fixers"),
-    Operation("fixes.count", "read", "GET /fixes/count"),
+    Operation("fixes.totals", "read", "GET /fixes/totals", command="fixes stats"),
+    Operation("fixes.days", "read", "GET /fixes/days", command=None),
+    Operation("fixes.types", "read", "GET /fixes/types", command="fixes stats"),
+    Operation("fixes.matrix", "read", "GET /fixes/matrix", command="fixes stats"),
+    Operation("fixes.trends", "read", "GET /fixes/trends", command="fixes stats"),
+    Operation("fixes.fixers", "read", "GET /fixes/fixers", command="fixes stats"),
+    Operation("fixes.count", "read", "GET /fixes/count", command=None),
     Operation("solutions", "read", "POST /solutions", command="fixes solutions"),
     Operation("rules", "read", "GET /rules", tool="rules"),
-    Operation("episodes.candidate_rules", "read", "GET /episodes/candidate-rules"),
+    Operation("episodes.candidate_rules", "read", "GET /episodes/candidate-rules", command=None),
     Operation("cards", "read", "GET /cards", command="episodes cards"),
     Operation("episodes.tasks", "read", "GET /episodes/tasks"),
     Operation("episodes.scores", "read", "GET /episodes/scores"),
     Operation("episodes.compare", "read", "GET /episodes/compare"),
     Operation("care.decisions", "read", "GET /care/decisions"),
-    Operation("care.adopted", "read", "GET /care/adopted"),
+    Operation("care.adopted", "read", "GET /care/adopted", command=None),
     Operation("tests.failing", "read", "GET /tests/failing", command="care failing-tests"),
     Operation("skills.list", "read", "GET /skills"),
     Operation("stats", "read", "GET /stats", run=_stats, tool="stats"),
-    Operation("care.activity", "read", "GET /care/activity"),
+    Operation("care.activity", "read", "GET /care/activity", command=None),
     Operation("care.failures", "read", "GET /care/failures"),
-    Operation("care.progress", "read", "GET /care/progress"),
-    Operation("care.areas", "read", "GET /care/areas"),
-    Operation("care.helpful", "read", "GET /care/helpful"),
-    Operation("care.stale", "read", "GET /care/stale"),
-    Operation("care.change_mark", "read", "GET /care/change-mark"),
+    Operation("care.progress", "read", "GET /care/progress", command=None),
+    Operation("care.areas", "read", "GET /care/areas", command=None),
+    Operation("care.helpful", "read", "GET /care/helpful", command=None),
+    Operation("care.stale", "read", "GET /care/stale", command=None),
+    Operation("care.change_mark", "read", "GET /care/change-mark", command=None),
     Operation("topology", "read", "GET /topology", tool="map", command="tree map"),
     Operation("tree.hotspots", "read", "GET /tree/hotspots", tool="hotspots"),
     Operation("reflect", "read", "GET /reflection", tool="reflect", command="tree reflect"),

@@ -109,7 +109,14 @@ CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 # whose frames a warning does not point at
 _OURS: Final = (__name__, "hardwon.doors.training_memory")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
-_OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_OF_CONTENT: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 Where = str | os.PathLike[str]
 
 # What scores that agree must tell where the logs have no episode in common: less agrees by chance.
@@ -184,6 +191,7 @@ def save_agent_memory(
     place = _place(path)
     with guard, _using(memory):
         _check_memory(memory, fully=True)
+        shape.hide_secrets(memory)
         with lock_file(place) as held:
             base = history_of(memory).bases.get(str(place))
             planned, merged = plan(
@@ -192,6 +200,8 @@ def save_agent_memory(
                 _current(held, base.content if base else None),
                 rules_max or MAX_RULES_PER_TASK,
             )
+            if merged:
+                shape.hide_secrets(planned)  # of what others saved meanwhile
             content = encoded(planned)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
                 raise FullError(
@@ -230,6 +240,7 @@ def _loaded(content: bytes | None, place: Path) -> AgentMemory:
         logger.info("No training memory at %s, starting fresh", place)
         return _with_history(shape.empty(), History(EMPTY, 0, str(place)))
     memory, dropped = decoded(content)
+    shape.hide_secrets(memory)  # an earlier version, or somebody else, may have saved them
     if dropped:
         _warn(
             TrainingMemoryWarning,
@@ -609,6 +620,7 @@ def export_agent_memory(
         if episode.id not in known:
             shape.add(exported, _memory_of(episode))
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    shape.hide_secrets(exported)
     if target:
         target = files.target("path", target, memory.location, "memory.json")
         with files.writing_atomically(target) as file:

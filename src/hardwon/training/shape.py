@@ -13,7 +13,8 @@ Lists and objects inside the values are replaced rather than changed: copies tha
 
 `EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an episode at all. Whatever else is
 wrong can be left out of it: in strict mode nothing is, and the caller hears of every problem at once; in lenient mode the rest
-is recorded.
+is recorded. Secrets leave its texts here, before they are cut: half a secret would not be recognised. What came another way
+(an older file, a caller's hand) `hide_secrets` cleans before it is written.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from pydantic_core import PydanticCustomError, PydanticSerializationError, from_
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign
 from hardwon.records.fields import check_json, check_name
+from hardwon.trust.redact import redact, redact_json
 
 AgentMemory = dict[str, Any]
 
@@ -277,6 +279,55 @@ def _bound_tasks(memory: AgentMemory, task: str) -> None:
             per_task.pop(known, None)
 
 
+# --- without secrets ---
+
+_BY_TASK: Final = ("task_rules", "score_history", "older_scores")
+_NO_TEXTS: Final = frozenset({"skipped", "shared_episodes"})
+
+
+def hide_secrets(memory: AgentMemory) -> None:
+    """Puts placeholders in the place of secrets, in whatever the memory holds: texts, names of tasks,
+    what callers put in by hand. Its lists and objects stay the same ones, because copies share them.
+    """
+    for name in memory.keys() - _NO_TEXTS:
+        held = memory[name]
+        # the name of a task, unlike that of a field, tells nothing of what stands under it
+        value = list(held.items()) if name in _BY_TASK else held
+        clean: Any
+        clean, labels = redact_json(value, name)
+        if not labels:
+            continue
+        if name in _BY_TASK:
+            held.clear()
+            for task, kept in clean:
+                _add_to_task(memory, name, task, kept)
+        elif isinstance(held, list):
+            held[:] = clean
+        elif isinstance(held, dict):
+            held.clear()
+            held.update(clean)
+        else:
+            memory[name] = clean
+
+
+def _add_to_task(memory: AgentMemory, name: str, task: str, kept: Any) -> None:
+    """Two tasks may have become one, whose names were secrets."""
+    if name == "older_scores":
+        add_older(memory, task, kept["count"], [kept["sum"]])
+    else:
+        memory[name][task] = [*memory[name].get(task, []), *kept]
+
+
+def clean_beginning(text: str, limit: int) -> str:
+    """So many characters of a text without its secrets, which are looked for a good way beyond
+    them. A word that is cut there is left out.
+    """
+    looked_at = text[: limit + limits.TRAINING_TEXT_CHARS_MAX]
+    if len(looked_at) < len(text):
+        looked_at = looked_at.rsplit(None, 1)[0]
+    return redact(looked_at)[0][:limit]
+
+
 # --- what was there before ---
 
 
@@ -447,6 +498,7 @@ class EpisodeInput:
         task = self._read(
             "task_id", _plain(found.get("task_id", "unknown")), _task_of, _NAME, "unknown"
         )
+        task = redact(task)[0]
         log = {
             "timestamp": timestamp,
             "task_id": task,
@@ -510,7 +562,7 @@ class EpisodeInput:
             return otherwise
         if len(value) > limits.TRAINING_TEXT_CHARS_MAX:
             self._wrong(field, value, _TEXT)
-        return value[: limits.TRAINING_TEXT_CHARS_MAX]
+        return clean_beginning(value, limits.TRAINING_TEXT_CHARS_MAX)
 
     def _items(self, field: str, value: Any, of: str) -> list[Any]:
         if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
@@ -538,13 +590,13 @@ class EpisodeInput:
             # evidence is often a log; no more of it than is kept has to be looked at
             for name in ("evidence", "lesson"):
                 if isinstance(given.get(name), str):
-                    given[name] = given[name][: limits.CARD_TEXT_CHARS_MAX]
+                    given[name] = clean_beginning(given[name], limits.CARD_TEXT_CHARS_MAX)
             if wrong := [name for name in given if not _is_small_json(given[name])]:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
                 self._wrong(f"{field}.{wrong[0]}", given[wrong[0]], allowed)
                 continue
             # a value of the caller's that changes later must not change what was recorded
-            given = deepcopy(given)
+            given = deepcopy({name: redact_json(part)[0] for name, part in given.items()})
             yield {
                 "mistake_type": str(given.get("mistake_type") or "unknown_mistake"),
                 "task_id": str(given.get("task_id") or task),

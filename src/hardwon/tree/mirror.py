@@ -180,7 +180,8 @@ class Mirror(ProjectListener):
             except FileExistsError:
                 continue
             except OSError as error:
-                self._tell_unwritten(file.folder, error)
+                with self.reading():  # LostFileError where the memory is gone as well
+                    self._tell_unwritten(file.folder, error)
                 return file
             writer.on_failure(partial(self.files.unlink, file.folder, file.name))
             return written

@@ -28,9 +28,7 @@ from hardwon import limits
 from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, check_that
 from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record, headline
-from hardwon.surfaces.cli.derived import ROWS, CommandRow
-from hardwon.surfaces.cli.main import Look, one_line, render
-from hardwon.surfaces.cli.views import map_lines
+from hardwon.surfaces.cli import views
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import (
     OPERATIONS,
@@ -152,8 +150,19 @@ def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
 
 # --- words ---
 
-_LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
-_DRAWING: Final = Look(width=100)
+_WIDE: Final = views.Screen(width=limits.TOOL_TEXT_WIDTH)
+_DRAWING: Final = views.Screen(width=100)
+# What a terminal shows of an answer.
+_VIEWS: Final[Mapping[str, Callable[[views.Screen, Any], str]]] = {
+    "recall": views.hits_text,
+    "get": views.record_text,
+    "similar_issues": views.similar_text,
+    "model_insights": views.model_text,
+    "stats": views.stats_text,
+    "topology": views.map_text,
+    "tree.hotspots": views.hotspots_text,
+    "reflect": views.reflection_text,
+}
 NOTHING_KNOWN: Final = "Nothing is known of this yet."
 
 
@@ -175,9 +184,11 @@ def words_of(name: str, found: Any) -> str:
     if not found and isinstance(found, list):
         return NOTHING_KNOWN
     is_drawn = name in ("topology", "tree.hotspots", "stats")
-    row = ROWS.get(operation.command or "", CommandRow())
-    shown = row.show(found, _DRAWING if is_drawn else _LOOK)
-    text = shown if isinstance(shown, str) else render(shown)
+    if view := _VIEWS.get(name):
+        text = view(_DRAWING if is_drawn else _WIDE, found)
+    else:
+        shape = jsonable(found)
+        text = views.values_text(_WIDE, shape) if isinstance(shape, dict) else str(shape)
     # the blanks of a map say what lies where
     start = CODE_INDENT if name == "topology" else ""
     return as_data(start + line for line in text.split("\n") if line.strip())
@@ -188,7 +199,7 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
         f"{record.kind}, {record.metadata.validation.status}, "
         f"{record.metadata.context.timestamp:%Y-%m-%d}, "
         f"by {record.said_by}, {record.id}: "
-        f"{one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
+        f"{_WIDE.line(headline(record))}"
         for record in records
     ]
 
@@ -705,7 +716,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "The tree of memories as text, with a count and share for each branch. Takes nothing.",
         "read",
         Nothing,
-        lambda ask, _: {"map": cut_lines(render(map_lines(ask("topology"), _DRAWING)).rstrip())},
+        lambda ask, _: {"map": cut_lines(views.map_text(_DRAWING, ask("topology")))},
         lambda given: as_data(CODE_INDENT + line for line in given["map"].splitlines()),
     ),
     "btb_hotspots": _btb_tool(

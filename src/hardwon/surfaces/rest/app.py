@@ -64,7 +64,6 @@ from hardwon.surfaces.rest.guard import (
     RefusedError,
     ServerOptions,
     Service,
-    WatchedConnection,
     pairs_of,
 )
 from hardwon.surfaces.rest.openapi import (
@@ -556,7 +555,7 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         }
     config = uvicorn.Config(
         app,
-        http=WatchedConnection,
+        http="h11",
         ws="none",
         loop="asyncio",
         lifespan="on",
@@ -566,8 +565,8 @@ def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[
         proxy_headers=False,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
-        # the guard says it better
-        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,
+        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
+        h11_max_incomplete_event_size=limits.REQUEST_HEAD_BYTES_MAX,
         **tls,
     )
     return Server(config, ready)

@@ -1,6 +1,7 @@
 """What every request passes before anything looks at what it asks for: whose name it calls us by,
-whose page sends it, whose token it brings, how much it sends and how slowly. It holds for whatever
-is mounted behind it, and for every address.
+whose page sends it, whose token it brings, how much it sends. It holds for whatever is mounted
+behind it, and for every address. Many slow strangers are kept off by a reverse proxy
+(docs/serve.md).
 
 Beside it: what whoever starts a server decides (where it listens, and which names and pages it
 answers); what went wrong, as RFC 9457 has it (`application/problem+json`; docs/serve.md lists the
@@ -20,25 +21,21 @@ import socket
 import threading
 import time
 import traceback
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import parse_qsl, unquote
 
-import h11
 import prometheus_client
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardwon import limits
 from hardwon.errors import (
@@ -168,12 +165,10 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "too-slow": (408, "The body did not arrive in time"),
     "conflict": (409, "Something else is there already"),
     "too-large": (413, "The body is too large"),
-    "address-too-long": (414, "The address is too long"),
     "wrong-media-type": (415, "The body is of another type than what is read here"),
     "foreign-host": (421, "The server does not go by that name"),
     "invalid-input": (422, "The input breaks a rule"),
     "too-many-requests": (429, "The caller asks too often"),
-    "headers-too-large": (431, "The headers are too large"),
     "internal": (500, "The server failed"),
     "outside-failed": (502, "A model that the server asks gave no answer that can be used"),
     "busy": (503, "The server is busy"),
@@ -366,7 +361,7 @@ VISIT: Final = "visit"
 THREADS: Final = "hardwon-serve"
 # Counted for a request whose caller left, or that was cut off, before it was answered.
 _LEFT_STATUS: Final = 499
-_LINGER_S: Final = 2.0
+_DRAIN_S: Final = 2.0
 _HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
@@ -405,20 +400,12 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
-        # Requests under way, by whose they are, once that is known or all of them is here.
-        self._under_way = Counter[str]()
-        # Bodies that still come from whom nobody knows, the oldest first.
-        self._strangers: dict[Body, None] = {}
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
-        else:  # web sockets: nothing here speaks with them
-            await send({"type": "websocket.close", "code": 1008})
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+            return
         began, metrics = time.perf_counter(), self._service.metrics
         body = Body(scope, receive)
         sending = _Sending(send, body)
@@ -429,8 +416,10 @@ class Guard:
             pass  # there is nobody to answer
         except Exception as error:  # noqa: BLE001  # the edge: whatever goes wrong has an answer, and ends no server
             # an answer that has begun can only be cut off: its reader notices that
-            with suppress(_StalledError):
-                await sending.send_instead(answer_to(error))
+            if sending.status == _LEFT_STATUS:
+                await body.drain()
+                with suppress(_StalledError):
+                    await answer_to(error)(scope, receive, sending)
         finally:
             metrics.in_flight -= 1
             # unknown: refused before anybody looked what it asks for, or it asks for nothing we have
@@ -439,22 +428,9 @@ class Guard:
             )
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
-        if (
-            len(scope.get("raw_path") or b"") + len(scope["query_string"])
-            > limits.ADDRESS_BYTES_MAX
-        ):
-            raise RefusedError(
-                "address-too-long",
-                f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query",
-            )
-        if sum(map(len, chain.from_iterable(scope["headers"]))) > limits.HEADERS_BYTES_MAX:
-            raise RefusedError(
-                "headers-too-large",
-                f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together",
-            )
         settings, headers = self._service.settings, Headers(scope=scope)
         if "content-length" in headers and "transfer-encoding" in headers:
-            # who stands between may have read another end of it
+            # a proxy before us may have read another end of it
             raise RefusedError(
                 "invalid-input", "a body has one length: a size, or chunks", Connection="close"
             )
@@ -473,18 +449,21 @@ class Guard:
             await self._app(scope, body, sending)
             return
         if path == "/" or f"{path}/".startswith(f"{WEB}/"):
-            caller, receive = "", await self._whole_of_a_stranger(body)
+            # of somebody who may not be signed in: a form, which takes up no room while it comes
+            body.bytes_max = limits.WEB_FORM_BYTES_MAX
+            receive = await body.whole()
         else:
             given = headers.getlist("authorization")
             alone = given[0] if len(given) == 1 else ""
             match = re.fullmatch(r"bearer +([!-~]+) *", alone, flags=re.IGNORECASE)
             # a header that is no such thing is a token that nobody has
-            admitted = await self._service.run(
+            scope.setdefault("state", {})[CALLER] = await self._service.run(
                 self._service.gate.admit, match[1] if match else "" if given else None
             )
-            scope.setdefault("state", {})[CALLER] = admitted
-            caller = admitted.token_id or admitted.name
-        with self._taking_on(caller):
+        if self._under_way >= limits.REQUESTS_AT_ONCE_MAX:
+            raise RefusedError("busy", "too much is under way: try again")
+        self._under_way += 1
+        try:
             if f"{path}/".startswith(f"{MCP}/"):
                 scope[OPERATION] = "mcp"
                 scope["path"] = f"{MCP}/" if path == MCP else path
@@ -492,38 +471,12 @@ class Guard:
             else:
                 scope["path"] = _route_path(scope)
             await self._app(scope, receive, sending)
-
-    async def _whole_of_a_stranger(self, body: Body) -> Receive:
-        """A form's body, of somebody who may not be signed in: of too many that come slowly, the
-        oldest gives way.
-        """
-        body.bytes_max = limits.WEB_FORM_BYTES_MAX
-        self._strangers[body] = None
-        if len(self._strangers) > limits.STRANGERS_BODIES_MAX:
-            next(iter(self._strangers)).give_up()
-        try:
-            return await body.whole()
         finally:
-            self._strangers.pop(body, None)
-
-    @contextmanager
-    def _taking_on(self, caller: str) -> Iterator[None]:
-        mine = caller and self._under_way[caller] >= limits.REQUESTS_OF_ONE_MAX
-        if mine or self._under_way.total() >= limits.REQUESTS_AT_ONCE_MAX:
-            raise RefusedError("busy", "too much is under way: try again")
-        self._under_way[caller] += 1
-        try:
-            yield
-        finally:
-            self._under_way[caller] -= 1
-            if not self._under_way[caller]:
-                del self._under_way[caller]
+            self._under_way -= 1
 
 
 class Body:
-    """A request's body, as it comes: no more of it than `bytes_max`, and no slower than is
-    allowed.
-    """
+    """A request's body, as it comes: no more of it than `bytes_max`, and never nothing for long."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         headers = Headers(scope=scope)
@@ -532,40 +485,27 @@ class Body:
         self._receive = receive
         self._bytes = 0
         self.bytes_max = limits.BODY_BYTES_MAX
-        self._began: float | None = None
-        self._given_up = False
-        self._waiting: asyncio.Timeout | None = None
         self.is_over = not self._declared and "transfer-encoding" not in headers
 
     async def __call__(self) -> Message:
-        if self.is_over and self._began is not None:
-            return await self._receive()  # nothing comes but that the caller leaves
-        self._check_size(max(self._declared, self._bytes))
-        self._began = self._began or time.monotonic()
-        allowed_s = limits.BODY_S + self._bytes / limits.BODY_BYTES_PER_S_MIN
-        left_s = self._began + allowed_s - time.monotonic()
+        if self.is_over:
+            return await self._receive()
+        self._check_size(self._declared)
         try:
-            wait_s = 0.0 if self._given_up else min(limits.BODY_WAIT_S, max(left_s, 0.0))
-            async with asyncio.timeout(wait_s) as self._waiting:
-                message = await self._next()
+            message = await self._next(limits.BODY_WAIT_S)
         except TimeoutError:
             raise RefusedError(
-                "too-slow", f"{self._bytes} bytes of the body came, and then too little"
+                "too-slow", f"{self._bytes} bytes of the body came, and then nothing"
             ) from None
         self._check_size(self._bytes)
         return message
 
-    async def _next(self) -> Message:
-        message = await self._receive()
+    async def _next(self, wait_s: float) -> Message:
+        async with asyncio.timeout(wait_s):
+            message = await self._receive()
         self._bytes += len(message.get("body", b""))
         self.is_over = not message.get("more_body", False)
         return message
-
-    def give_up(self) -> None:
-        """What has not come by now is not waited for."""
-        self._given_up = True
-        if self._waiting is not None and not self._waiting.expired():
-            self._waiting.reschedule(asyncio.get_running_loop().time())
 
     def _check_size(self, size_bytes: int) -> None:
         if size_bytes > self.bytes_max:
@@ -573,8 +513,8 @@ class Body:
 
     async def whole(self) -> Receive:
         """Once all of it is here: gives it to whoever asks, as one piece."""
-        pieces: list[bytes] = []
-        while not (pieces and self.is_over):
+        pieces = [(await self()).get("body", b"")]
+        while not self.is_over:
             pieces.append((await self()).get("body", b""))
         first: list[Message] = [{"type": "http.request", "body": b"".join(pieces)}]
 
@@ -583,14 +523,14 @@ class Body:
 
         return receive
 
-    async def linger(self) -> None:
+    async def drain(self) -> None:
         """Takes in, for a moment, what a caller still sends: one that is cut off in the middle
         never reads its answer.
         """
+        ends = time.monotonic() + _DRAIN_S
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LINGER_S):
-                while not self.is_over and self._bytes < 2 * limits.IMPORT_BYTES_MAX:
-                    await self._next()
+            while not self.is_over:
+                await self._next(ends - time.monotonic())
 
 
 class _StalledError(Exception):
@@ -612,27 +552,13 @@ class _Sending:
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
             if not self._body.is_over:
-                headers.append("connection", "close")
+                headers["connection"] = "close"
             message = {**message, "headers": headers.raw}
         try:
             async with asyncio.timeout(limits.SEND_WAIT_S):
                 await self._send(message)
         except TimeoutError:
             raise _StalledError from None
-
-    async def send_instead(self, answer: Response) -> None:
-        """An answer in place of the one that failed, unless that has begun."""
-        if self.status == _LEFT_STATUS:
-            await self(
-                {
-                    "type": "http.response.start",
-                    "status": answer.status_code,
-                    "headers": answer.raw_headers,
-                }
-            )
-            await self({"type": "http.response.body", "body": answer.body, "more_body": True})
-            await self._body.linger()
-            await self({"type": "http.response.body", "body": b""})
 
 
 def _route_path(scope: Scope) -> str:
@@ -647,65 +573,3 @@ def _route_path(scope: Scope) -> str:
         return unquote(kept, errors="strict")
     except UnicodeDecodeError:
         raise RefusedError("not-found", "an address is in UTF-8") from None
-
-
-class WatchedConnection(H11Protocol):
-    """Closes connections on which no request is completed, and cuts off those that read nothing of
-    their answer. Where there are too many, those that nobody signed in on give way.
-    """
-
-    _numbers = count()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._number, self._caller = next(self._numbers), ""
-        self._look(None)
-        self._make_room()
-
-    def on_response_complete(self) -> None:
-        state = self.scope.get("state", {})
-        caller = state[VISIT][1] if VISIT in state else state.get(CALLER)
-        self._caller = caller.token_id or caller.name if caller else self._caller
-        super().on_response_complete()
-
-    def _make_room(self) -> None:
-        """Of too many connections, takes the oldest of the peer, or else of the caller, that has
-        most: whoever comes is let in, and whoever takes all the room loses it.
-        """
-        if len(self.connections) <= limits.STRANGERS_CONNECTIONS_MAX:
-            return
-        watched = [
-            each
-            for each in self.connections
-            if isinstance(each, WatchedConnection) and not each.transport.is_closing()
-        ]
-        strangers = [each for each in watched if not each._caller]
-        if len(strangers) <= limits.STRANGERS_CONNECTIONS_MAX:
-            if len(watched) <= limits.SERVED_CONNECTIONS_MAX:
-                return
-            strangers = [each for each in watched if each._is_idle] or strangers
-        owned = defaultdict[tuple[str, str], list[WatchedConnection]](list)
-        for each in strangers:
-            owned[each._caller, each.client[0] if each.client else ""].append(each)
-        most = max(owned.values(), key=len)
-        min(most, key=lambda each: each._number).transport.abort()
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether nothing is asked for."""
-        answered = self.cycle is None or self.cycle.response_complete
-        return answered and self.conn.their_state is h11.IDLE
-
-    def _look(self, before: object) -> None:
-        """Twice the same sight means that nothing went on for so long."""
-        if self not in self.connections:
-            return
-        sight: object = None
-        if self.transport.is_closing():
-            sight = "closing"
-        elif self._is_idle:
-            sight = self.cycle or "new"
-        if sight is not None and sight is before:
-            self.transport.abort()
-            return
-        self.loop.call_later(limits.HEADERS_S_MAX, self._look, sight)

@@ -33,10 +33,8 @@ CHECKSUM: Final = "Hardwon-SHA256"
 _EVERYWHERE: Final = (
     "not-admitted",
     "forbidden",
-    "address-too-long",
     "foreign-host",
     "too-many-requests",
-    "headers-too-large",
     "internal",
     "busy",
 )

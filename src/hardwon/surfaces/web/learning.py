@@ -22,7 +22,7 @@ from hardwon.memory.care import Per
 from hardwon.memory.results import Area, DayRate, Failure, Rates
 from hardwon.records.kinds import Episode, Fact
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.web import pages as charts
+from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 from hardwon.surfaces.web.records import count_credits
@@ -34,9 +34,8 @@ _ROW_PX: Final = 34
 _LINES: Final = 6
 _LINE_POINTS: Final = 12
 _TASKS_SHOWN: Final = 50
-_WITH: Final = ("with memory", charts.ACCENT, "circle")
-_WITHOUT: Final = ("without", charts.SECOND, "diamond")
-_SCORES: Final = charts.SHARES["range"]
+_WITH: Final[tuple[str, str, charts.Shape]] = ("with memory", charts.ACCENT, "dots")
+_WITHOUT: Final[tuple[str, str, charts.Shape]] = ("without", charts.SECOND, "diamonds")
 _NAMES_SHOWN: Final = 50
 _FAILURES_READ: Final = 15
 BY: Final[tuple[str, ...]] = get_args(Per)
@@ -87,7 +86,7 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
             "history": ask("episodes.scores", task_id=task_id),
             "episodes": episodes,
             "more_episodes": page.next is not None,
-            "curve_figure": _curve_figure(request, episodes),
+            "curve_figure": _curve_figure(episodes),
         }
     return WebPage("progress.html", "Is it getting better?", context)
 
@@ -131,53 +130,40 @@ def _failing(
     }
 
 
-def _progress_figure(found: Sequence[Rates]) -> charts.Figure:
-    data, days = [], set[date]()
+def _progress_figure(found: Sequence[Rates]) -> charts.Plot:
+    drawn, days = [], set[date]()
     for number, rates in enumerate(found, 1):
         buckets = {day: rate for day, _, rate in in_buckets(rates.days, _LINE_POINTS)}
         days.update(buckets)
-        drawn = charts.line(
-            [day.isoformat() for day in buckets],
-            [rate.p for rate in buckets.values()],
-            rates.name,
-            f"$series{number}",
-            text=[f"{rate.good} of {rate.tried}" for rate in buckets.values()],
-            hovertemplate="%{y:.0%}: %{text}",
-        )
-        data.append(drawn)
-    return charts.figure(
-        data,
-        xaxis=charts.days_axis(sorted(days)),
-        yaxis=charts.SHARES,
-        showlegend=True,
-        **charts.LEGEND_ABOVE,
-    )
+        points = [
+            (charts.day_number(day), rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
+            for day, rate in buckets.items()
+        ]
+        drawn.append(charts.Series(rates.name, f"series{number}", points))
+    return charts.Plot(drawn, charts.days_axis(sorted(days)), charts.SHARES)
 
 
-def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figure:
-    data = []
-    for (name, colour, symbol), had in ((_WITH, True), (_WITHOUT, False)):
+def _curve_figure(episodes: list[Episode]) -> charts.Plot:
+    def series(name: str, colour: str, shape: charts.Shape, had: bool) -> charts.Series:
         some = [each for each in episodes if (each.recalled is not None) is had]
-        if some:
-            more = {
-                "mode": "markers",
-                "customdata": [request.url("record", each.id) for each in some],
-                "marker": {"color": colour, "size": 8, "symbol": symbol},
-            }
-            scores = [each.score for each in some]
-            data.append(charts.line(_times(some), scores, name, colour, **more))
-    seconds = [each.metadata.context.timestamp.timestamp() for each in episodes]
+        points = [
+            (charts.day_number(_at(each)), each.score, f"{_at(each):%b %-d}: {each.score:.3f}")
+            for each in some
+        ]
+        return charts.Series(name, colour, points, shape)
+
+    drawn = [each for each in (series(*_WITH, True), series(*_WITHOUT, False)) if each.points]
+    seconds = [_at(each).timestamp() for each in episodes]
     if trend := trend_line(seconds, [each.score for each in episodes]):
-        style = {"mode": "lines", "line": {"color": charts.QUIET, "width": 2, "dash": "dash"}}
-        ends = _times([episodes[0], episodes[-1]])
-        data.append(charts.line(ends, trend, "trend", charts.QUIET, **style))
-    return charts.figure(
-        data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}}
-    )
+        ends = (charts.day_number(_at(each)) for each in (episodes[0], episodes[-1]))
+        points = [(end, value, "") for end, value in zip(ends, trend, strict=True)]
+        drawn.append(charts.Series("trend", charts.QUIET, points, "dashed"))
+    days = charts.days_axis([_at(each).date() for each in episodes])
+    return charts.Plot(drawn, days, charts.scores_axis("score"))
 
 
-def _times(episodes: Sequence[Episode]) -> list[str]:
-    return [each.metadata.context.timestamp.isoformat() for each in episodes]
+def _at(episode: Episode) -> datetime:
+    return episode.metadata.context.timestamp.astimezone(UTC)
 
 
 def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
@@ -197,64 +183,43 @@ def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
         for name, curve in comparison.curves.items()
     }
     if curve := comparison.curves.get(task_id):
-        return {"sides": sides, "sides_figure": _running_figure(curve), "sides_px": 320}
-    means = {name: [mean for _, mean in side] for name, side in sides.items()}
-    drawn = dict(islice((each for each in means.items() if None not in each[1]), 15))
-    return {
-        "sides": sides,
-        "sides_figure": _sides_figure(drawn) if drawn else None,
-        "sides_px": 90 + _ROW_PX * len(drawn),
-    }
+        return {"sides": sides, "sides_figure": _running_figure(curve)}
+    means = {name: (on[1], off[1]) for name, (on, off) in sides.items()}
+    drawn = [
+        (name, (on, off)) for name, (on, off) in means.items() if on is not None and off is not None
+    ][:_SIDES_DRAWN]
+    return {"sides": sides, "sides_figure": _sides_figure(drawn) if drawn else None}
 
 
-def _sides_figure(means: dict[str, list[float | None]]) -> charts.Figure:
+_SIDES_DRAWN: Final = 15
+
+
+def _sides_figure(means: Sequence[tuple[str, tuple[float, float]]]) -> charts.Rows:
     """Each task as two dots, with memory and without, and what lies between them."""
-    places = list(range(len(means)))
-    between: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [x for on, off in means.values() for x in (off, on, None)],
-        "y": [y for place in places for y in (place, place, None)],
-        "line": {"color": charts.QUIET, "width": 2},
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
-    dots = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [each[side] for each in means.values()],
-            "y": places,
-            "name": name,
-            "marker": {"color": colour, "size": 11, "symbol": symbol},
-        }
-        for side, (name, colour, symbol) in ((1, _WITHOUT), (0, _WITH))
+    rows = [
+        (
+            name,
+            pair,
+            [
+                charts.Dot(mean, colour, f"{name}, {side}: {mean:.2f}", shape)
+                for mean, (side, colour, shape) in zip(pair, (_WITH, _WITHOUT), strict=True)
+            ],
+        )
+        for name, pair in means
     ]
-    return charts.figure(
-        [between, *dots],
-        xaxis={"range": _SCORES, "title": {"text": "mean score"}},
-        yaxis={**charts.names_axis(list(means)), "range": [len(means) - 0.5, -0.5]},
-        hovermode="closest",
-        **charts.LEGEND_ABOVE,
-    )
+    return charts.Rows(charts.scores_axis("mean score"), rows, (_WITH, _WITHOUT))
 
 
-def _running_figure(curve: Curve) -> charts.Figure:
+def _running_figure(curve: Curve) -> charts.Plot:
     """The mean of a task's scores so far, attempt by attempt, on either side."""
-    return charts.figure(
-        [
-            charts.line(
-                range(1, len(scores) + 1),
-                [total / n for n, total in enumerate(accumulate(scores), 1)],
-                name,
-                colour,
-            )
-            for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off))
-            if scores
-        ],
-        xaxis={"title": {"text": "attempt"}},
-        yaxis={"range": _SCORES, "title": {"text": "mean so far"}},
-        **charts.LEGEND_ABOVE,
+    drawn = []
+    for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off)):
+        means = [total / n for n, total in enumerate(accumulate(scores), 1)]
+        points = [(n, mean, f"{name}, {n}: {mean:.2f}") for n, mean in enumerate(means, 1)]
+        drawn += [charts.Series(name, colour, points)] if points else []
+    most = max(len(series.points) for series in drawn)
+    return charts.Plot(
+        drawn, charts.counts_axis(1, most, "attempt"), charts.scores_axis("mean so far")
     )
 
 
@@ -285,7 +250,6 @@ def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
                 (each, Rate(each.good, each.bad), _area_url(request, each)) for each in areas
             ],
             "map_figure": _map_figure(request, areas, tools, sorts) if areas else None,
-            "map_px": 150 + _ROW_PX * len(tools),
             "rules": _rules(ask, [task_id] if task_id else [None, *tasks[:_RULE_TASKS]], state),
             "facts": _facts(ask),
             "cards": ask("cards", limit=12, **of_task),
@@ -343,26 +307,19 @@ def _area_url(request: PageRequest, area: Area, **more: str) -> str:
 
 def _map_figure(
     request: PageRequest, areas: Iterable[Area], tools: list[str], sorts: list[str]
-) -> charts.Figure:
+) -> charts.Heat:
     """How much of what was tried worked, as a colour; how much that was, as a number in it."""
     at = {(each.tool, each.area): each for each in areas}
 
-    def words(each: Area) -> str:
+    def show(each: Area) -> charts.Cell:
         tried = each.good + each.bad
-        where = f"{charts.label(each.tool)} {charts.label(each.area)}"
-        return f"{where}<br>{each.good:,} of {tried:,} worked: {each.good / tried:.0%}"
+        words = (
+            f"{each.tool} {each.area}: {each.good:,} of {tried:,} worked, {each.good / tried:.0%}"
+        )
+        return charts.Cell(each.good / tried, f"{tried:,}", _area_url(request, each), words)
 
-    return charts.heat(
-        tools,
-        [sort or "all" for sort in sorts],
-        [[at.get((tool, sort)) for sort in sorts] for tool in tools],
-        lambda each: (
-            each.good / (each.good + each.bad),
-            f"{each.good + each.bad:,}",
-            _area_url(request, each),
-            words(each),
-        ),
-    )
+    cells = [[at.get((tool, sort)) for sort in sorts] for tool in tools]
+    return charts.heat(tools, [sort or "all" for sort in sorts], cells, show)
 
 
 # --- fixes ---
@@ -372,7 +329,7 @@ _BUCKETS_MAX: Final = 60
 NO_MODEL: Final = "(no model)"
 # What is counted of a day, as it is shown, as `FixDay` has it, and its colour.
 _COUNTS: Final = {
-    "attempts": ("attempts", f"{charts.QUIET}/0.35"),
+    "attempts": ("attempts", charts.QUIET),
     "applied": ("applied", charts.INFO),
     "success": ("verified", charts.GOOD),
 }
@@ -415,10 +372,8 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "types": types,
             "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
             "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
-            "matrix_px": 150 + _ROW_PX * len(drawn_models),
             "fixers": fixers,
             "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
-            "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
             "patterns": ask("patterns", limit=12),
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
@@ -457,76 +412,70 @@ def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
         yield _sum(some), some[-1].day
 
 
-def _days_figure(buckets: list[FixDay]) -> charts.Figure:
-    x = [bucket.day.isoformat() for bucket in buckets]
-    wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
+def _days_figure(buckets: list[FixDay]) -> charts.Plot:
     most = max((bucket.attempts for bucket in buckets), default=0)
-    return charts.figure(
-        [
-            charts.bars(x, [getattr(bucket, name) for bucket in buckets], shown, colour, **wide)
-            for shown, (name, colour) in _COUNTS.items()
-        ],
-        barmode="overlay",
-        xaxis=charts.days_axis([bucket.day for bucket in buckets]),
-        # plotly would count a few of them in parts
-        yaxis={"title": {"text": "fixes"}, **({"dtick": 1} if most <= 6 else {})},
-    )
+    drawn = [
+        charts.Series(
+            shown,
+            colour,
+            [
+                (
+                    charts.day_number(each.day),
+                    getattr(each, name),
+                    f"{each.day:%b %-d}: {getattr(each, name)} {shown}",
+                )
+                for each in buckets
+            ],
+            "bars",
+        )
+        for shown, (name, colour) in _COUNTS.items()
+    ]
+    days = charts.days_axis([bucket.day for bucket in buckets])
+    return charts.Plot(drawn, days, charts.counts_axis(0, most, "fixes"))
 
 
 def _matrix_figure(
     request: PageRequest, cells: Iterable[FixCell], models: list[str], types: list[str]
-) -> charts.Figure:
+) -> charts.Heat:
     """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in
     it.
     """
     at = {(cell.model, cell.issue_type): cell for cell in cells}
 
-    def link(cell: FixCell) -> str:
+    def show(cell: FixCell) -> charts.Cell:
         asked = {"model": cell.model, "issue_type": cell.issue_type}
-        return request.url("search", kind="fix", range="all", **asked)
-
-    def words(cell: FixCell) -> str:
-        where = f"{charts.label(cell.issue_type)} on {charts.label(cell.model or NO_MODEL)}"
-        counts = (
-            f"{cell.attempts:,} attempts, {cell.applied:,} applied, {cell.verified:,} successful"
+        url = request.url("search", kind="fix", range="all", **asked)
+        words = (
+            f"{cell.issue_type} on {cell.model or NO_MODEL}: {cell.attempts:,} attempts, "
+            f"{cell.applied:,} applied, {cell.verified:,} successful; next one succeeds: "
+            f"{cell.p_success:.0%}"
         )
-        return f"{where}<br>{counts}<br>next one succeeds: {cell.p_success:.0%}"
+        return charts.Cell(cell.p_success, f"{cell.attempts:,}", url, words)
 
     return charts.heat(
         [model or NO_MODEL for model in models],
         types,
         [[at.get((model, name)) for name in types] for model in models],
-        lambda cell: (cell.p_success, f"{cell.attempts:,}", link(cell), words(cell)),
+        show,
     )
 
 
-def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
-    drawn = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [fixer.p_success for fixer in fixers],
-        "y": list(range(len(fixers))),
-        "marker": {"color": charts.ACCENT, "size": 11},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [max(0.0, fixer.interval[1] - fixer.p_success) for fixer in fixers],
-            "arrayminus": [max(0.0, fixer.p_success - fixer.interval[0]) for fixer in fixers],
-            "color": charts.ACCENT,
-            "thickness": 2,
-            "width": 6,
-        },
-        "hovertext": [
-            f"{charts.label(fixer.fixer)}: {fixer.p_success:.0%} "
-            f"({fixer.interval[0]:.0%}\u2013{fixer.interval[1]:.0%}), {fixer.attempts:,} attempts"
-            for fixer in fixers
+def _fixers_figure(fixers: list[FixerRecord]) -> charts.Rows:
+    return charts.Rows(
+        charts.SHARES,
+        [
+            (
+                each.fixer,
+                each.interval,
+                [
+                    charts.Dot(
+                        each.p_success,
+                        charts.ACCENT,
+                        f"{each.fixer}: {each.p_success:.0%} ({each.interval[0]:.0%}\u2013"
+                        f"{each.interval[1]:.0%}), {each.attempts:,} attempts",
+                    )
+                ],
+            )
+            for each in fixers
         ],
-        "hoverinfo": "text",
-    }
-    names = charts.names_axis([fixer.fixer for fixer in fixers])
-    return charts.figure(
-        [drawn],
-        xaxis=charts.SHARES,
-        yaxis={**names, "range": [len(fixers) - 0.5, -0.5]},
-        showlegend=False,
     )

@@ -21,7 +21,7 @@ from hardwon.records.fields import check_that
 from hardwon.records.kinds import AnyRecord, headline
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.operations import ISSUE_FIELDS
-from hardwon.surfaces.web import pages as charts
+from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
 from hardwon.surfaces.web.records import count_waiting
 
@@ -128,17 +128,25 @@ def failure_url(request: PageRequest, failure: Failure) -> str:
     return request.url("search", q=failure.text[:300], outcome="failure")
 
 
-def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Figure:
-    x = [day.isoformat() for day, _, _ in buckets]
-    intervals = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
-    return charts.figure(
+def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Plot:
+    places = [charts.day_number(day) for day, _, _ in buckets]
+    sure = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
+    edges = [
+        (place, pair[side], "") for side in (0, 1) for place, pair in zip(places, sure, strict=True)
+    ]
+    line = [
+        (place, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
+        for place, (day, _, rate) in zip(places, buckets, strict=True)
+    ]
+    return charts.Plot(
         [
-            *charts.band(x, intervals, "90 % interval", charts.ACCENT),
-            charts.line(x, [rate.p for *_, rate in buckets], "success", charts.ACCENT),
+            charts.Series("90 % interval", charts.ACCENT, edges, "area"),
+            charts.Series("success", charts.ACCENT, line),
         ],
-        yaxis=charts.SHARES,
-        xaxis=charts.days_axis([day for day, _, _ in buckets]),
-        showlegend=False,
+        charts.days_axis([day for day, _, _ in buckets]),
+        charts.SHARES,
+        legend=False,
+        height_px=260,
     )
 
 

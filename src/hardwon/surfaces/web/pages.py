@@ -4,28 +4,20 @@ WebPage` (or an answer of its own, such as a file to keep); one that changes som
 
 Whatever came out of a memory is escaped by the templates, without exception, and is made visible
 first: control characters and direction marks are written out.
-
-Figures are plain dictionaries, as plotly's script takes them. The script in the browser gives them
-the theme's colours: a colour is one of the names below, as `$good`. Plotly's own Python objects
-would take a second to import.
 """
 
 from __future__ import annotations
 
 import gzip
 import hmac
-import html
-import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
@@ -39,7 +31,6 @@ from starlette.datastructures import ImmutableMultiDict
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import headline, outcome_of
-from hardwon.surfaces.operations import jsonable
 
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
@@ -189,157 +180,15 @@ class PageRequest:
         return self.url(self.page, self.item, **{**self.query, **again, **changed})
 
 
-# --- charts ---
-
-Figure = dict[str, Any]
-GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
-SECOND: Final = "$series2"  # beside the accent, for a series that is neither good nor bad
-# An axis of shares, with room for the points at its ends.
-SHARES: Final[Figure] = {"range": [-0.02, 1.03], "tickformat": ".0%"}
-DAY_MS: Final = 86_400_000  # plotly counts times in milliseconds
-# Layout of a chart whose axis has a title where the legend would be.
-LEGEND_ABOVE: Final[Figure] = {
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-    "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
-}
-
-
-def label(name: object) -> str:
-    """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
-    text = html.escape(shorten(name, limits.WEB_CHART_LABEL_CHARS), quote=False)
-    return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
-
-
-def names_axis(names: Sequence[object]) -> dict[str, Any]:
-    """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may
-    look alike once they are cut, or look like dates.
-    """
-    shown = [label(shorten(name, 22)) for name in names]
-    return {
-        "type": "linear",
-        "tickvals": list(range(len(shown))),
-        "ticktext": shown,
-        "zeroline": False,
-    }
-
-
-def days_axis(days: Sequence[date]) -> dict[str, Any]:
-    """An axis of days. Of few days it has a beginning and an end: plotly would cut a single one into
-    milliseconds.
-    """
-    if not days or (max(days) - min(days)).days >= 6:
-        return {"type": "date"}
-    ends = [min(days) - timedelta(days=1), max(days) + timedelta(days=1)]
-    around = [day.isoformat() for day in ends]
-    return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
-
-
-def newest(points: Sequence[Any]) -> list[Any]:
-    """No more points than a chart may have: the newest."""
-    return list(points)[-limits.WEB_CHART_POINTS_MAX :]
-
-
-def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
-    return {"data": data, "layout": layout}
-
-
-def bars(
-    x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, **more: Any
-) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "x": newest(x),
-        "y": newest(y),
-        "name": label(name),
-        "marker": {"color": colour},
-        **more,
-    }
-
-
-def line(
-    x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = ACCENT, **more: Any
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": newest(x),
-        "y": newest(y),
-        "name": label(name),
-        "line": {"color": colour, "width": 2},
-        "marker": {"color": colour, "size": 5},
-        **more,
-    }
-
-
-def band(
-    x: Sequence[Any], intervals: Sequence[tuple[float, float]], name: str, colour: str
-) -> list[dict[str, Any]]:
-    """An interval around a line: goes before the line that it belongs to."""
-    edge = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": newest(x),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    filled = {"fill": "tonexty", "fillcolor": f"{colour}/0.18", "name": label(name)}
-    low, high = (newest([each[side] for each in intervals]) for side in (0, 1))
-    return [{**edge, "y": low}, {**edge, "y": high, **filled}]
-
-
-def heat(
-    rows: Sequence[str],
-    columns: Sequence[str],
-    cells: Sequence[Sequence[Any]],
-    told: Callable[[Any], tuple[float, str, str, str]],
-) -> Figure:
-    """Shares as colours from bad to good. `told` has a cell's share, the number in it, where it
-    leads to, and what is said of it; a cell that is None is empty.
-    """
-    found = [
-        [told(cell) if cell else (None, "", "", "never tried") for cell in row] for row in cells
-    ]
-    shares, numbers, links, words = (
-        [[each[part] for each in row] for row in found] for part in range(4)
-    )
-    drawn = {
-        "type": "heatmap",
-        "x": list(range(len(columns))),
-        "y": list(range(len(rows))),
-        "z": shares,
-        "text": numbers,
-        "customdata": links,
-        "hovertext": words,
-        "hoverinfo": "text",
-        "texttemplate": "%{text}",
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 2,
-        "ygap": 2,
-        "textfont": {"color": "$ink"},
-        # Pale enough for the numbers in it, in either theme.
-        "colorscale": [[0, f"{BAD}/0.45"], [0.5, "$plain-ground"], [1, f"{GOOD}/0.45"]],
-        "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
-    }
-    return figure(
-        [drawn],
-        xaxis={**names_axis(columns), "showgrid": False, "side": "bottom", "tickangle": -30},
-        yaxis={**names_axis(rows), "showgrid": False, "autorange": "reversed"},
-    )
-
-
 # --- files that browsers keep ---
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = "/ui/static"
-PLOTLY: Final = "plotly.min.js"
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-_IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 class Asset(NamedTuple):
@@ -352,15 +201,11 @@ class Asset(NamedTuple):
 @cache
 def asset(name: str) -> Asset:
     """A file that browsers keep; its version is part of its address. Raises FileNotFoundError."""
-    # of the package that is installed, which is not imported: that takes a second
-    plotly = find_spec("plotly") if name == PLOTLY else None
-    package = plotly and plotly.origin
-    folder = Path(package).parent / "package_data" if package else HERE / "static"
-    path = folder / name
+    path = HERE / "static" / name
     if Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
         raise FileNotFoundError(name)
     content = path.read_bytes()
-    tag = version("plotly") if name == PLOTLY else blake2b(content, digest_size=8).hexdigest()
+    tag = blake2b(content, digest_size=8).hexdigest()
     return Asset(content, gzip.compress(content, 6, mtime=0), _TYPES[path.suffix], tag)
 
 
@@ -448,12 +293,6 @@ def badge(word: Any, title: str = "") -> Markup:
     )
 
 
-def json_script(value: Any) -> Markup:
-    """JSON for a script element: nothing in it ends the element, or a line."""
-    text = json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Markup(text.translate(_IN_SCRIPT))  # noqa: S704  # nosec B704  # what could end the element was written out
-
-
 @cache
 def environment() -> Environment:
     made = Environment(
@@ -471,7 +310,6 @@ def environment() -> Environment:
         number=number,
         percent=percent,
         time=time,
-        json_script=json_script,
         headline=headline,
         outcome=outcome_of,
     )

@@ -28,6 +28,7 @@ from hardwon.memory.ask import Stats
 from hardwon.memory.results import Credited, LifeEvent, Links
 from hardwon.records.kinds import (
     OUTCOMES,
+    REWARD_UNKNOWN,
     STATUSES,
     AnyRecord,
     Cleaned,
@@ -411,6 +412,8 @@ def _fields_of(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, 
     for shown in _SHOWN[record.kind].split() if record.kind in _SHOWN else others:
         path, _, form = shown.partition(":")
         value = attrgetter(path)(record)
+        if path == "final_reward" and value is None:
+            value = REWARD_UNKNOWN
         name = path.rpartition(".")[2]
         label = _LABELS.get(name, name.replace("_", " ").capitalize())
         if form == "own":

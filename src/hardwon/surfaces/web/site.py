@@ -34,7 +34,6 @@ from hardwon.surfaces.rest.guard import (
 )
 from hardwon.surfaces.web import learning, overview, records
 from hardwon.surfaces.web.pages import (
-    PLOTLY,
     RANGES,
     ROOT,
     STATIC,
@@ -84,7 +83,7 @@ COOKIE: Final = "hardwon_session"
 _FORM: Final = "application/x-www-form-urlencoded"
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
-    "'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; "
+    "'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     # With no-referrer a browser would send its forms from the origin `null`, and the guard could
     # not tell them from others'.
@@ -369,7 +368,7 @@ def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) ->
 
 # --- as one file ---
 
-SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
+SCRIPTS: Final = ("theme.js", "app.js")
 # Where links lead to what is not in the file; they are taken out.
 NOWHERE: Final = "#-"
 _SHOWN: Final = ("overview", "progress", "knowledge", "fixes", "review")
@@ -492,7 +491,7 @@ def _date(at: datetime | date | None) -> Markup | str:
 
 
 def _inline(name: str, element: str) -> Markup:
-    """A file of ours, or plotly's script, to stand inside an element as it is."""
+    """A file of ours, to stand inside an element as it is."""
     text = asset(name).content.decode().replace("\r\n", "\n")
     if f"</{element}" in text.lower() or "<!--" in text:
         raise ValueError(f"{name} would end the element that it stands in")

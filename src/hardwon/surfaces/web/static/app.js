@@ -1,4 +1,4 @@
-// What pages do beyond being read: themes, charts, tables, and staying up to date. Every page works without it.
+// What pages do beyond being read: themes, tables, and staying up to date. Every page works without it.
 (function () {
   "use strict";
   const root = document.documentElement;
@@ -6,7 +6,6 @@
 
   // --- theme ---------------------------------------------------------------------------------------------------------
   const darkMedia = window.matchMedia("(prefers-color-scheme: dark)");
-  const narrowMedia = window.matchMedia("(max-width: 639.98px)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : darkMedia.matches);
 
   function setUpTheme() {
@@ -17,69 +16,6 @@
         root.dataset.theme = isDark() ? "light" : "dark";
         button.setAttribute("aria-pressed", String(isDark()));
         try { localStorage.setItem("hardwon-theme", root.dataset.theme); } catch (error) { /* it holds for this page */ }
-        drawCharts(document);
-      });
-    }
-    for (const media of [darkMedia, narrowMedia]) { media.addEventListener("change", () => drawCharts(document)); }
-  }
-
-  // --- charts --------------------------------------------------------------------------------------------------------
-  function themed(value, colours) {
-    if (typeof value === "string" && value.startsWith("$")) {
-      const [name, opacity] = value.slice(1).split("/");
-      const colour = colours.getPropertyValue("--" + name).trim();
-      return opacity ? faded(colour, Number(opacity)) : colour;
-    }
-    if (Array.isArray(value)) { return value.map((inner) => themed(inner, colours)); }
-    if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, themed(inner, colours)]));
-    }
-    return value;
-  }
-
-  function faded(colour, opacity) {
-    const parts = [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
-    return "rgba(" + parts.join(",") + "," + opacity + ")";
-  }
-
-  function layoutOf(given, colours) {
-    const ink = colours.getPropertyValue("--ink").trim();
-    const line = colours.getPropertyValue("--line").trim();
-    const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
-    const layout = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 48, r: 12, t: 12, b: 40 },
-      font: { color: ink, family: "system-ui, sans-serif", size: 12 }, legend: { orientation: "h", y: -0.2 },
-      colorway: [1, 2, 3, 4, 5, 6].map((each) => colours.getPropertyValue("--series" + each).trim()),
-      ...given,
-    };
-    for (const name of Object.keys(given).concat(["xaxis", "yaxis"])) {
-      if (/^[xy]axis\d*$/.test(name)) { layout[name] = { ...axis, ...(given[name] || {}) }; }
-    }
-    return layout;
-  }
-
-  function drawCharts(inside) {
-    if (!window.Plotly) { return; }
-    const colours = getComputedStyle(root);
-    for (const place of all("[data-chart]", inside)) {
-      const source = document.getElementById(place.dataset.chart);
-      if (!source) { continue; }
-      const figure = themed(JSON.parse(source.textContent), colours);
-      // a phone has no room for the scale of colours, nor for many columns; the text below tells so
-      if (narrowMedia.matches && figure.data[0].type === "heatmap") {
-        figure.data[0].showscale = false;
-        figure.layout.xaxis.range = [-0.5, Math.min(figure.data[0].x.length, 6) - 0.5];
-      }
-      const config = { displaylogo: false, responsive: true, displayModeBar: false };
-      window.Plotly.react(place, figure.data, layoutOf(figure.layout || {}, colours), config).then(() => {
-        if (!place.dataset.drawn) {
-          place.dataset.drawn = "yes";
-          place.on("plotly_click", (event) => {
-            const at = event.points && event.points[0];
-            const to = at && at.customdata;
-            if (typeof to === "string" && to.startsWith("/ui/")) { location.assign(to); }
-          });
-        }
       });
     }
   }
@@ -210,7 +146,6 @@
     const at = document.activeElement;
     const held = place.contains(at) ? [at.tagName, at.getAttribute("href"), at.id, at.getAttribute("name"), at.textContent] : null;
     const opened = all("details", place).map((each) => each.open);
-    if (window.Plotly) { all("[data-chart]", place).forEach((each) => window.Plotly.purge(each)); }
     place.replaceChildren(...newer.childNodes);
     all("details", place).forEach((each, index) => { each.open = opened[index] || each.open; });
     setUp(place);
@@ -224,7 +159,6 @@
   // -------------------------------------------------------------------------------------------------------------------
   function setUp(inside) {
     setUpTables(inside);
-    drawCharts(inside);
     for (const choice of all("select[data-go]", inside)) {
       choice.addEventListener("change", () => { if (choice.value.startsWith("/ui/")) { location.assign(choice.value); } });
     }
