@@ -53,7 +53,7 @@ def pytest_collection(session: pytest.Session) -> None:
     )
     everything = session.config.args == session.config.getini("testpaths")
     if count and worker and everything and not sys.dont_write_bytecode:
-        files = sorted(Path(__file__).parent.glob("test_*.py"))
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
         for file in files[int(worker.removeprefix("gw")) :: int(count)]:
             import_module(file.stem)
 

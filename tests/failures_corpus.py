@@ -120,7 +120,7 @@ RuntimeError: cannot load settings""",
     """    def test_load():
 >       load({})
 
-tests/test_settings.py:9:
+tests/base/test_settings.py:9:
 _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
 values = {}
 

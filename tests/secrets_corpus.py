@@ -765,7 +765,7 @@ ORDINARY: list[str] = [
     "SELECT u.id, count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY 1 HAVING "
     "count(*) > 3",
     "for i in range(10):\n    total += weights[i] * values[i]\nreturn total / max(1, n)",
-    "Ran 214 tests in 3.2s: 213 passed, 1 failed (tests/test_tokens.py::test_refresh[expired-401])",
+    "Ran 214 tests in 3.2s: 213 passed, 1 failed (tests/memory/test_tokens.py::test_refresh[expired-401])",
     "The build failed because the cache key did not include the lock file; adding it fixed the "
     "stale wheel.",
     "Retry with exponential backoff; the API answers 429 with Retry-After: 30 when the limit is "

@@ -798,7 +798,7 @@ class Store(TallyReader):
 
     A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock:
     values come in, values go out. Everything is kept per project; no call sees two projects. The
-    tests in `tests/test_store_contract.py` hold for every store.
+    tests in `tests/store/test_store_contract.py` hold for every store.
     """
 
     @property

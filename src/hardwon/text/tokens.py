@@ -79,7 +79,7 @@ def _last_within(text: str, places: list[int], budget: int, count: Counter) -> i
 # --- what the pieces of a text cost, in hundredths of a token ---
 
 # Found by comparing with the vocabularies of seven families of models, on prose, code, queries, shell
-# sessions and logs: the mean of theirs, and a little more. tests/test_tokens_real.py compares again.
+# sessions and logs: the mean of theirs, and a little more. tests/text/test_tokens_real.py compares again.
 _WORD_COST: Final = 102
 _LONG_FROM, _LONG_TO, _LETTER_COST = 8, 12, 43
 _NUMBER_COST, _INSIDE_COST, _DIGIT_COST = 160, 120, 64

@@ -9,7 +9,7 @@ literally or is code or prose about a secret.
 Every pattern is linear on hostile text: a run of characters is scanned from one place only, or up
 to a fixed length, or is consumed whenever it was scanned. And no record that is searched is larger
 than `RECORD_BYTES_MAX`: so the work for one is bounded by what it is made of, and nobody has to
-interrupt it. `tests/test_linear_time.py` attacks each pattern.
+interrupt it. `tests/text/test_linear_time.py` attacks each pattern.
 
 At the end stands what does this for a whole record, and for an event.
 """

@@ -1,0 +1,253 @@
+"""README and docs are true: their commands exist, their links lead somewhere, and the site is built
+from them alone.
+
+tests/base/test_snippets.py runs what they show.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
+
+import browsing
+from snippets import PAGES, ROOT
+
+README = (ROOT / "README.md").read_text()
+_FENCED = re.compile(r"^( *)(`{3,}).*?^\1\2\s*$", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
+_LINK = re.compile(r"\]\(<?([^)>\s]+)>?(?: \"[^\"]*\")?\)")
+_HEADING = re.compile(r"^#+ +(.+?) *#*$", re.MULTILINE)
+_ANCHOR = re.compile(r'<a (?:id|name)="([^"]+)"')
+
+
+def prose_of(page: Path) -> str:
+    """Without blocks and comments, which may hold anything."""
+    return _COMMENT.sub("", _FENCED.sub("", page.read_text(encoding="utf-8")))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Those that lead to the same heading here, where a repository shows its pages, and in the
+    site.
+    """
+    prose = prose_of(page)
+    headings = [re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading) for heading in _HEADING.findall(prose)]
+    shown = {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
+    }
+    return shown & {slugify(heading, "-") for heading in headings} | set(_ANCHOR.findall(prose))
+
+
+def broken_links(page: Path, root: Path = ROOT) -> Iterator[str]:
+    for link in _LINK.findall(_CODE.sub("", prose_of(page))):
+        parts = urlsplit(link)
+        if parts.scheme:
+            if parts.scheme not in ("http", "https", "mailto") or (
+                parts.scheme != "mailto" and "." not in parts.netloc
+            ):
+                yield f"{link}: is no address"
+            continue
+        target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+        if not target.is_file():
+            yield f"{link}: no such file"
+        elif parts.fragment and (
+            target.suffix != ".md" or parts.fragment not in anchors_of(target)
+        ):
+            yield f"{link}: no such heading"
+        elif page.is_relative_to(root / "docs") and not target.is_relative_to(root / "docs"):
+            yield f"{link}: leads out of the site"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert list(broken_links(page)) == []
+    assert page.read_text().startswith("# ")
+
+
+def test_a_link_that_leads_nowhere_is_found_out(tmp_path: Path) -> None:
+    page, other = tmp_path / "docs" / "page.md", tmp_path / "docs" / "other.md"
+    page.parent.mkdir()
+    (tmp_path / "README.md").touch()
+    other.write_text("# Other\n\n## It is *there*\n\n```sh\n# not this\n```\n")
+    good = "[a](other.md#it-is-there) [b](#a-page) [c](https://example.org/x) `[d](code.md)`"
+    page.write_text(
+        f"# A page\n\n{good} [e](nowhere.md) [f](other.md#not-this) [g](https:/x) "
+        f"[h](../README.md)\n"
+    )
+    found = [each.partition(": ")[0] for each in broken_links(page, tmp_path)]
+    assert found == ["nowhere.md", "other.md#not-this", "https:/x", "../README.md"]
+
+
+# --- the commands of the README ---
+
+
+def test_the_commands_of_the_readme_are_what_the_makefile_does() -> None:
+    commands = README.partition("```sh\n")[2].partition("```")[0]
+    assert re.findall(r"^make (\w+)", commands, re.MULTILINE) == ["demo", "test"]
+    listed = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    told = set(re.findall(r"`make (\w+)`", README)) | {
+        "demo",
+        "test",
+        "bench",
+        "torture",
+        "clean",
+        "help",
+    }
+    assert told <= set(re.findall(r"make (\w+)", listed))
+    assert all(
+        tool in planned("test") for tool in ("ruff format --check", "ruff check", "mypy", "pytest")
+    )
+    assert all(step in planned("docs") for step in ("docs/generate.py", "mkdocs build --strict"))
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def planned(target: str) -> str:
+    return subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.splitlines():
+        target = tmp_path / "clone" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
+    environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
+    python = f"PYTHON={sys.base_prefix}/bin/python3"
+    done = subprocess.run(
+        ["make", "demo", python],
+        cwd=tmp_path / "clone",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout[done.stdout.index("Monday") :].split()
+    picture = (ROOT / "docs" / "images" / "demo.svg").read_text()
+    shown = html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", picture, flags=re.DOTALL))
+    assert "Stop." in told
+    assert ["hardwon", "demo", *told][: len(shown.split())] == shown.split()
+
+
+# --- the site ---
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Strict: a page outside of the navigation, or a link that leads nowhere, is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "1700000000"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+class _Loads(HTMLParser):
+    """What a page loads by itself, as opposed to what it links to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
+            self.found.append(given.get("href", ""))
+        if tag != "link" and tag != "a":
+            self.found += [
+                given[name] for name in ("src", "srcset", "poster", "data") if name in given
+            ]
+
+
+def test_a_page_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert {page.relative_to(site).with_suffix(".md") for page in pages} >= {
+        page.relative_to(ROOT / "docs") for page in PAGES if page.is_relative_to(ROOT / "docs")
+    }
+    for page in pages:
+        loads = _Loads()
+        loads.feed(page.read_text(encoding="utf-8"))
+        assert loads.found
+        assert [address for address in loads.found if urlsplit(address).netloc] == [], page.name
+    for sheet in site.rglob("*.css"):
+        assert (
+            re.findall(
+                r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")
+            )
+            == []
+        ), sheet.name
+
+
+def test_scripts_of_the_makers_are_no_part_of_the_site(site: Path) -> None:
+    assert list(site.rglob("*.py")) == []
+    assert (site / "images" / "overview.png").is_file()
+
+
+@contextmanager
+def at_an_address(folder: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name there
+        """Nobody reads it."""
+
+
+def test_the_site_is_read_and_searched_without_a_network(site: Path) -> None:
+    with at_an_address(site) as url, browsing.browser() as started:
+        asked: list[str] = []
+        page = started.new_page(viewport=browsing.DESKTOP)
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{url}/index.html")
+        page.get_by_role("link", name="the tutorial", exact=True).first.click()
+        page.wait_for_url("**/tutorial.html")
+        page.keyboard.press("/")
+        page.keyboard.type("log-odds")
+        # it searches while one types
+        page.locator(".md-search-result__item", has_text="Confidence").first.wait_for()
+        assert "Confidence" in page.locator(".md-search-result__list").inner_text()
+        page.goto((site / "trust.html").as_uri())
+        assert page.get_by_role("heading", name="Trust", exact=False).first.is_visible()
+        elsewhere = [
+            address for address in asked if not address.startswith((url, "file:", "blob:", "data:"))
+        ]
+    assert len(asked) > 10
+    assert elsewhere == []

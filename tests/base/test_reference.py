@@ -1,0 +1,355 @@
+"""The pages of docs/reference are what their generator makes of the code, and say everything that
+there is to say.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import hardwon
+from cases import each
+from hardwon import Memory, limits
+from hardwon.memory import places
+from hardwon.memory.project import Noun
+from hardwon.memory.record import ENVELOPE_KEYWORDS
+from hardwon.search.terms import Filters
+from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
+from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, input_schema
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest.openapi import document
+from test_house import ROOMS
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "reference"
+SOURCE = Path(hardwon.__file__).parent
+NOUNS = [name for name, found in vars(Memory).items() if isinstance(found, Noun)]
+METHODS = [name for name in dir(Memory) if not name.startswith("_") and name not in NOUNS]
+METHODS += [
+    f"{noun}.{name}"
+    for noun in NOUNS
+    for name in dir(getattr(Memory, noun))
+    if not name.startswith("_")
+]
+TOLD_ONCE = {*ENVELOPE_KEYWORDS, *Filters.model_fields, "self", "cls", "envelope", "filters"}
+TOLD_ONCE |= {"as_of", "by", "dry_run", "limit", "progress", "issue"}
+"""Arguments that the page explains for all methods that take them."""
+
+
+@cache
+def page(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def section(name: str, heading: str) -> str:
+    """What stands under a heading of the third level, up to the next of any."""
+    found = re.search(
+        rf"^### {re.escape(heading)}\n(.*?)(?=^##|\Z)", page(name), re.MULTILINE | re.DOTALL
+    )
+    assert found, f"{name} has nothing about {heading}"
+    return found[1]
+
+
+def generated(into: Path, **environment: str) -> dict[str, str]:
+    """What `make docs` writes in a copy of the folder, by page."""
+    copy = into / "docs"
+    shutil.copytree(ROOT / "docs", copy, ignore=shutil.ignore_patterns("images", "__pycache__"))
+    before = pages_in(copy)
+    # what is written by hand stays there
+    for name in before.keys() - {"architecture.md", "security.md"}:
+        (copy / name).write_text("")
+    subprocess.run(
+        [sys.executable, copy / "generate.py"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        check=True,
+    )
+    return {name: text for name, text in pages_in(copy).items() if text}
+
+
+def pages_in(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*.md")
+    }
+
+
+def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_machine(
+    tmp_path: Path,
+) -> None:
+    claiming = {
+        name: text
+        for name, text in pages_in(ROOT / "docs").items()
+        if "<!-- Made by docs/generate.py" in text
+    }
+    other = {
+        "HARDWON_MEMORY": "/elsewhere",
+        "HARDWON_PROJECT": "other",
+        "HOME": "/nowhere",
+        "LANG": "C",
+        "PYTHONUTF8": "1",
+    }
+    made = generated(tmp_path, **other, COLUMNS="20", TERM="dumb")
+    assert made == claiming, "run make docs"
+
+
+# --- Python ---
+
+
+def function_of(name: str) -> Any:
+    noun, _, own_name = name.rpartition(".")
+    found = inspect.getattr_static(getattr(Memory, noun) if noun else Memory, own_name)
+    if isinstance(found, cached_property):
+        return found.func
+    return getattr(found, "fget", None) or getattr(found, "__func__", found)
+
+
+@each("name", [name for name in hardwon.__all__ if name not in ("Memory", "Client")])
+def test_a_public_name_is_told_with_its_docstring(name: str) -> None:
+    told = section("python.md", name)
+    found = getattr(hardwon, name)
+    if found.__name__ != name:
+        assert f"[`{found.__name__}`]" in told
+    else:
+        assert first_sentence(found) in told
+
+
+def first_sentence(found: Any) -> str:
+    """As pages show it: in one line. A docstring that a dataclass makes for itself does not
+    count.
+    """
+    told = " ".join((inspect.getdoc(found) or "").split("\n\n")[0].split())
+    assert told, f"{found} has no docstring"
+    assert not told.startswith(f"{found.__name__}("), f"{found} has no docstring of its own"
+    return told
+
+
+def test_memory_and_client_are_told() -> None:
+    for kind in (Memory, hardwon.Client):
+        assert f"\n## {kind.__name__}\n" in page("python.md")
+        assert first_sentence(kind) in page("python.md")
+        assert " ".join((kind.__init__.__doc__ or "").split()) in page("python.md")
+
+
+@each("name", METHODS)
+def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
+    told = section("python.md", f"Memory.{name}")
+    function = function_of(name)
+    assert first_sentence(function) in told
+    for argument in inspect.signature(function).parameters.keys() - TOLD_ONCE:
+        assert re.search(rf"^.*\b{argument}\b", told, re.MULTILINE)
+        assert re.search(rf"\b{argument}\b", inspect.getdoc(function) or ""), (
+            f"{name} does not say what {argument} is"
+        )
+
+
+def test_arguments_of_many_methods_are_told_once() -> None:
+    before = page("python.md").partition("\n## Recording\n")[0]
+    ours = {"any_standing", "recorded_here"}
+    for argument in TOLD_ONCE - ours - {"self", "cls", "envelope", "filters"}:
+        assert re.search(rf"^(?:\| `{argument}` \||- `{argument}`:) \S", before, re.MULTILINE), (
+            argument
+        )
+
+
+def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
+    headings = re.findall(r"^##(#?) (?:Memory\.)?(\w.*)$", page("python.md"), re.MULTILINE)
+    groups = [title for level, title in headings if not level]
+    assert groups[:14] == [
+        "Memory",
+        "Recording",
+        "Asking",
+        "What was learned",
+        "Deciding",
+        "Keeping",
+        "The memory itself",
+        "Fixes",
+        "Episodes",
+        "Entries",
+        "Tests",
+        "Tree",
+        "Skills",
+        "Care",
+    ]
+    assert sorted(re.findall(r"^### Memory\.([\w.]+)$", page("python.md"), re.MULTILINE)) == sorted(
+        METHODS
+    )
+
+
+def test_every_class_that_a_link_names_is_on_the_page() -> None:
+    anchors = {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in headings_of("python.md")
+    }
+    linked = set(re.findall(r"\]\(#([^)]+)\)", page("python.md")))
+    assert linked <= anchors
+    assert {"hit", "context", "advice", "experience"} <= linked
+
+
+def headings_of(name: str) -> list[str]:
+    return re.findall(r"^#+ (.+)$", page(name), re.MULTILINE)
+
+
+@each("name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE))))
+def test_every_field_and_property_says_something(name: str) -> None:
+    told = section("python.md", name)
+    assert len(told.split()) > 2
+    assert not re.search(r"^\| `.+\| +\|$", told, re.MULTILINE), "a line without a meaning"
+
+
+def test_every_error_is_told() -> None:
+    from hardwon import errors
+
+    for error in vars(errors).values():
+        if inspect.isclass(error) and issubclass(error, Exception):
+            assert f"`{error.__name__}`" in page("python.md")
+            assert first_sentence(error) in page("python.md").replace("\\|", "|")
+
+
+# --- HTTP ---
+
+
+@each("name", OPERATIONS)
+def test_an_operation_is_told_with_its_fields_and_failures(name: str) -> None:
+    operation = OPERATIONS[name]
+    told = section("rest.md", f"`{operation.method} {operation.path}`")
+    assert told.strip().startswith(f"`{name}`. {operation.description.split('. ')[0]}")
+    shared = told.count("the fields of [the ")
+    for field in operation.takes.model_fields:
+        named = re.search(rf"^\| `{field}` \|", told, re.MULTILINE)
+        elsewhere = re.search(
+            rf"^\| `{field}` \|", page("rest.md").partition("\n## Recording\n")[0], re.MULTILINE
+        )
+        assert named or (shared and elsewhere), field
+    described = document()["paths"][f"/api/v1/projects/{{project}}{operation.path}"][
+        operation.method.lower()
+    ]
+    everywhere = set(re.findall(r"^\| (\d+) \| .* \| yes \|$", page("rest.md"), re.MULTILINE))
+    told_here = set(re.findall(r"\b\d{3}\b", told.partition("Also fails with")[2]))
+    assert told_here | everywhere | {"200"} == set(described["responses"])
+    assert told_here.isdisjoint(everywhere)
+    assert not re.search(r"^\| `\w+` \|.*\| +\|$", told, re.MULTILINE), "a field without a meaning"
+
+
+def test_operations_stand_below_their_scope() -> None:
+    parts = re.split(r"^## ", page("rest.md"), flags=re.MULTILINE)
+    for scope in ("read", "write", "govern", "admin"):
+        (part,) = [part for part in parts if f"A token with the scope `{scope}`." in part]
+        found = set(re.findall(r"^`([\w.]+)`\. ", part, re.MULTILINE))
+        assert found == {name for name, each in OPERATIONS.items() if each.scope == scope}
+
+
+def test_every_object_of_the_api_is_told() -> None:
+    for name, schema in document()["components"]["schemas"].items():
+        if "properties" in schema:
+            told = section("rest.md", name)
+            assert all(f"| `{field}` |" in told for field in schema["properties"])
+
+
+# --- MCP ---
+
+
+@each("name", [*TOOLS, *BTB_TOOLS])
+def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
+    told = section("mcp.md", name)
+    tool = {**TOOLS, **BTB_TOOLS, **USUAL}[name]
+    scope = tool.scope
+    assert told.strip().startswith(f"{tool.title} (scope `{scope}`). {tool.description}")
+    assert ("reads only" in told) == tool.reads
+    shared = page("mcp.md").partition("\n### remember\n")[0]
+    for argument in input_schema(tool).get("properties", {}):
+        row = f"| `{argument}` |"
+        assert row in told or ("the fields of [the " in told and row in shared), argument
+
+
+def test_resources_and_prompts_are_told() -> None:
+    for name, resource in RESOURCES.items():
+        assert f"| `{address_of(name)}` | {resource.description} |" in page("mcp.md")
+    for name, prompt in PROMPTS.items():
+        assert re.search(
+            rf"^\| `{name}` \| .+ \| {re.escape(prompt.description)} \|$",
+            page("mcp.md"),
+            re.MULTILINE,
+        )
+
+
+# --- settings and limits ---
+
+
+def test_every_setting_is_told() -> None:
+    for name in places.NAMES:
+        row = rf"^\| `{name}` \| `--{name}` \| `{places.VARIABLES[name]}` \| .+ \| .+ \| .+ \|$"
+        assert re.search(row, page("settings.md"), re.MULTILINE)
+
+
+def test_every_variable_that_the_program_reads_is_told() -> None:
+    read = set()
+    for path in [*SOURCE.parent.rglob("*.py"), *(ROOT / "drop_in").rglob("*")]:
+        if path.is_file() and path.suffix in (".py", ".sh"):
+            text = path.read_text()
+            read |= set(re.findall(r"\bHARDWON_[A-Z]+\b", text))
+            read |= set(re.findall(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"", text))
+    read -= {"TERM", "PYTEST_PLUGINS", "COMP_WORDS", "COMP_CWORD"}  # of shells and of pytest
+    read -= {"_HARDWON_COMPLETE"}
+    assert {"HARDWON_MEMORY", "GROQ_API_KEY", "NO_COLOR"} <= read
+    assert {name for name in read if f"`{name}`" not in page("settings.md")} == set()
+
+
+def test_every_limit_is_told_with_its_reason() -> None:
+    names = {
+        name
+        for name in vars(limits)
+        if name.isupper() and name not in ("KIB", "MIB", "GIB", "DAY_US")
+    }
+    told = dict(
+        re.findall(r"^\| `([A-Z_0-9]+)` \| (.+ \| .+) \|$", page("limits.md"), re.MULTILINE)
+    )
+    assert set(told) == names
+    assert told["MEMORY_BYTES_MAX"].startswith("64 GiB | One SQLite memory.")
+    assert told["TEXT_CHARS_MAX"].startswith("200,000 | One text field.")
+
+
+# --- formats and the house ---
+
+
+def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        location = memory.location
+    with closing(sqlite3.connect(location)) as database:
+        named = {
+            name
+            for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        }
+    # of FTS5 and SQLite itself
+    tables = {name for name in named if not name.startswith(("record_text_", "sqlite_"))}
+    assert len(tables) > 15
+    assert {name for name in tables if f"`{name}`" not in page("formats.md")} == set()
+
+
+def test_every_module_is_told_in_its_room() -> None:
+    told: dict[str, set[str]] = {}
+    for room in re.split(
+        r"^### ", page("../architecture.md").partition("\n## Every module\n")[2], flags=re.MULTILINE
+    )[1:]:
+        told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
+    assert told.pop("Values") == ROOMS[0]
+    packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {
+        SOURCE,
+        SOURCE / "doors",
+        SOURCE / "serve",  # where hooks of 0.11 look for the command line
+    }
+    assert told == {
+        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")}
+        - {"__init__"}
+        for package in packages
+    }
+    drawing = page("../architecture.md").partition("```text\n")[2].partition("```")[0]
+    assert all(re.search(rf"\b{room}\b", drawing) for layer in ROOMS[:-1] for room in layer)

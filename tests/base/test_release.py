@@ -1,0 +1,295 @@
+"""What `make audit` and `make release` say is true: of real runs of pip-audit, of hatchling and of
+cyclonedx-py.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AUDIT = ROOT / "release" / "audit.py"
+HASH = "0" * 64
+PLANTED = {"id": "PYSEC-2026-1", "aliases": ["CVE-2026-0001"], "affected": [
+    {"package": {"name": "planted", "ecosystem": "PyPI"}, "ranges": [{"type": "ECOSYSTEM", "events": [{"fixed": "1.1"}]}]}
+]}  # fmt: skip
+
+
+def module(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(
+        f"release_{name}", ROOT / "release" / f"{name}.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+# --- vulnerabilities ---
+
+
+class _Osv(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if asked["package"]["name"] == "sick":
+            return self.send_error(503)
+        body = json.dumps(
+            {"vulns": [PLANTED]} if asked["package"]["name"] == "planted" else {}
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        return None
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def osv() -> Iterator[str]:
+    """A service that knows of one vulnerability, in OSV's protocol."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Osv) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1/query"
+        server.shutdown()
+        thread.join()
+
+
+def audited(
+    folder: Path, packages: dict[str, str], *options: str
+) -> subprocess.CompletedProcess[str]:
+    lock = folder / "some.lock"
+    lock.write_text(
+        "".join(f"{name}=={version} --hash=sha256:{HASH}\n" for name, version in packages.items())
+    )
+    command = [sys.executable, str(AUDIT), str(lock), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_known_vulnerability_fails_the_audit(tmp_path: Path, osv: str) -> None:
+    done = audited(tmp_path, {"fine": "2.0", "planted": "1.0"}, "--osv-url", osv)
+    assert done.returncode == 1
+    assert "some.lock: 2 packages were audited, 1 vulnerabilities" in done.stdout
+    assert "VULNERABLE planted 1.0: PYSEC-2026-1, CVE-2026-0001 (fixed in 1.1)" in done.stdout
+
+
+def test_without_one_it_passes(tmp_path: Path, osv: str) -> None:
+    done = audited(tmp_path, {"fine": "2.0", "well": "1.0"}, "--osv-url", osv, "--strict")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "some.lock: 2 packages were audited, 0 vulnerabilities\n",
+    )
+
+
+@pytest.mark.parametrize("sick", [False, True], ids=["nobody there", "not well"])
+def test_where_nobody_answers_it_says_that_nothing_was_audited(
+    tmp_path: Path, osv: str, sick: bool
+) -> None:
+    url = osv if sick else "http://127.0.0.1:9/v1/query"
+    packages = {"sick" if sick else "fine": "2.0"}
+    done = audited(tmp_path, packages, "--osv-url", url)
+    assert done.returncode == 0
+    assert "NOTHING IN some.lock WAS AUDITED" in done.stdout
+    assert "!!!!!!!!!!" in done.stdout
+    assert audited(tmp_path, packages, "--osv-url", url, "--strict").returncode == 1
+
+
+def test_a_lock_file_that_is_none_is_an_error(tmp_path: Path, osv: str) -> None:
+    lock = tmp_path / "some.lock"
+    lock.write_text("no pin\n")
+    done = subprocess.run(
+        [sys.executable, str(AUDIT), str(lock), "--osv-url", osv],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "some.lock could not be audited" in done.stderr
+
+
+def skipped(name: str) -> dict[str, str]:
+    """As pip-audit writes it."""
+    return {
+        "name": name,
+        "skip_reason": f"Dependency not found on PyPI and could not be audited: {name} (1.0)",
+    }
+
+
+def test_packages_that_were_skipped_are_named() -> None:
+    audit = module("audit")
+    fine = {"name": "fine", "version": "1.0", "vulns": []}
+    some = audit.read({"dependencies": [fine, skipped("private"), skipped("other")], "fixes": []})
+    assert some == audit.Audit(3, [], ["private", "other"])
+    said = "\n".join(audit.told("some.lock", some))
+    assert "some.lock: 1 packages were audited, 0 vulnerabilities" in said
+    assert "NOT AUDITED in some.lock: private, other" in said
+    every = audit.read({"dependencies": [skipped(f"p{number}") for number in range(30)]})
+    assert (
+        "NOTHING IN some.lock WAS AUDITED: none of its 30 packages could be looked up"
+        in "\n".join(audit.told("some.lock", every))
+    )
+    many = audit.read({"dependencies": [fine, *(skipped(f"p{number}") for number in range(30))]})
+    assert "p19 and 10 more" in "\n".join(audit.told("some.lock", many))
+
+
+def test_an_empty_lock_file_is_audited() -> None:
+    audit = module("audit")
+    assert audit.told("some.lock", audit.read({"dependencies": []})) == [
+        "some.lock: 0 packages were audited, 0 vulnerabilities"
+    ]
+
+
+# --- distributions ---
+
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "little"
+version = "1.2"
+requires-python = ">=3.11"
+[tool.hatch.build.targets.wheel]
+packages = ["little"]
+"""
+# What agents install it by is tested in test_packages.py.
+PACKAGES = """
+import pathlib, sys
+pathlib.Path(sys.argv[1], "little-1.2.mcpb").write_text("a bundle")
+"""
+HOOK = """
+import time
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+class Hook(BuildHookInterface):
+    def initialize(self, version, build_data):
+        with open("little/built.py", "w") as file:
+            file.write(f"AT = {time.time_ns()}")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A little project with the script in it, committed."""
+    root = tmp_path / "little"
+    for name, text in {
+        "pyproject.toml": PROJECT,
+        "little/__init__.py": "",
+        "little/run.sh": "#!/bin/sh\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "little" / "run.sh").chmod(0o755)
+    (root / "requirements.lock").write_text(f"fine==2.0 --hash=sha256:{HASH}\n")
+    (root / "release").mkdir()
+    shutil.copy(ROOT / "release" / "build.py", root / "release")
+    (root / "release" / "packages.py").write_text(PACKAGES)
+    commit(root)
+    return root
+
+
+def commit(root: Path) -> None:
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *command], cwd=root, check=True)
+
+
+def built(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    command = [sys.executable, "release/build.py", *options]
+    return subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "dist").mkdir()
+    (project / "dist" / "little-1.1.tar.gz").write_text("old")
+    (project / "dist" / "mine.txt").write_text("not ours")
+    (project / ".git" / "info" / "exclude").write_text("dist\n")
+    done = built(project, "--release")
+    assert done.returncode == 0, done.stderr
+    names = {
+        "little-1.2-py3-none-any.whl",
+        "little-1.2.tar.gz",
+        "little-1.2.cdx.json",
+        "little-1.2.mcpb",
+        "SHA256SUMS",
+        "mine.txt",
+    }
+    assert {path.name for path in (project / "dist").iterdir()} == names
+    subprocess.run(
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
+        cwd=project / "dist",
+        check=True,
+        capture_output=True,
+    )
+    assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 4
+    check_that_the_sbom_names_what_is_locked(project)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(project, elsewhere, ignore=shutil.ignore_patterns("dist"))
+    for path in elsewhere.rglob("little/*"):
+        os.utime(path, (1, 1))
+    assert built(elsewhere, "--release").returncode == 0
+    assert (elsewhere / "dist" / "SHA256SUMS").read_text() == (
+        project / "dist" / "SHA256SUMS"
+    ).read_text()
+
+
+def check_that_the_sbom_names_what_is_locked(project: Path) -> None:
+    sbom = json.loads((project / "dist" / "little-1.2.cdx.json").read_text())
+    assert sbom["bomFormat"] == "CycloneDX"
+    assert (sbom["metadata"]["component"]["name"], sbom["metadata"]["component"]["version"]) == (
+        "little",
+        "1.2",
+    )
+    assert [component["purl"] for component in sbom["components"]] == ["pkg:pypi/fine@2.0"]
+    assert HASH in json.dumps(sbom["components"])
+
+
+def test_builds_that_differ_are_noticed(project: Path) -> None:
+    (project / "hatch_build.py").write_text(HOOK)
+    (project / "pyproject.toml").write_text(PROJECT + "[tool.hatch.build.hooks.custom]\n")
+    done = built(project)
+    assert done.returncode == 1
+    assert "two builds are not the same" in done.stderr
+    assert not (project / "dist").exists()
+
+
+def test_a_release_is_made_of_what_is_committed(project: Path) -> None:
+    (project / "little" / "more.py").write_text("1\n")
+    done = built(project, "--release")
+    assert done.returncode == 1
+    assert "little/more.py" in done.stderr
+    assert not (project / "dist").exists()
+
+
+def test_what_is_tested_is_audited_too() -> None:
+    planned = subprocess.run(
+        ["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    for part in (
+        "bandit",
+        "release/audit.py",
+        "requirements.lock requirements-dev.lock",
+        "release/build.py",
+    ):
+        assert part in planned

@@ -1,0 +1,362 @@
+"""What docs/security.md promises: each promise names tests that are there, and those that belong
+nowhere else are here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from cases import each
+from command_line import at_once
+from hardwon import Experience, Memory
+from hardwon.errors import InvalidInputError
+from hardwon.records.fields import new_id
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+DOCUMENT = ROOT / "docs" / "security.md"
+NAMED = re.compile(r"`(test_\w+\.py)::(\w+(?:::\w+)?)`")
+
+
+# --- the document ---
+
+
+def names_in(file: str) -> Iterator[str]:
+    """By name, as pytest finds them."""
+    for node in ast.parse((ROOT / "tests" / file).read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            yield f"{file}::{node.name}"
+        elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from (
+                f"{file}::{node.name}::{test.name}"
+                for test in node.body
+                if isinstance(test, ast.FunctionDef)
+            )
+        elif isinstance(node, ast.Assign) and isinstance(
+            node.targets[0], ast.Name
+        ):  # a machine of Hypothesis
+            yield f"{file}::{node.targets[0].id}::runTest"
+
+
+def test_every_test_that_a_promise_names_is_there() -> None:
+    named = set(NAMED.findall(DOCUMENT.read_text()))
+    assert len(named) > 60
+    there = {test for file in {file for file, _ in named} for test in names_in(file)}
+    assert {f"{file}::{test}" for file, test in named} - there == set()
+
+
+def test_every_promise_names_a_test() -> None:
+    tables = re.findall(r"\| promise \|.*\n\|[-|]+\n((?:\|.*\n)+)", DOCUMENT.read_text())
+    told = [line for table in tables for line in table.splitlines()]
+    held = [line for line in told if line.count("|") == 3 and NAMED.search(line)]
+    assert [line for line in told if line not in held] == []
+    assert len(held) > 60
+
+
+# --- who may claim what ---
+
+MAY = {
+    "agent_execution": None,
+    "test_result": "test_runner",
+    "user_interaction": "human_approval",
+    "file_analysis": "compiler",
+}
+"""The table of docs/trust.md: by whom a record of a source may say that it was verified."""
+
+
+@pytest.mark.engines("sqlite", "postgres")
+@pytest.mark.parametrize("way", ["add", "add_many", "put_entries", "append_entries"])
+def test_a_record_claims_no_more_than_its_source_can_know(memory: Memory, way: str) -> None:
+    accepted = set()
+    for source, status, by in product(
+        MAY, ("hypothesis", "verified", "published", "archived"), (None, *MAY.values())
+    ):
+        validation = {"status": status} | ({} if by is None else {"verified_by": by})
+        metadata = {"source": {"type": source}, "validation": validation, "tags": ["name"]}
+        record = Experience.model_validate(
+            {
+                "content": "It works",
+                "outcome": "learning",
+                "insight_type": "fact",
+                "metadata": metadata,
+            }
+        )
+        ways: dict[str, Callable[[], object]] = {
+            "add": partial(memory.add, record),
+            "add_many": partial(memory.add_many, [record]),
+            "put_entries": partial(memory.entries.put, {"name": record}),
+            "append_entries": partial(memory.entries.append, "name", [record]),
+        }
+        try:
+            ways[way]()
+        except InvalidInputError:
+            assert memory.get(record.id) is None
+        else:
+            accepted.add((source, status, by))
+    believed = {claim for claim in accepted if claim[1] in ("verified", "published")}
+    assert believed == {(source, "verified", by) for source, by in MAY.items() if by}
+    assert {claim[:2] for claim in accepted - believed} == {
+        (source, said) for source in MAY for said in ("hypothesis", "archived")
+    }
+
+
+def test_what_comes_from_a_file_claims_nothing(memory: Memory, tmp_path: Path) -> None:
+    fact = memory.record_fact("The build needs two cores.", "observation")
+    memory.verify(fact.id, "human_approval")
+    memory.publish(fact.id)
+    line = json.loads(fact.to_json())
+    line["metadata"]["validation"] = {"status": "published", "verified_by": "human_approval"}
+    (tmp_path / "planted.jsonl").write_text(json.dumps(line | {"id": new_id()}) + "\n")
+    with Memory(tmp_path / "elsewhere") as other:
+        memory.export(tmp_path / "out.jsonl")
+        for name in ("out.jsonl", "planted.jsonl"):
+            other.load(tmp_path / name)
+        assert [record.metadata.validation.status for record in other.browse()] == [
+            "hypothesis",
+            "hypothesis",
+        ]
+
+
+# --- what is kept is data ---
+
+AT_WORK = """
+    import json, sys
+    from pathlib import Path
+    from hardwon import Memory
+
+    seen = []
+    watched = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
+               "socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "urllib.Request"}
+    sys.addaudithook(lambda event, args: seen.append(event) if event in watched else None)
+    marker = str(Path("marker").absolute())
+    command = f"touch {marker}; $(touch {marker}) `touch {marker}` | sh"
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": command, "error_output": command}
+    with Memory("brain") as memory:
+        for number in range(3):
+            memory.record_fix(issue, True, True, command, [command, f"touch {marker}"], notes=command)
+            memory.record_trajectory(command, [{"action": command, "observation": "KeyError: 'x'"},
+                                               {"action": f"touch {marker}", "observation": "ok"}], 1.0)
+            memory.record_episode("task", 0.9, successes=[command], mistakes=[command])
+            memory.remember(command, "success", "code_interpreter", task_type="debug")
+            memory.record_fact(f"Run `{command}` whenever the build fails.", "solution")
+        memory.recall(command), str(memory.context(command, task_id="task", issue=issue)), memory.advise(command, issue=issue)
+        memory.similar_issues(issue), memory.patterns(), memory.model_insights("m"), memory.rules("task"), memory.cards("task")
+        memory.consolidate(), memory.reflect(), memory.stats(), memory.doctor(), memory.rebuild()
+        memory.export("out.jsonl"), memory.load("out.jsonl"), memory.backup("copy.db"), list(memory.browse())
+        memory.tree.make()
+        memory.cleanup(0, dry_run=False), memory.forget(kind="fact")
+    print(json.dumps(seen))
+"""
+
+
+def test_what_is_kept_is_never_run_and_no_network_is_used(tmp_path: Path) -> None:
+    code = textwrap.dedent(AT_WORK)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+    assert not (tmp_path / "marker").exists()
+
+
+def test_the_watch_over_processes_and_the_network_sees_them(tmp_path: Path) -> None:
+    """Or the test above would hold of anything."""
+    begin = AT_WORK.partition("marker = str")[0]
+    rest = (
+        "import socket, subprocess\n"
+        "subprocess.run(['true'])\n"
+        "try: socket.create_connection(('127.0.0.1', 9), 1)\n"
+        "except OSError: pass\n"
+        "print(json.dumps(seen))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(begin) + rest],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"subprocess.Popen", "socket.connect"} <= set(json.loads(done.stdout))
+
+
+HOSTILE = "\x1b]0;owned\x07 \x1b[31mred\x1b[0m \x9b2J \u202egnp.exe \u2066x\u2069 \x08\x08 \rover \x7f zero\u200bwidth"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
+
+
+def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        ids = [
+            memory.remember(f"queue {HOSTILE}", "failure", "unknown", note=HOSTILE).id,
+            memory.record_fact(f"queue {HOSTILE}", "error").id,
+            memory.record_trajectory(
+                f"queue {HOSTILE}", [{"action": HOSTILE, "observation": HOSTILE}], 0.0
+            ).id,
+            memory.record_episode(
+                "queue", 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE]
+            ).id,
+            memory.record_fix(
+                {"model": "m", "issue_type": "T", "description": f"queue {HOSTILE}"},
+                True,
+                False,
+                HOSTILE,
+                [HOSTILE],
+            ).id,
+        ]
+    commands = [[name, "queue"] for name in ("recall", "context", "advise")]
+    commands += [[name] for name in ("browse", "stats", "rules")]
+    commands += [["tree", name] for name in ("reflect", "map", "hotspots")]
+    commands += [["fixes", name] for name in ("recent", "patterns")]
+    commands += [[*words, found] for words in (["show"], ["care", "audit"]) for found in ids]
+    shown = ""
+    for command in commands:
+        done = at_once("--memory", str(tmp_path), *command)
+        assert done.exit_code == 0, done.output
+        assert OBEYED.findall(done.stdout + done.stderr) == [], command
+        shown += done.stdout
+    assert "gnp.exe" in shown
+
+
+# --- our own code ---
+
+
+def test_random_is_for_made_up_data_and_for_pauses() -> None:
+    allowed = (
+        "hardwon/outside/files.py",
+        "hardwon/tree/datasets/",
+        "hardwon/store/postgres/connection.py",
+        "hardwon/store/sqlite/connection.py",
+    )
+    for path in SOURCE.rglob("*.py"):
+        name = path.relative_to(SOURCE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert "random" not in imported or name.startswith(allowed), name
+
+
+def test_nothing_that_was_written_is_loaded_as_code() -> None:
+    """Neither as objects of Python nor as its source."""
+    loaders = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml", "runpy"}
+    for path in [*SOURCE.rglob("*.py"), *(ROOT / "drop_in").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not loaders & {each.split(".")[0] for each in imported}, path
+            called = (
+                node.func.id
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                else ""
+            )
+            assert called not in ("eval", "exec", "compile", "__import__"), path
+
+
+def test_every_exception_of_the_scanner_names_its_rule_and_says_why() -> None:
+    found = 0
+    for path in SOURCE.rglob("*.py"):
+        lines = path.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if "# nosec" in line:
+                found += 1
+                assert re.search(r"# nosec B\d{3}(, B\d{3})*  # \w+|# nosec B\d{3}$", line), (
+                    f"{path.name}: {line}"
+                )
+                assert re.search(r"nosec [B\d, ]+  # ", line) or lines[
+                    number - 1
+                ].strip().startswith("#"), f"{path.name}: {line}"
+    assert found >= 10
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import subprocess\nsubprocess.run(input(), shell=True)\n", "B602"),
+        ("import pickle\npickle.loads(open('x', 'rb').read())\n", "B301"),
+        ("import tempfile\ntempfile.mktemp()\n", "B306"),
+        ("eval(input())\n", "B307"),
+        ("import requests\nrequests.get('https://example.org', verify=False, timeout=1)\n", "B501"),
+        ("def fine():\n    return 1\n", ""),
+    ],
+)
+def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str) -> None:
+    (tmp_path / "planted.py").write_text(code)
+    command = [
+        sys.executable,
+        "-m",
+        "bandit",
+        "--quiet",
+        "--configfile",
+        str(ROOT / "pyproject.toml"),
+        "--recursive",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(found), done.stdout
+    assert found in done.stdout
+
+
+# --- what comes from others ---
+
+
+@each("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_every_package_is_locked_by_its_hash(lock: str) -> None:
+    text = (ROOT / lock).read_text().replace("\\\n", " ")
+    entries = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    assert len(entries) > 10
+    for entry in entries:
+        assert re.match(r"[\w.-]+(\[[\w,-]+\])?==[\w.+!-]+", entry), entry
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
+
+
+def test_packages_are_installed_by_their_hashes_alone() -> None:
+    planned = subprocess.run(
+        ["make", "-B", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    installs = [
+        line for line in planned.splitlines() if " install " in line and "apt-get" not in line
+    ]
+    assert len(installs) >= 2
+    assert all("--require-hashes" in line or "--no-deps" in line for line in installs), installs
+
+
+def test_what_the_library_needs_is_little() -> None:
+    """Whatever is installed with it may do everything that it may: a new name here is a
+    decision.
+    """
+    names = re.findall(
+        r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
+    assert set(names) <= {
+        "annotated-doc",
+        "annotated-types",
+        "anyio",
+        "apsw",
+        "certifi",
+        "click",
+        "colorama",
+        "h11",
+        "httpcore",
+        "httpx",
+        "idna",
+        "markdown-it-py",
+        "mdurl",
+        "pydantic",
+        "pydantic-core",
+        "pygments",
+        "pystemmer",
+        "rich",
+        "shellingham",
+        "typer",
+        "typing-extensions",
+        "typing-inspection",
+    }

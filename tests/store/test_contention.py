@@ -1,0 +1,228 @@
+"""Many processes, one memory: every write gets its turn. `make torture` uses more of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from cases import TORTURE
+from hardwon import Memory
+from hardwon.errors import BusyError, StorageError
+from hardwon.store.sqlite.connection import check_whole_file
+from processes import Child, Tell
+
+PROCESSES, WRITES = (32, 200) if TORTURE else (8, 100)
+
+
+def test_many_processes_write_at_once(tmp_path: Path) -> None:
+    def work(tell: Tell) -> None:
+        with Memory(tmp_path) as memory:
+            for number in range(WRITES):
+                tell(
+                    memory.remember(
+                        f"process {os.getpid()} write {number}", "success", "conversation"
+                    ).id
+                )
+
+    children = [Child.start(work) for _ in range(PROCESSES)]
+    assert [child.wait() for child in children] == [0] * PROCESSES, (
+        "a process met an error (printed above)"
+    )
+    acknowledged = {record_id for child in children for record_id in child.acknowledged}
+    with Memory(tmp_path) as memory:
+        assert memory.stats().records == len(acknowledged) == PROCESSES * WRITES
+        assert {record.id for record in memory.browse()} == acknowledged
+        assert memory.doctor().ok
+    print(f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no error")
+
+
+def test_a_writer_that_never_ends_gives_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
+    with Memory(tmp_path) as first, Memory(tmp_path) as second:
+        with (
+            first._project.store.write(first.project),
+            pytest.raises(BusyError, match="locked by another writer .* try again"),
+        ):
+            second.record_fact("x", "error")
+        assert second.record_fact("y", "error").id
+        assert second.stats().records == 1
+
+
+def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, sleep = list[float](), time.sleep
+    with (
+        Memory(tmp_path) as first,
+        Memory(tmp_path, busy_timeout_ms=50) as hasty,
+        ExitStack() as writing,
+    ):
+        doomed = hasty.record_fact("x", "error")
+        assert hasty.forget(doomed.id).erased
+        writing.enter_context(first._project.store.write(first.project))
+
+        def pause(seconds: float) -> None:
+            sleep(seconds)
+            tries.append(seconds)
+            if len(tries) > 1_000:  # whoever waits as long as usual gets its turn
+                writing.close()
+
+        monkeypatch.setattr("hardwon.store.sqlite.connection.time.sleep", pause)
+        with pytest.raises(BusyError, match="locked by another writer .* try again"):
+            hasty.record_fact("y", "error")
+        assert tries
+
+
+def test_a_memory_works_on_both_sides_of_a_fork(memory: Memory) -> None:
+    before = memory.record_fact("before", "observation")
+
+    def work(tell: Tell) -> None:
+        assert memory.get(before.id) == before
+        for number in range(20):
+            tell(memory.record_fact(f"child {os.getpid()}, {number}", "observation").id)
+
+    children = [Child.start(work) for _ in range(4)]
+    mine = [memory.record_fact(f"parent {number}", "observation").id for number in range(20)]
+    assert [child.wait() for child in children] == [0] * 4
+    told = {record_id for child in children for record_id in child.acknowledged}
+    assert {record.id for record in memory.browse()} == {before.id, *mine, *told}
+    assert len(told) == 80
+    assert memory.doctor().ok
+
+
+def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
+    stop = threading.Event()
+    written: list[str] = []
+
+    def keep_writing() -> None:
+        while not stop.is_set():
+            written.append(memory.record_fact(f"from a thread, {len(written)}", "observation").id)
+
+    thread = threading.Thread(target=keep_writing)
+    thread.start()
+    try:
+        children = [
+            Child.start(
+                lambda tell: tell(memory.record_fact(f"from child {os.getpid()}", "observation").id)
+            )
+            for _ in range(30)
+        ]
+        codes = [child.wait() for child in children]
+    finally:
+        stop.set()
+        thread.join()
+    assert codes == [0] * 30
+    told = {record_id for child in children for record_id in child.acknowledged}
+    assert {record.id for record in memory.browse()} == told | set(written)
+    assert memory.doctor().ok
+
+
+def test_a_fork_beside_the_first_use_in_another_thread_leaves_no_lock_behind(
+    tmp_path: Path,
+) -> None:
+    # Much is read, imported and built at the first use, each under a lock that is not ours: only a
+    # new process shows it.
+    program = """
+import os, signal, sys, threading
+from hardwon import Memory
+from processes import Child
+
+memory = Memory(sys.argv[1])
+stop = threading.Event()
+
+def keep_writing():
+    while not stop.is_set():
+        memory.record_fact("from a thread", "observation")
+
+def write_once(tell):
+    signal.alarm(50)  # a child that waits for ever is not waited for
+    tell(memory.record_fact(f"from a child, {os.getpid()}", "observation").id)
+
+thread = threading.Thread(target=keep_writing)
+thread.start()
+children = [Child.start(write_once) for _ in range(20)]
+codes = [child.wait() for child in children]
+stop.set()
+thread.join()
+sys.exit(codes != [0] * 20)
+"""
+    for number in range(3 if TORTURE else 1):
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path / str(number)],
+            check=True,
+            cwd=Path(__file__).parents[1],
+        )
+        with Memory(tmp_path / str(number)) as memory:
+            told = [record for record in memory.browse() if "from a child" in record.to_json()]
+            assert len(told) == 20
+
+
+def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def work(tell: Tell) -> None:
+        with pytest.raises(StorageError, match="forked in the middle of an operation"):
+            memory.record_fact("x", "error")
+        tell("0" * 36)
+
+    with memory._project.store.write(memory.project):
+        child = Child.start(work)
+        assert child.wait() == 0
+    assert child.acknowledged == ["0" * 36]
+    assert memory.record_fact("the parent goes on", "error").id
+
+
+def test_what_others_wrote_since_is_no_damage_to_a_doctor(tmp_path: Path) -> None:
+    with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
+        here.remember("The first thing", "success", "conversation")
+        for number in range(3):
+            assert here.recall("thing")
+            elsewhere.remember(f"Thing number {number}", "success", "conversation")
+            diagnosis = here.doctor()
+            assert diagnosis.ok, str(diagnosis)
+
+
+def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(
+    tmp_path: Path,
+) -> None:
+    with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
+        kept = [
+            here.remember(f"Thing number {number}", "success", "conversation").id
+            for number in range(8)
+        ]
+        here.forget(kept[0])
+        old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
+        assert elsewhere.fixes.compress(0, dry_run=False).records == 1
+        here.recall("thing")
+        elsewhere.forget(old.id)  # the index is made anew: the compression left words in it
+        fresh = here.remember("The last thing", "success", "conversation")
+        here.forget(fresh.id)
+        with Memory(tmp_path) as later:
+            assert later.doctor().ok, str(later.doctor())
+            assert len(later.recall("thing", k=10)) == 7
+
+
+def test_a_file_is_checked_as_it_was_at_one_moment(tmp_path: Path) -> None:
+    """Whoever opens a memory checks a small file whole, and others write to it meanwhile."""
+
+    def writes_meanwhile(_: object, sql: str, __: object) -> bool:
+        if "integrity_check" in sql:
+            memory.remember("the port is taken", "failure", "unknown")
+        return True
+
+    with Memory(tmp_path) as memory, closing(apsw.Connection(memory.location)) as connection:
+        memory.remember("the disk is full", "failure", "unknown")
+        connection.exec_trace = writes_meanwhile
+        assert check_whole_file(connection) == []
+        assert len(list(memory.browse())) == 2

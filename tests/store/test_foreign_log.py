@@ -1,0 +1,461 @@
+"""A log that is not the file's is kept aside and never replayed; one that is the file's is never
+refused.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import textwrap
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import legacy_fixes
+import warm
+from hardwon import Fact, Memory
+from hardwon.errors import ForeignLogWarning, HardwonError
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.store.sqlite import log as sqlite_log
+from hardwon.store.sqlite import presence
+from processes import Child, Tell
+
+RELEASED = sorted((Path(__file__).parents[1] / "released").glob("*.db"))
+
+
+def killed(folder: Path, script: str) -> None:
+    """Runs the script in a process that is killed at its end, so that what it has open stays as it
+    is.
+    """
+    lines = f"import os\nfrom hardwon import Memory\n{textwrap.dedent(script)}\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
+    done = subprocess.run(
+        [warm.python(), "-c", lines], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def write_and_be_killed(folder: Path, name: str, *facts: str) -> None:
+    killed(
+        folder, f"m = Memory({name!r})\nfor fact in {facts!r}: m.record_fact(fact, 'observation')"
+    )
+    assert (folder / name / "memory.db-wal").stat().st_size > 0
+
+
+def write(folder: Path, name: str, *facts: str) -> None:
+    with Memory(folder / name) as memory:
+        for fact in facts:
+            memory.record_fact(fact, "observation")
+
+
+def cp(folder: Path, source: str, target: str) -> None:
+    subprocess.run(["cp", source, target], cwd=folder, check=True)
+
+
+def texts(memory: Memory) -> list[str]:
+    return sorted(
+        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
+    )
+
+
+def facts_in(place: Path) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ForeignLogWarning)
+        with Memory(place) as memory:
+            assert memory.doctor().ok
+            return texts(memory)
+
+
+def facts_after_a_warning(place: Path) -> list[str]:
+    """As they are after the log was put aside, and again when it is opened the next time."""
+    log = Path(f"{place}/memory.db-wal")
+    before = log.read_bytes()
+    with (
+        pytest.warns(ForeignLogWarning, match=r"not replayed.*kept as memory\.db-wal\.foreign-"),
+        Memory(place) as memory,
+    ):
+        found = texts(memory)
+        diagnosis = memory.doctor()
+        assert diagnosis.ok
+        assert "memory.db-wal.foreign-" in str(diagnosis)
+    kept = list(place.glob("memory.db-wal.foreign-*"))
+    assert before in [each.read_bytes() for each in kept]
+    assert facts_in(place) == found
+    return found
+
+
+# --- another's ---
+
+
+def test_another_database_that_is_copied_over_it(tmp_path: Path) -> None:
+    write(tmp_path, "other", "Port 1 is open.")
+    write(tmp_path, "x", "Port 2 is open.")
+    write_and_be_killed(tmp_path, "x", "Port 3 is open.", "Port 4 is open.")
+    cp(tmp_path, "other/memory.db", "x/memory.db")
+    assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_an_older_state_of_the_same(tmp_path: Path) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    cp(tmp_path, "x/memory.db", "copy.db")
+    write(tmp_path, "x", "Port 2 is open.")
+    write_and_be_killed(tmp_path, "x", "Port 3 is open.")
+    cp(tmp_path, "copy.db", "x/memory.db")
+    assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_an_older_state_that_was_compacted_since(tmp_path: Path) -> None:
+    write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
+    cp(tmp_path, "x/memory.db", "copy.db")
+    killed(
+        tmp_path, "m = Memory('x'); m.compact(); m.record_fact('Port 99 is open.', 'observation')"
+    )
+    cp(tmp_path, "copy.db", "x/memory.db")
+    assert len(facts_after_a_warning(tmp_path / "x")) == 9
+
+
+def test_an_older_state_that_was_migrated_since(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "copy.db").write_bytes(
+        (Path(__file__).parents[1] / "released" / "0.1.0.db").read_bytes()
+    )
+    (tmp_path / "copy.db").chmod(0o600)
+    cp(tmp_path, "copy.db", "x/memory.db")
+    with Memory(tmp_path / "x", "default") as memory:
+        before = texts(memory)
+    write_and_be_killed(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
+    cp(tmp_path, "copy.db", "x/memory.db")
+    assert facts_after_a_warning(tmp_path / "x") == before
+
+
+def test_many_older_states(tmp_path: Path) -> None:
+    """As in the hazard: 32 of 40 were corrupt."""
+    for turn in range(12):
+        write(tmp_path, "x", *(f"Port {turn}.{n} is open." for n in range(3)))
+        cp(tmp_path, "x/memory.db", f"copy{turn}.db")
+    kept = facts_in(tmp_path / "x")
+    write_and_be_killed(tmp_path, "x", "Port 99 is open.")
+    log, file = (tmp_path / "x" / name for name in ("memory.db-wal", "memory.db"))
+    saved = log.read_bytes()
+    for turn in range(11):
+        cp(tmp_path, f"copy{turn}.db", "x/memory.db")
+        log.write_bytes(saved)
+        assert len(facts_after_a_warning(tmp_path / "x")) == 3 * (turn + 1)
+    # The state in which the log was begun is the file itself: nothing that was acknowledged is
+    # lost.
+    cp(tmp_path, "copy11.db", "x/memory.db")
+    log.write_bytes(saved)
+    assert facts_in(tmp_path / "x") == sorted([*kept, "Port 99 is open."])
+    assert file.exists()
+
+
+@pytest.mark.parametrize("moment", ["before", "while the log is written"])
+def test_a_backup_that_is_copied_over_it(tmp_path: Path, moment: str) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    made = "m.backup('copy.db')\nm.record_fact('Port 3 is open.', 'observation')"
+    if moment == "before":
+        with Memory(tmp_path / "x") as memory:
+            memory.backup(tmp_path / "copy.db")
+        made = "m.record_fact('Port 3 is open.', 'observation')"
+    killed(tmp_path, f"m = Memory('x')\nm.record_fact('Port 2 is open.', 'observation')\n{made}")
+    cp(tmp_path, "copy.db", "x/memory.db")
+    expected = ["Port 1 is open.", "Port 2 is open."] if moment != "before" else ["Port 1 is open."]
+    assert facts_after_a_warning(tmp_path / "x") == expected
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_a_copy_that_an_older_version_wrote(tmp_path: Path, released: Path) -> None:
+    write(tmp_path, "x", *(f"Port {n} is open." for n in range(30)))
+    write_and_be_killed(tmp_path, "x", *(f"Port {n} is shut." for n in range(30)))
+    (tmp_path / "x" / "memory.db").write_bytes(released.read_bytes())
+    with pytest.warns(ForeignLogWarning), Memory(tmp_path / "x", "default") as memory:
+        assert memory.doctor().ok
+        assert not [text for text in texts(memory) if "is shut" in text]
+
+
+def test_the_log_of_another_memory_that_is_put_beside(tmp_path: Path) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path, "other", "Port 2 is open.")
+    write_and_be_killed(tmp_path, "other", "Port 3 is open.")
+    cp(tmp_path, "other/memory.db-wal", "x/memory.db-wal")
+    assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_in(tmp_path / "other") == ["Port 2 is open.", "Port 3 is open."]
+
+
+@pytest.mark.parametrize("page_bytes", [4096, 1024])
+def test_the_log_of_another_program(tmp_path: Path, page_bytes: int) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    program = f"""
+        import apsw
+        c = apsw.Connection("other.db")
+        c.execute("PRAGMA page_size = {page_bytes}; PRAGMA journal_mode = WAL; CREATE TABLE t (a)").fetchall()
+    """
+    killed(tmp_path, program)
+    cp(tmp_path, "other.db-wal", "x/memory.db-wal")
+    assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_a_fix_history_is_put_back_with_cp(tmp_path: Path) -> None:
+    """As its document teaches: cp ai_memory.db backup.db, and cp backup.db ai_memory.db."""
+    record = """
+        from hardwon.doors.fixes import AIMemory
+        m = AIMemory("x")
+        for n in range({}):
+            m.record_fix_attempt({{"model": "m", "issue_type": "TIMEOUT"}}, {{"analysis": "slow"}}, True, True, 1.0)
+    """
+    lines = textwrap.dedent(record.format(1))
+    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
+    cp(tmp_path, "x/ai_memory.db", "backup.db")
+    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
+    killed(tmp_path, record.format(2))
+    cp(tmp_path, "backup.db", "x/ai_memory.db")
+    with pytest.warns(ForeignLogWarning), AIMemory(tmp_path / "x") as history:
+        assert history.get_memory_stats()["total_fixes_attempted"] == 1
+        assert history.memory.doctor().ok
+
+
+def test_an_older_fix_history_is_copied_over_a_memory(tmp_path: Path) -> None:
+    killed(
+        tmp_path,
+        "from hardwon.fixes.ai_memory import AIMemory\nm = AIMemory('x'); "
+        "m.memory.record_fact('Port 1.', 'observation')",
+    )
+    legacy_fixes.make(tmp_path / "old.db")
+    cp(tmp_path, "old.db", "x/ai_memory.db")
+    with pytest.warns(ForeignLogWarning), AIMemory(tmp_path / "x") as history:
+        assert history.adopted is not None
+        assert texts(history.memory) == []
+
+
+def test_restoring_over_a_foreign_log(tmp_path: Path) -> None:
+    write(tmp_path, "other", "Port 1 is open.")
+    with Memory(tmp_path / "other") as memory:
+        memory.backup(tmp_path / "copy.db")
+    write_and_be_killed(tmp_path, "x", "Port 2 is open.")
+    cp(tmp_path, "other/memory.db", "x/memory.db")
+    with pytest.warns(ForeignLogWarning):
+        Memory.restore(tmp_path / "copy.db", tmp_path / "x")
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_two_that_open_it_at_once(tmp_path: Path) -> None:
+    write(tmp_path, "other", "Port 1 is open.")
+    for _ in range(5):
+        shutil.rmtree(tmp_path / "x", ignore_errors=True)
+        write(tmp_path, "x", "Port 2 is open.")
+        write_and_be_killed(tmp_path, "x", "Port 3 is open.")
+        cp(tmp_path, "other/memory.db", "x/memory.db")
+
+        def look(tell: Tell) -> None:
+            warnings.simplefilter("ignore")
+            with Memory(tmp_path / "x") as memory:
+                tell(memory.record_fact(f"Port {os.getpid()} is open.", "observation").id)
+                assert "Port 3 is open." not in texts(memory)
+
+        children = [Child.start(look) for _ in range(4)]
+        assert [child.wait() for child in children] == [0] * 4
+        with Memory(tmp_path / "x") as memory:
+            assert all(memory.get(child.acknowledged[0]) for child in children)
+            assert memory.doctor().ok
+        assert len(list((tmp_path / "x").glob("memory.db-wal.foreign-*"))) == 1
+
+
+# --- the file's own ---
+
+
+def test_the_log_of_whoever_was_killed_is_replayed(tmp_path: Path) -> None:
+    for turn in range(4):
+        write_and_be_killed(tmp_path, "x", f"Port {turn} is open.")
+    assert facts_in(tmp_path / "x") == [f"Port {turn} is open." for turn in range(4)]
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_an_older_file_keeps_its_log(tmp_path: Path, released: Path) -> None:
+    """One that has no numbers: what an older version wrote, and what this one wrote after it."""
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "memory.db").write_bytes(released.read_bytes())
+    (tmp_path / "x" / "memory.db").chmod(0o600)
+    killed(tmp_path, "m = Memory('x', 'default'); m.record_fact('Port 1 is open.', 'observation')")
+    assert "Port 1 is open." in facts_in(tmp_path / "x")
+
+
+def folded_in(path: Path, pages: int | None) -> None:
+    """The log's newest pages, as far as their transactions are whole, into the file: all of them,
+    or the first few.
+    """
+    log = path.with_name("memory.db-wal").read_bytes()
+    newest: dict[int, bytes] = {}
+    for at in range(32, len(log) - 4119, 4120):
+        newest[int.from_bytes(log[at : at + 4], "big")] = log[at + 24 : at + 4120]
+    with path.open("r+b") as file:
+        for number in sorted(newest)[:pages]:
+            file.seek((number - 1) * 4096)
+            file.write(newest[number])
+
+
+@pytest.mark.parametrize("pages", [0, 1, 3, 7, 12, 20, None])
+def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int | None) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    write_and_be_killed(tmp_path, "x", *(f"Port {n} is open." for n in range(2, 9)))
+    folded_in(tmp_path / "x" / "memory.db", pages)
+    assert len(facts_in(tmp_path / "x")) == 8
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    write_and_be_killed(tmp_path, "x", "Port 2 is open.", "Port 3 is open.")
+    path = tmp_path / "x" / "memory.db"
+    log = sqlite_log.Log.read(path.with_name("memory.db-wal"), checked=True)
+    assert log is not None
+    before, after = (
+        number.to_bytes(4, "big") for number in (log.numbers[0].before, log.numbers[-1].own)
+    )
+    content = path.read_bytes()
+    at = content.index(sqlite_log._RECORD) + len(sqlite_log._RECORD) + 4
+    assert content[at : at + 4] == before
+    path.write_bytes(content[:at] + before[:cut] + after[cut:] + content[at + 4 :])
+    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("moment", ["alone", "after others", "before others"])
+def test_a_restore_that_was_killed_before_its_log_was_folded_in(
+    tmp_path: Path, moment: str
+) -> None:
+    write(tmp_path, "other", "Port 1 is open.", "Port 2 is open.")
+    with Memory(tmp_path / "other") as memory:
+        memory.backup(tmp_path / "copy.db")
+    write(tmp_path, "x", "Port 3 is open.")
+    first = (
+        "n = Memory('x'); n.record_fact('Port 4 is open.', 'observation')"
+        if moment == "after others"
+        else ""
+    )
+    last = (
+        "n = Memory('x'); n.record_fact('Port 5 is open.', 'observation')"
+        if moment == "before others"
+        else ""
+    )
+    script = f"""
+        import apsw
+        from hardwon import limits
+        limits.BUSY_TIMEOUT_MS = 200  # nobody gives way here
+        {first}
+        reader = apsw.Connection("x/memory.db")  # keeps the log from being folded in
+        reader.execute("BEGIN; SELECT count(*) FROM record").fetchall()
+        Memory.restore("copy.db", "x")
+        {last}
+    """
+    killed(tmp_path, script)
+    expected = ["Port 1 is open.", "Port 2 is open.", *(["Port 5 is open."] if last else [])]
+    assert facts_in(tmp_path / "x") == expected
+
+
+def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path: Path) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    script = """
+        m = Memory("x")
+        m.record_fact("Port 2 is open.", "observation")  # folded in at once
+        m.record_fact("Port 3 is open.", "observation")
+        with m._project.store.write("default") as writer:
+            pass  # which changes nothing
+        m.archive(m.record_fact("Port 4 is open.", "observation").id, "of no use")
+        m.rebuild()
+        with m._project.store.write("default") as writer:  # as before the file is compacted
+            writer.has_changed = True
+        m.record_fact("Port 5 is open.", "observation")
+    """
+    killed(tmp_path, script)
+    path = tmp_path / "x" / "memory.db"
+    log = sqlite_log.Log.read(path.with_name("memory.db-wal"), checked=True)
+    assert log is not None
+    drawn = list(dict.fromkeys(log.numbers))
+    assert len(drawn) > 5
+    assert [number.before for number in drawn] == [
+        sqlite_log.number_in_file(path),
+        *(number.own for number in drawn[:-1]),
+    ]
+    assert len(facts_in(tmp_path / "x")) == 5
+
+
+def test_compacting_leaves_a_log_of_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
+    script = """
+        import apsw
+        m = Memory("x")
+        reader = apsw.Connection("x/memory.db")
+        reader.execute("BEGIN; SELECT count(*) FROM record").fetchall()
+        m.forget(next(m.browse(1, kind="fact")).id)
+        m.compact()
+    """
+    killed(tmp_path, script)
+    assert len(facts_in(tmp_path / "x")) == 8
+
+
+def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    path = tmp_path / "x" / "memory.db"
+    with Memory(tmp_path / "x") as memory:
+        memory.record_fact("Port 2 is open.", "observation")
+        with presence.alone(path) as descriptor:
+            assert descriptor is None
+        ask = (
+            "import pathlib; from hardwon.store.sqlite.presence import alone\nwith "
+            "alone(pathlib.Path('memory.db')) as d: print(d)"
+        )
+        done = subprocess.run(
+            [warm.python(), "-c", ask], cwd=path.parent, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "None\n"
+        assert memory.stats().records == 2
+    with closing(apsw.Connection(str(path))) as other:  # of another library, as it were
+        other.execute("SELECT count(*) FROM record").fetchall()
+        for _ in range(3):
+            with presence.alone(path) as descriptor:
+                assert descriptor is None
+        with Memory(tmp_path / "x") as memory:  # takes over what could not be closed
+            memory.record_fact("Port 3 is open.", "observation")
+        assert not presence._spare
+    with presence.alone(path) as descriptor:
+        assert descriptor is not None
+        with pytest.raises(HardwonError):
+            Memory(path, busy_timeout_ms=10)
+    assert len(facts_in(tmp_path / "x")) == 3
+
+
+def test_where_the_system_cannot_tell_who_has_it_open_everything_is_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "_SET", -1)
+    write_and_be_killed(tmp_path, "x", "Port 1 is open.")
+    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+
+
+def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:
+    """SQLite replays what is whole before the change. None of it is a reason to refuse the rest."""
+    write(tmp_path, "x", "Port 1 is open.")
+    write_and_be_killed(tmp_path, "x", "Port 2 is open.", "Port 3 is open.")
+    log, rng = tmp_path / "x" / "memory.db-wal", random.Random(4)
+    whole, file = log.read_bytes(), (tmp_path / "x" / "memory.db").read_bytes()
+    changes: list[Callable[[bytes], bytes]] = [
+        lambda data: data[: rng.randrange(len(data))],
+        lambda data: (
+            data[: (at := rng.randrange(len(data)))]
+            + bytes([data[at] ^ 1 << rng.randrange(8)])
+            + data[at + 1 :]
+        ),
+        lambda data: (
+            data[: (at := rng.randrange(len(data) // 512) * 512)] + bytes(512) + data[at + 512 :]
+        ),
+    ]
+    for turn in range(60):
+        (tmp_path / "x" / "memory.db").write_bytes(file)
+        log.write_bytes(changes[turn % 3](whole))
+        presence.refuse_foreign_log(tmp_path / "x" / "memory.db")
+        assert log.exists()

@@ -1,0 +1,763 @@
+"""The command line, as a shell sees it: what it prints, where, with which exit code, and never a
+traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hardwon
+import legacy_fixes
+import postgres_server
+from cases import examples
+from command_line import (
+    BUILT,
+    COMMANDS,
+    EXAMPLES,
+    PAGE,
+    answered,
+    at_once,
+    check_json,
+    hardwon_does,
+    on_a_terminal,
+    refused,
+    section_of,
+)
+from hardwon import Memory
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.surfaces.cli.views import size_text
+from serving import wait_until
+
+FIRST = ("remember", "tree sync", "tree generate", "care backup")
+"""Their examples make what those of the others read."""
+
+ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000001"
+ANOTHER_ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000002"
+DATABASE_IN_EXAMPLES, USER_IN_EXAMPLES = "postgresql://admin@localhost/brain", "anna"
+JSON_FILES = {
+    "facts.jsonl": {"content": "Port 83 is open.", "fact_type": "observation"},
+    "episodes.jsonl": {"task_id": "easy", "score": 0.5},
+    "fixes.jsonl": {"issue": {"model": "m"}, "fix_success": True, "verification_success": False},
+    "trajectories.jsonl": {"task": "t", "steps": [{"action": "a"}], "final_reward": 1.0},
+}
+"""What the examples of `record` read."""
+
+FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+# --- the main paths, as processes ---
+
+
+def test_the_installed_command_tells_its_version() -> None:
+    script = Path(sys.executable).parent / "hardwon"
+    # hooks that 0.11 installed start the module, where the script is not on the PATH
+    older = [sys.executable, "-P", "-m", "hardwon.serve.cli"]
+    for command in ([str(script)], older):
+        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == (f"hardwon {hardwon.__version__}\n", "")
+
+
+def test_what_is_remembered_is_recalled() -> None:
+    kept = hardwon_does(
+        "remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"
+    )
+    assert (kept.returncode, kept.stderr) == (0, "")
+    record_id = kept.stdout.split()[0]
+    found = hardwon_does("recall", "login KeyError")
+    assert found.returncode == 0
+    assert "failure" in found.stdout
+    assert record_id in found.stdout
+    assert "KeyError 'id' in login.py" in found.stdout
+    with Memory("brain") as memory:
+        record = memory.get(record_id)
+    assert isinstance(record, hardwon.Experience)
+    assert (record.outcome, record.extra, record.metadata.tags) == (
+        "failure",
+        {"error_type": "runtime", "service": "web"},
+        ["auth"],
+    )
+
+
+def test_a_text_can_come_from_standard_input() -> None:
+    kept = hardwon_does(
+        "remember",
+        "-",
+        "--outcome",
+        "learning",
+        "--insight-type",
+        "fact",
+        "--json",
+        stdin="Zwölf Boxkämpfer",
+    )
+    assert json.loads(kept.stdout)["record"]["content"] == "Zwölf Boxkämpfer"
+    assert kept.stdout.isascii()
+
+
+def test_an_error_is_one_line_with_its_remedy_and_no_traceback() -> None:
+    done = hardwon_does(
+        "remember",
+        "x",
+        "--outcome",
+        "odd\x1b[2J",
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: outcome: ")
+    assert "a single line without control characters" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_wrong_usage_is_told_apart() -> None:
+    done = hardwon_does("recal")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Did you mean 'recall'?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    for arguments, lines in ((["stats", "--json"], 0), (["tree", "generate", "2000"], 1)):
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stderr
+            for _ in range(lines):
+                process.stdout.readline()
+            process.stdout.close()
+            assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
+
+
+def test_a_full_disk_is_told_in_one_line() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "stats"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"hardwon: cannot write the output: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "asked", [("--help",), ("tokens", "--help"), ("--show-completion", "bash")]
+)
+def test_so_it_is_where_typer_writes(asked: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *asked]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("hardwon: ")
+    assert "No space left on device" in done.stderr
+
+
+def test_without_standard_output_the_work_is_done_all_the_same() -> None:
+    command = f"{shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main remember x --outcome failure --tool unknown >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert answered("stats")["records"] == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [("remember - --outcome failure --tool unknown", 1), ("mcp", 0), ("forget x", 0)],
+)
+def test_without_standard_input_there_is_nothing_to_read(asked: str, code: int) -> None:
+    hardwon_does("init")
+    command = f"{shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main {asked} <&-"
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+
+
+def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", "remember", "-", *FAILURE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        # More than a pipe holds: once it is written, the command reads. Python notices a signal while
+        # it waits, or before the next step; between two parts of one reading it does neither.
+        process.stdin.write(b"x" * 100_000)
+        process.stdin.flush()
+        state = Path(f"/proc/{process.pid}/stat")
+        wait_until(lambda: state.read_text().rpartition(") ")[2].startswith("S"))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.communicate() == (b"", b"")
+
+
+def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
+    on_the_way = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'hardwon.surfaces.cli.main': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from hardwon_cli import main\n"
+        "main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", on_the_way, "remember", "-", *FAILURE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.wait(timeout=60) == 130
+        assert process.communicate() == (b"", b"")
+
+
+def test_colours_are_for_terminals() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    assert "\x1b[31m" in on_a_terminal("stats")
+    assert "\x1b" not in on_a_terminal("stats", NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal("stats", TERM="dumb")
+    assert "\x1b" not in hardwon_does("stats").stdout
+
+
+def test_an_output_that_cannot_show_blocks_gets_ascii() -> None:
+    hardwon_does("remember", "größe", *FAILURE)
+    done = hardwon_does("stats", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "##########" in done.stdout
+    assert r"gr\xf6\xdfe" in hardwon_does("recall", "größe", PYTHONIOENCODING="ascii").stdout
+
+
+# --- every command ---
+
+
+def test_the_help_groups_every_command() -> None:
+    text = at_once("--help").stdout
+    groups = re.findall(r"^([A-Z][\w., ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
+    listed = [
+        row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()
+    ]
+    assert sorted(listed) == sorted({name.split()[0] for name in COMMANDS})
+    titles = [title for title, _ in groups if title != "Options"]
+    assert titles == [
+        "Every day",
+        "See and decide",
+        "Bring in and take out",
+        "More, by what it is about",
+        "For agents and other programs",
+        "For scripts written for older designs",
+    ]
+    assert "Exit codes: 0 all is well, 1 an error" in text
+    assert listed[:8] == [
+        "init",
+        "remember",
+        "record",
+        "recall",
+        "context",
+        "advise",
+        "run",
+        "credit",
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_is_documented(command: str) -> None:
+    done = at_once(*command.split(), "--help")
+    assert done.exit_code == 0
+    assert "Examples:\n" in done.stdout
+    section = section_of(command)
+    for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE):
+        assert option in ("--help", "--json") or f"`{option}" in section, (
+            f"docs/reference/cli.md does not tell {command} {option}"
+        )
+
+
+def test_every_page_of_commands_is_about_one_that_exists() -> None:
+    assert sorted(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE)) == sorted(
+        {name.split()[0] for name in COMMANDS}
+    )
+
+
+def fill() -> None:
+    with Memory("brain") as memory:
+        for number in range(12):
+            memory.remember(
+                f"the parser failed on line {number}",
+                "failure",
+                "code_interpreter",
+                error_type="runtime",
+            )
+        for number in range(4):
+            memory.remember(f"the parser works for case {number}", "success", "conversation")
+
+
+def test_the_map() -> None:
+    fill()
+    found = answered("tree", "map")
+    text = at_once("tree", "map", "--depth", "1", "--sizes").stdout
+    sizes = [size_text(each["bytes"]) for each in (found, *found["branches"])]
+    assert [re.sub(r" +[█░]+ +| +", " ", line) for line in text.splitlines()] == [
+        f"brain 16 {sizes[0]}",
+        f"├─ outcome=failure 12 75% {sizes[1]}",
+        f"└─ outcome=success 4 25% {sizes[2]}",
+    ]
+    assert (found["name"], found["count"], len(found["branches"])) == ("brain", 16, 2)
+    assert found["branches"][0]["branches"][0]["branches"][0]["name"] == "error_type=runtime"
+
+
+def test_hotspots() -> None:
+    fill()
+    assert "75%  12  failure/code_interpreter/runtime" in at_once("tree", "hotspots").stdout
+    (spot,) = answered("tree", "hotspots", "--share", "0.5")
+    path = "outcome=failure/tool=code_interpreter/error_type=runtime"
+    assert spot == {
+        "area": "failure/code_interpreter/runtime",
+        "path": path,
+        "count": 12,
+        "share": 0.75,
+    }
+
+
+def test_reflection() -> None:
+    fill()
+    assert "4 of 16 attempts succeeded (25%)." in at_once("tree", "reflect").stdout
+    found = answered("tree", "reflect")
+    assert found["hotspots"] == [["code_interpreter/runtime", 12]]
+    assert found["recent"][0]["content"] == "the parser works for case 3"
+
+
+def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
+    fill()
+    refused = at_once("tree", "sync")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "hardwon tree sync --make-tree gives it one" in refused.stderr
+    assert at_once("tree", "sync", "--make-tree").exit_code == 0
+    files = sorted(Path("brain").rglob("*.json"))
+    assert len(files) == 16
+    files[0].write_text("{ not JSON")
+    found = answered("tree", "sync", complaints=True)
+    assert list(found["left"]) == [str(files[0].relative_to("brain"))]
+    told = at_once("tree", "sync")
+    assert told.exit_code == 0
+    assert re.search(r"^hardwon: left alone: outcome=failure/.*\.json: ", told.stderr, re.MULTILINE)
+    kept = answered("remember", "the parser hangs", *FAILURE)
+    assert (
+        Path(kept["path"]).parent
+        == Path("brain/outcome=failure/tool=code_interpreter/error_type=runtime").resolve()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("m.jsonl", "jsonl"), ("m.json", "json"), ("m.py", "python"), ("m", "jsonl")]
+)
+def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
+    made = at_once(
+        "tree", "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name
+    )
+    assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
+    assert at_once(
+        "tree",
+        "generate",
+        "60",
+        "--seed",
+        "5",
+        "--sessions",
+        "--start",
+        "2026-01-05",
+        "--format",
+        form,
+    ).stdout == (Path(name).read_text())
+    assert at_once("tree", "validate", name).stdout.startswith(
+        "60 memories: 0 errors, 0 warnings\n"
+    )
+    assert at_once("load", name, "--dry-run").exit_code == 1
+    loaded = answered("load", name, "--author", "made up")
+    assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == (
+        "dataset",
+        60,
+        60,
+        [],
+    )
+    again = answered("load", name, "--dry-run")
+    assert (again["stored"], again["ids"], again["dry_run"]) == (60, [], True)
+    found = answered("stats")
+    assert (found["records"], found["by_author"]) == (60, {"made up": 60})
+    assert datetime.fromtimestamp(found["first_us"] / 1e6, UTC).date() == date(2026, 1, 5)
+
+
+def test_generate_fills_a_memory() -> None:
+    made = at_once("tree", "generate", "30", "--load")
+    assert (made.exit_code, made.output) == (0, "30 of 30 memories stored, none rejected\n")
+    both = answered("tree", "generate", "20", "--load", "--seed", "2", "--output", "m.json")
+    assert (both["total"], both["output"], both["loaded"]["stored"]) == (20, "m.json", 20)
+    printed = at_once("tree", "generate", "10", "--load", "--seed", "3", "--output", "-")
+    assert len(printed.stdout.splitlines()) == 10
+    assert len(answered("tree", "generate", "15")) == 15
+    assert answered("stats")["records"] == 60
+
+
+def test_generate_overwrites_nothing() -> None:
+    Path("notes.json").write_text("mine")
+    done = at_once("tree", "generate", "10", "--output", "notes.json")
+    assert (done.exit_code, Path("notes.json").read_text()) == (1, "mine")
+    assert (
+        done.stderr
+        == "hardwon: notes.json exists already: choose another name, or remove it first\n"
+    )
+
+
+def test_invalid_data_is_refused_told_and_gives_1() -> None:
+    good = {
+        "content": "Fixed the login of anonymous users",
+        "outcome": "success",
+        "tool": "conversation",
+        "summary": "login",
+    }
+    bad = good | {"outcome": "fine", "summary": "b", "odd\x1b[2Jkey\n": 1}
+    Path("m.json").write_text(json.dumps([good, bad]))
+    checked = at_once("tree", "validate", "m.json")
+    assert checked.exit_code == 1
+    assert "memory 1, outcome: 'fine' is not known; use one of success, failure" in checked.stdout
+    assert "\x1b" not in checked.stdout
+    told = at_once("tree", "validate", "m.json", "--json")
+    assert told.exit_code == 1
+    assert [fault["index"] for fault in json.loads(told.stdout)["errors"]] == [1, 1]
+    loaded = at_once("load", "m.json")
+    assert (loaded.exit_code, loaded.stdout.splitlines()[0]) == (
+        1,
+        "1 of 2 memories stored, 1 rejected",
+    )
+    assert answered("stats")["records"] == 1
+
+
+def test_what_a_memory_exported_is_loaded() -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    first = answered("--memory", "other", "load", "records.jsonl")
+    assert first == {
+        "source": "records",
+        "read": 16,
+        "added": 16,
+        "present": 0,
+        "conflicting": [],
+        "forgotten": 0,
+        "dry_run": False,
+        "lowered": {},
+        "retired": 0,
+        "events": 0,
+    }
+    again = at_once("--memory", "other", "load", "records.jsonl", "--dry-run")
+    assert (
+        again.stdout == "0 of 16 records would be added, 16 were here already, 0 stay forgotten\n"
+    )
+    changed = [
+        json.loads(line) | {"content": "something else"}
+        for line in Path("records.jsonl").read_text().splitlines()
+    ]
+    Path("changed.jsonl").write_text("\n" + json.dumps(changed[0]))
+    refused = at_once("--memory", "other", "load", "changed.jsonl")
+    assert refused.exit_code == 1
+    assert refused.stdout.endswith(
+        f"{changed[0]['id']} is kept here with other content, which stays\n"
+    )
+
+
+def test_records_without_an_id_are_the_same_when_they_are_loaded_again() -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    lines = [json.loads(line) for line in Path("records.jsonl").read_text().splitlines()]
+    for number in (1, 3):  # the first line is what tells records from a data set
+        del lines[number - 1]["id"]
+    Path("without.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert answered("--memory", "other", "load", "without.jsonl")["added"] == 16
+    again = answered("--memory", "other", "load", "without.jsonl")
+    assert (again["added"], again["present"]) == (0, 16)
+    assert "hardwon load takes in as JSON Lines" in refused(
+        "--memory", "other", "adopt", "without.jsonl"
+    )
+
+
+def test_a_file_that_is_not_there_makes_no_memory() -> None:
+    done = at_once("load", "nowhere.jsonl")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "hardwon: cannot read nowhere.jsonl: there is no such file\n",
+    )
+    assert not Path("brain").exists()
+
+
+def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
+    assert "500/500" in on_a_terminal("tree", "generate", "500", "--load")
+    assert hardwon_does("tree", "generate", "500", "--load", "--seed", "1").stderr == ""
+
+
+def test_the_examples_of_the_help_work() -> None:
+    ran = []
+    with Memory("brain") as memory:
+        ids = dict.fromkeys(COMMANDS, memory.record_fact("Port 80 is open.", "observation").id)
+        ids |= {
+            "undo": memory.rollback("somebody").id,
+            "care publish": memory.record_fact("Port 81 is shut.", "observation").id,
+        }
+        ids["care supersede"] = memory.record_fact("Port 82 is open.", "observation").id
+        memory.verify(ids["care publish"], "compiler")
+        newer = memory.record_fact("Port 82 is shut.", "observation").id
+        memory.export("agentdb.jsonl")
+    subprocess.run(["git", "init", "-q"], check=True)
+    Path("old").mkdir()
+    legacy_fixes.make(Path("old/ai_memory.db"), [{}])
+    for name, value in JSON_FILES.items():
+        Path(name).write_text(json.dumps(value))
+    for name in (".claude/projects/s.jsonl", ".codex/sessions/2026/s.jsonl", "traces.jsonl"):
+        file = Path(name) if name == "traces.jsonl" else Path.home() / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}\n")
+    AIMemory("AIMemory").record_fix_attempt(
+        {"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0
+    )
+    database = postgres_server.fresh_database()
+    postgres_server.server().run(f"CREATE ROLE {USER_IN_EXAMPLES} LOGIN")
+    # it ends when it is told to: tests/surfaces/test_rest.py does
+    ending = [name for name in COMMANDS if name != "serve"]
+    for command in sorted(
+        ending, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)
+    ):
+        for owner, example in EXAMPLES:
+            if owner == command:
+                said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(
+                    ANOTHER_ID_IN_EXAMPLES, newer
+                )
+                done = at_once(*shlex.split(said.replace(DATABASE_IN_EXAMPLES, database))[1:])
+                assert done.exit_code == 0, f"{example}: {done.output}"
+                if "--json" in example:
+                    check_json(command, json.loads(done.stdout))
+                ran.append(command)
+    assert set(ran) == set(ending)
+    postgres_server.drop(database)
+    postgres_server.server().run(f"DROP ROLE {USER_IN_EXAMPLES}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "stats",
+        "tree map",
+        "tree hotspots",
+        "tree reflect",
+        "recall parser",
+        "tree sync --make-tree",
+        "remember parser --outcome failure --tool unknown",
+        "tree generate 60 --load --output m.json",
+        "tree validate set.json",
+        "load set.json",
+        "load records.jsonl",
+    ],
+)
+def test_every_key_of_the_json_is_documented(command: str) -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    at_once("tree", "generate", "60", "--output", "set.json")
+    check_json(command, answered(*command.split()))
+
+
+# --- errors ---
+
+
+@pytest.mark.parametrize(
+    "command", ["stats", "recall x", "tree map", "tree hotspots", "tree reflect", "tree sync"]
+)
+def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None:
+    done = at_once("--memory", "nowhere", *command.split())
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: there is no memory at nowhere: check --memory")
+    assert not Path("nowhere").exists()
+    Path("nowhere").mkdir()
+    assert at_once("--memory", "nowhere", *command.split()).exit_code == 1
+    assert not list(Path("nowhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("remember", "x", *FAILURE, "--key", "service"), "a key and its value"),
+        (("remember", "x", *FAILURE, "--key", "=v"), "a key and its value"),
+        (("remember", "x", *FAILURE, "--key", "error_type=logic"), "not given otherwise"),
+        (("remember", "x", *FAILURE, "--key", "id=1"), "keys that no record has already"),
+        (("remember", " ", *FAILURE), "content"),
+        (("remember", "x", "--outcome", "fine"), "outcome"),
+        (("remember", "x", "--outcome", "failure", "--tool", "hammer\n"), "tool"),
+        (("recall", "x", "--since", "yesterday"), "since"),
+        (("recall", "x", "--kind", "dream"), "kind"),
+        (("tree", "hotspots", "--share", "2"), "share"),
+        (("tree", "generate", "0"), "size"),
+        (("tree", "generate", "1" * 5000), "size"),
+        (("tree", "generate", "5", "--start", "2026-01-01"), "start"),
+        (("tree", "generate", "5", "--output", "no/such/folder"), "No such file or directory"),
+        (("tree", "validate", "nowhere.json"), "cannot read"),
+        (("tree", "validate", "."), "cannot read"),
+        (("load", "."), "cannot read"),
+        (("--project", " ", "stats"), "project"),
+        (("--memory", "a.txt\0", "remember", "x", *FAILURE), "location"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+    with Memory("brain"):
+        done = at_once(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recall",),
+        ("recall", "x", "-k", "many"),
+        ("stats", "--what"),
+        ("remember",),
+        ("tree", "map", "--depth", "0"),
+        ("tree", "generate", "5", "--format", "xml"),
+        ("tree", "generate"),
+    ],
+)
+def test_wrong_usage_has_an_exit_code_of_its_own(arguments: tuple[str, ...]) -> None:
+    done = at_once(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
+
+
+WORDS = st.text(
+    alphabet=st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=8
+) | st.sampled_from(
+    [
+        "--json",
+        "-k",
+        "--key",
+        "a=b",
+        "--outcome",
+        "failure",
+        "--depth",
+        "2",
+        "--since",
+        "2026-01-01",
+        "--limit",
+        "--",
+        "--ascii",
+    ]
+)
+
+
+VALUES = WORDS | st.sampled_from(
+    [
+        "-1",
+        "0",
+        "1e400",
+        "nan",
+        "9" * 400,
+        "{}",
+        "[",
+        '{"model": NaN}',
+        "null",
+        "\udcff",
+        "a\x1b[31m\nb",
+        "~nobody",
+        "x.db",
+        "",
+    ]
+)
+
+
+@st.composite
+def _calls(draw: st.DrawFn) -> list[str]:
+    """A command with options of its own, each with a value that it may not expect."""
+    name = draw(st.sampled_from([each for each in COMMANDS if each not in NEVER_AT_ONCE]))
+    options = [
+        max(each.opts, key=len) for each in BUILT[name].params if each.opts[0].startswith("-")
+    ]
+    given_options = draw(
+        st.lists(
+            st.sampled_from([*options, "--help"]).flatmap(
+                lambda option: VALUES.map(lambda to: [option, to])
+            ),
+            max_size=3,
+        )
+    )
+    return [
+        *name.split(),
+        *draw(st.lists(VALUES, max_size=2)),
+        *(word for pair in given_options for word in pair),
+    ]
+
+
+NEVER_AT_ONCE = ("run", "serve")  # one would run the words, the other would serve until it is ended
+
+
+@given(
+    st.sampled_from([name for name in COMMANDS if name not in NEVER_AT_ONCE]),
+    st.lists(WORDS, max_size=5),
+)
+@settings(max_examples=examples(200))
+def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
+    done = at_once(*command.split(), *words)
+    assert done.exit_code in (0, 1, 2), (done.exception, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+
+
+STDIN = st.text(max_size=50) | st.sampled_from(
+    ['{"a": NaN}', "[" * 5000, "{}\n[]", '"\\ud800"', "null", "\0"]
+)
+
+
+@given(_calls(), STDIN)
+@settings(max_examples=examples(300))
+def test_no_option_and_no_input_makes_a_traceback(call: list[str], stdin: str) -> None:
+    done = at_once(*call, stdin=stdin)
+    assert done.exit_code in (0, 1, 2), (done.exception, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    if "--json" in call and done.exit_code == 0 and done.stdout and "--help" not in call:
+        assert done.stdout.isascii()
+
+
+def test_a_folder_that_is_none_is_told() -> None:
+    Path("file").write_text("not a folder")
+    done = at_once("--memory", "file/brain", "remember", "x", *FAILURE)
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("hardwon: ")
+
+
+def test_a_file_that_is_no_memory_is_told_and_left_alone() -> None:
+    Path("notes.db").write_text("my notes")
+    done = at_once("--memory", "notes.db", "stats")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("hardwon: ")
+    assert Path("notes.db").read_text() == "my notes"
+
+
+def test_the_environment_names_the_memory_and_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once("--memory", "other", "--project", "red", "remember", "x", *FAILURE)
+    monkeypatch.setenv("HARDWON_MEMORY", "other")
+    unnamed = at_once("stats")
+    assert unnamed.stderr == (
+        "hardwon: nothing is in the project default of this memory, which has red: --project "
+        "names one\n"
+    )
+    at_the_end = at_once("stats", "--project=red", "--memory=other")
+    assert (at_the_end.exit_code, at_the_end.stderr) == (0, "")
+    monkeypatch.setenv("HARDWON_PROJECT", "red")
+    found = answered("stats")
+    assert (found["records"], found["project"]) == (1, "red")
+    assert found["location"] == str(Path("other/memory.db").resolve())

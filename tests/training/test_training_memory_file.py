@@ -1,0 +1,1365 @@
+"""The file of a training memory: nothing recorded gets lost and nothing is counted twice, whoever
+saves, copies, forks, crashes or runs out of disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import pickle
+import random
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from cases import TORTURE, examples
+from hardwon import limits
+from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
+from hardwon.outside import files
+from hardwon.training import history as episode_history
+from hardwon.training.functions import (
+    KeptAsideWarning,
+    SkippedWarning,
+    TrainingMemoryWarning,
+    build_memory_context,
+    load_agent_memory,
+    maybe_consolidate_memory,
+    memory_summary,
+    new_agent_memory,
+    record_episode,
+    save_agent_memory,
+)
+from hardwon.training.history import adopt
+from hardwon.training.shape import EpisodeInput, add, score_total
+from processes import Child, Tell
+from training_model import EPISODES, Model, untimed
+
+KILLS = 300 if TORTURE else 16
+KEYS = set(Model().as_dict())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "outputs" / "agent_memory.json"
+
+
+@pytest.fixture(autouse=True)
+def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GROQ_API_KEY", "API_BASE_URL", "LLM_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def episode(name: str, task: str = "t", score: float = 0.25) -> dict[str, Any]:
+    """One that leaves a trace in every part of the memory."""
+    card = {"mistake_type": "low_score_episode", "lesson": "Look first.", "evidence": name}
+    return {
+        "task_id": task,
+        "score": score,
+        "trajectory_summary": name,
+        "mistakes": [f"mistake {name}"],
+        "mistake_cards": [card],
+    }
+
+
+def record(memory: dict[str, Any], *names: str) -> dict[str, Any]:
+    for name in names:
+        record_episode(memory, episode(name))
+    return memory
+
+
+def told(memory: dict[str, Any]) -> list[str]:
+    return [logged["summary"] for logged in memory["episode_log"]]
+
+
+def holds(path: Path, *names: str) -> dict[str, Any]:
+    """Whether the file has exactly these episodes, in all of its parts."""
+    kept: dict[str, Any] = json.loads(path.read_text())
+    assert sorted(told(kept)) == sorted(names)
+    assert kept["total_episodes"] == len(names)
+    assert sum(map(len, kept["score_history"].values())) == len(names)
+    assert sorted(kept["mistakes"]) == sorted(f"mistake {name}" for name in names)
+    assert sum(card["seen_count"] for card in kept["mistake_cards"]) == len(names)
+    return kept
+
+
+# --- loading and saving ---
+
+
+def test_what_was_saved_is_loaded(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a", "b")
+    assert not path.parent.exists(), "loading and recording write nothing"
+    save_agent_memory(memory, path)
+    kept = holds(path, "a", "b")
+    assert load_agent_memory(path) == memory == kept
+    assert set(memory) == KEYS
+    assert path.read_text() == json.dumps(kept, indent=2)
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
+
+
+def test_text_of_all_kinds_comes_back(path: Path) -> None:
+    memory = record(load_agent_memory(path), "naïve 日本語 🦉 \u2028\n\t\x01")
+    memory["by hand"] = "\ud800"
+    save_agent_memory(memory, path)
+    assert path.read_bytes().isascii()
+    assert load_agent_memory(path) == memory
+
+
+def test_the_file_is_private_unless_it_was_not(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    save_agent_memory(memory, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o664)
+    save_agent_memory(record(memory, "b"), path)
+    assert path.stat().st_mode & 0o777 == 0o664
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path, path: Path) -> None:
+    save_agent_memory(record(load_agent_memory(path), "a"), path)
+    link = tmp_path / "link.json"
+    link.symlink_to(path)
+    memory = load_agent_memory(link)
+    save_agent_memory(record(memory, "b"), link)
+    assert link.is_symlink()
+    holds(path, "a", "b")
+    save_agent_memory(record(memory, "c"), path)
+    holds(path, "a", "b", "c")
+
+
+def test_a_path_may_be_text_or_a_path_and_nothing_else(path: Path) -> None:
+    save_agent_memory(record(load_agent_memory(str(path)), "a"), str(path))
+    assert told(load_agent_memory(path)) == ["a"]
+    wrong: Any
+    for wrong in (None, 5, "", "nul\0", b"bytes", "\ud800"):
+        with pytest.raises(InvalidInputError, match="path"):
+            load_agent_memory(wrong)
+        with pytest.raises(InvalidInputError, match="path"):
+            save_agent_memory(new_agent_memory(), wrong)
+
+
+def test_saving_again_and_again_counts_once(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    for name in "bcd":
+        save_agent_memory(memory, path)
+        save_agent_memory(memory, path)
+        record(memory, name)
+    save_agent_memory(memory, path)
+    assert holds(path, "a", "b", "c", "d") == memory
+
+
+def test_the_log_is_cut_when_it_is_saved(path: Path) -> None:
+    memory = record(load_agent_memory(path), *(str(number) for number in range(150)))
+    assert len(memory["episode_log"]) == 150
+    save_agent_memory(memory, path)
+    assert (
+        told(memory) == told(load_agent_memory(path)) == [str(number) for number in range(50, 150)]
+    )
+    assert memory["total_episodes"] == 150
+
+
+# --- others save too ---
+
+
+def test_two_memories_of_one_file_add_up(path: Path) -> None:
+    first, second = load_agent_memory(path), load_agent_memory(path)
+    save_agent_memory(record(first, "a"), path)
+    save_agent_memory(record(second, "b", "c"), path)
+    assert holds(path, "a", "b", "c") == second, "and the one that saved is up to date"
+    assert told(first) == ["a"]
+    save_agent_memory(record(first, "d"), path)
+    assert holds(path, "a", "b", "c", "d") == first
+    assert "mistake c" in build_memory_context(first)
+    assert "seen 4x" in build_memory_context(first)
+
+
+def test_a_fresh_memory_adds_to_a_file_that_exists(path: Path) -> None:
+    save_agent_memory(record(load_agent_memory(path), "a"), path)
+    fresh = record(new_agent_memory(), "b")
+    save_agent_memory(fresh, path)
+    assert holds(path, "a", "b") == fresh
+    empty = new_agent_memory()
+    save_agent_memory(empty, path)
+    assert holds(path, "a", "b") == empty
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), EPISODES | st.just("save")), max_size=40))
+@hypothesis_settings(max_examples=examples(60))
+def test_replaying_gives_what_one_writer_would_have_got(
+    tmp_path: Path, steps: list[tuple[int, Any]]
+) -> None:
+    """Three writers in turn; the file is what a single memory would be that recorded the episodes
+    as they were saved.
+    """
+    path = tmp_path / f"{uuid.uuid4()}.json"
+    writers, pending, model = [load_agent_memory(path) for _ in range(3)], [[], [], []], Model()  # type: ignore[var-annotated]
+    for who, step in [*steps, *((who, "save") for who in range(3))]:
+        if step == "save":
+            save_agent_memory(writers[who], path)
+            for data in pending[who]:
+                model.record(data)
+            pending[who] = []
+            model.save()
+            assert (
+                untimed(writers[who])
+                == untimed(json.loads(path.read_text()))
+                == untimed(model.as_dict())
+            )
+        else:
+            record_episode(writers[who], step)
+            pending[who].append(step)
+
+
+EIGHT = """
+import sys
+from training.memory import load_agent_memory, record_episode, save_agent_memory
+path, name = sys.argv[1], sys.argv[2]
+memory = load_agent_memory(path)
+for number in range(49):
+    data = {"task_id": f"task {number % 3}", "score": number / 100, "trajectory_summary": "the same for all"}
+    data |= {"mistakes": [f"{name} {number}"], "mistake_cards": [{"mistake_type": "m", "worker_id": "w"}]}
+    record_episode(memory, data)
+    if number % 3 == 0:
+        save_agent_memory(memory, path)
+        if number % 24 == 0:
+            memory = load_agent_memory(path)
+"""
+
+
+def test_eight_processes_lose_no_episode(path: Path) -> None:
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root / "drop_in")}
+    commands = [
+        [sys.executable, "-W", "error", "-c", EIGHT, str(path), f"p{number}"] for number in range(8)
+    ]
+    running = [
+        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) for command in commands
+    ]
+    assert [(process.communicate(timeout=120)[1], process.returncode) for process in running] == [
+        (b"", 0)
+    ] * 8
+    memory = load_agent_memory(path)
+    assert memory["total_episodes"] == 49 * 8
+    for task in range(3):
+        wanted = sorted(
+            number / 100 for number in range(49) if number % 3 == task for _ in range(8)
+        )
+        assert sorted(memory["score_history"][f"task {task}"]) == wanted
+    assert sorted(memory["mistakes"]) == sorted(
+        f"p{name} {number}" for name in range(8) for number in range(49)
+    )
+    (card,) = [card for card in memory["mistake_cards"] if card["task_id"] == "task 0"]
+    assert card["seen_count"] == 17 * 8
+    assert len(memory["episode_log"]) == 100
+    assert set(memory) == KEYS
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
+
+
+def test_threads_that_record_and_save_lose_nothing(path: Path) -> None:
+    memory, errors = load_agent_memory(path), []
+
+    def work(name: str) -> None:
+        try:
+            for number in range(30):
+                record(memory, f"{name} {number}")
+                save_agent_memory(memory, path)
+                build_memory_context(memory, "t")
+        except BaseException as error:  # noqa: BLE001  # told to the test's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    holds(path, *(f"{name} {number}" for name in "abc" for number in range(30)))
+
+
+# --- copies ---
+
+COPIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "dict": dict,
+    "unpacked": lambda memory: {**memory},
+    "copy": copy.copy,
+    "item by item": lambda memory: {name: copy.copy(value) for name, value in memory.items()},
+    "deepcopy": copy.deepcopy,
+    "json": lambda memory: json.loads(json.dumps(memory)),
+    "pickle": lambda memory: pickle.loads(pickle.dumps(memory)),  # noqa: S301
+    "lists": lambda memory: {**memory, "episode_log": list(memory["episode_log"])},
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])
+@pytest.mark.parametrize("loaded", [False, True], ids=["fresh", "loaded"])
+def test_a_copy_is_saved_instead(path: Path, kind: str, others: bool, loaded: bool) -> None:
+    save_agent_memory(record(new_agent_memory(), "a"), path)
+    memory = record(load_agent_memory(path), "b") if loaded else record(new_agent_memory(), "b")
+    copied = COPIES[kind](memory)
+    assert copied == memory
+    if others:
+        save_agent_memory(record(load_agent_memory(path), "other"), path)
+    save_agent_memory(record(copied, "c"), path)
+    assert set(told(holds(path, *(["a", "b", "c"] + ["other"] * others)))) == set(told(copied))
+    save_agent_memory(record(copied, "d"), path)
+    holds(path, *(["a", "b", "c", "d"] + ["other"] * others))
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("copy_first", [False, True], ids=["original first", "copy first"])
+@pytest.mark.parametrize("between", [0, 1, 120], ids=["alone", "one other", "many others"])
+def test_a_copy_and_its_original_are_both_saved(
+    path: Path, kind: str, copy_first: bool, between: int
+) -> None:
+    save_agent_memory(record(new_agent_memory(), "a"), path)
+    memory = record(load_agent_memory(path), "b")
+    copied = COPIES[kind](memory)
+    first, second = (copied, memory) if copy_first else (memory, copied)
+    save_agent_memory(first, path)
+    other = load_agent_memory(path)
+    save_agent_memory(record(other, *(f"other {number}" for number in range(between))), path)
+    save_agent_memory(second, path)
+    save_agent_memory(first, path)
+    kept = load_agent_memory(path)
+    assert kept["total_episodes"] == 2 + between, "neither lost nor counted twice"
+    assert len(kept["score_history"]["t"]) == 2 + between
+    assert kept["mistakes"][:2] == ["mistake a", "mistake b"]
+    assert kept["mistake_cards"][0]["seen_count"] == 2 + between
+
+
+def test_a_copy_and_its_original_go_separate_ways(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    for kind in ("deepcopy", "pickle", "item by item"):
+        copied = COPIES[kind](memory)
+        record(copied, f"in the {kind}")
+        record(memory, f"beside the {kind}")
+        save_agent_memory(copied, path)
+        save_agent_memory(memory, path)
+    names = [
+        f"{where} the {kind}"
+        for kind in ("deepcopy", "pickle", "item by item")
+        for where in ("in", "beside")
+    ]
+    holds(path, "a", *names)
+
+
+def test_copies_that_are_copied_again_are_told_apart(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    copied = COPIES["pickle"](memory)
+    record(memory, "in the original")
+    record(copied, "in the copy")
+    again = [COPIES["pickle"](memory), COPIES["pickle"](copied), COPIES["deepcopy"](copied)]
+    for each in (copied, memory, *again):
+        save_agent_memory(each, path)
+    holds(path, "a", "in the original", "in the copy")
+
+
+def test_a_shallow_copy_that_is_recorded_into_is_the_same_memory(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    shallow = dict(memory)
+    record(shallow, "b")
+    save_agent_memory(memory, path)
+    holds(path, "a", "b")
+    save_agent_memory(shallow, path)
+    holds(path, "a", "b")
+
+
+@pytest.mark.parametrize("kind", ["dict", "unpacked", "copy"])
+@pytest.mark.parametrize("saved", [False, True], ids=["saved once", "saved twice"])
+def test_a_shallow_copy_takes_no_later_key_away(path: Path, kind: str, saved: bool) -> None:
+    memory = new_agent_memory()
+    for _ in range(limits.TRAINING_SCORES_MAX - 5):
+        record_episode(memory, {"task_id": "t", "score": 0.125})
+    copied = COPIES[kind](memory)
+    for number in range(10):
+        record_episode(memory, {"task_id": "t", "score": 1, "trajectory_summary": str(number)})
+    with pytest.warns(SkippedWarning):
+        record_episode(memory, {"score": "x"}, lenient=True)
+    pickled = pickle.dumps(memory)
+    maybe_consolidate_memory(memory, path=path)
+    if saved:
+        save_agent_memory(memory, path)
+    wanted = json.loads(path.read_text())
+    assert wanted["older_scores"] == {"t": {"count": 5, "sum": 0.625}}
+    assert (wanted["skipped"], wanted["last_consolidated_at"], len(wanted["shared_episodes"])) == (
+        {"score": 1},
+        1005,
+        1,
+    )
+    save_agent_memory(copied, path)
+    assert json.loads(path.read_text()) == wanted == copied
+    save_agent_memory(pickle.loads(pickled), path)  # noqa: S301
+    assert json.loads(path.read_text())["total_episodes"] == 1005
+    record_episode(copied, {"task_id": "t", "score": 0.125})
+    save_agent_memory(copied, path)
+    assert json.loads(path.read_text())["older_scores"]["t"]["count"] == 6
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_copies_that_are_saved_to_two_places(
+    path: Path, tmp_path: Path, kind: str, others: int
+) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    memory = record(new_agent_memory(), "a")
+    copied = COPIES[kind](memory)
+    save_agent_memory(memory, elsewhere)
+    names = [f"other {number}" for number in range(others)]
+    save_agent_memory(record(load_agent_memory(path), *names), path)
+    save_agent_memory(memory, path)
+    save_agent_memory(copied, path)
+    kept = json.loads(path.read_text())
+    assert sorted(told(kept)) == ["a", *names]
+    assert kept["total_episodes"] == len(kept["score_history"]["t"]) == 1 + others
+
+
+def test_an_episode_that_comes_through_two_files_is_counted_once(
+    path: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    save_agent_memory(new_agent_memory(), path)
+    memory = record(load_agent_memory(path), "a")
+    save_agent_memory(memory, elsewhere)
+    save_agent_memory(load_agent_memory(elsewhere), path)
+    save_agent_memory(record(memory, "b"), path)
+    holds(path, "a", "b")
+
+
+def test_two_episodes_alike_to_the_microsecond_are_two(path: Path) -> None:
+    for memory in (load_agent_memory(path), load_agent_memory(path)):
+        record_episode(memory, episode("a"), clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        save_agent_memory(memory, path)
+    assert json.loads(path.read_text())["total_episodes"] == 2
+
+
+def test_forks_take_unsaved_episodes_along_once(path: Path) -> None:
+    memory = record(load_agent_memory(path), "before the fork")
+
+    def work(name: str) -> Callable[[Tell], None]:
+        def in_child(_: Tell) -> None:
+            for number in range(50):
+                record(memory, f"{name} {number}")
+            save_agent_memory(memory, path)
+
+        return in_child
+
+    children = [Child.start(work(f"child {number}")) for number in range(4)]
+    record(memory, "in the parent")
+    save_agent_memory(memory, path)
+    assert [child.wait() for child in children] == [0] * 4
+    save_agent_memory(memory, path)
+    assert memory["total_episodes"] == 2 + 4 * 50
+    assert len(memory["mistakes"]) == 2 + 4 * 50
+    assert memory["mistake_cards"][0]["seen_count"] == 2 + 4 * 50
+    assert len(memory["shared_episodes"]) == 1
+
+
+def test_a_fork_with_nothing_unsaved_leaves_no_trace(path: Path) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    child = Child.start(lambda _: save_agent_memory(record(memory, "child"), path))
+    assert child.wait() == 0
+    save_agent_memory(record(memory, "parent"), path)
+    assert set(holds(path, "a", "child", "parent")) == KEYS
+
+
+WORKER = """
+import pickle, sys
+from training.memory import record_episode, save_agent_memory
+memory = pickle.load(sys.stdin.buffer)
+record_episode(memory, {"task_id": "t", "score": 0.25, "trajectory_summary": "worker"})
+save_agent_memory(memory, sys.argv[1])
+"""
+
+
+def test_a_memory_sent_to_other_processes(path: Path) -> None:
+    memory = record(load_agent_memory(path), "a")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "drop_in")}
+    for _ in range(2):
+        command = [sys.executable, "-c", WORKER, str(path)]
+        subprocess.run(command, input=pickle.dumps(memory), env=environment, check=True, timeout=60)
+    save_agent_memory(memory, path)
+    assert sorted(told(memory)) == ["a", "worker", "worker"]
+    assert memory["total_episodes"] == 3
+
+
+# --- other places ---
+
+
+def test_saving_elsewhere_makes_a_copy_there(path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "backup.json"
+    memory = load_agent_memory(path)
+    for name in "abcdef":
+        record(memory, name)
+        save_agent_memory(memory, path)
+        if name in "bcf":
+            save_agent_memory(memory, elsewhere)
+            assert elsewhere.read_bytes() == path.read_bytes()
+    holds(path, *"abcdef")
+
+
+def test_workers_that_begin_from_one_file_and_save_to_another(path: Path, tmp_path: Path) -> None:
+    pretrained = tmp_path / "pretrained.json"
+    save_agent_memory(record(new_agent_memory(), "p1", "p2"), pretrained)
+    workers = [load_agent_memory(pretrained) for _ in range(3)]
+    for turn in range(4):
+        for number, worker in enumerate(workers):
+            save_agent_memory(record(worker, f"{number}.{turn}"), path)
+    holds(path, "p1", "p2", *(f"{number}.{turn}" for number in range(3) for turn in range(4)))
+    holds(pretrained, "p1", "p2")
+
+
+@pytest.mark.parametrize("count", [3, 130, 1200])
+def test_a_memory_saved_over_an_unrelated_file_joins_it(
+    path: Path, tmp_path: Path, count: int
+) -> None:
+    """Scores are all the same: they do not tell one file from the other. Of many, the times in the
+    log do, or nothing.
+    """
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    for where, name in ((first, "x"), (second, "y")):
+        save_agent_memory(
+            record(new_agent_memory(), *(f"{name}{number}" for number in range(count))), where
+        )
+    memory = record(load_agent_memory(first), "new")
+    save_agent_memory(memory, second)
+    assert {f"y{count - 1}", f"x{count - 1}", "new"} <= set(told(memory)) or count > 100
+    assert {"mistake x1", "mistake y1"} <= set(memory["mistakes"]) or count > 500
+    total, kept = memory["total_episodes"], memory_summary(memory)
+    assert kept["scores_by_task"] == {"t": 0.25}
+    assert total > count + 1
+    if count <= 100:
+        assert total == 2 * count + 1
+
+
+def test_places_that_one_memory_is_saved_to_in_turn(tmp_path: Path) -> None:
+    memory, places = new_agent_memory(), [tmp_path / f"{number}.json" for number in range(7)]
+    for number in range(21):
+        save_agent_memory(record(memory, str(number)), places[number % 7])
+    for place in places:
+        save_agent_memory(memory, place)
+        holds(place, *(str(number) for number in range(21)))
+
+
+# --- dicts that do not know where they came from ---
+
+
+def grown(start: dict[str, Any], names: list[str], scores: list[float]) -> dict[str, Any]:
+    """As another process would have it that got the start as JSON."""
+    memory: dict[str, Any] = json.loads(json.dumps(start))
+    memory["episode_log"] = memory["episode_log"][-100:]
+    for name, score in zip(names, scores, strict=True):
+        entry = EpisodeInput(
+            episode(name, score=score), f"2026-01-01T00:00:00.{random.randrange(10**6):06}+00:00"
+        ).entry
+        add(memory, entry)
+    memory["episode_log"] = memory["episode_log"][-100:]
+    return memory
+
+
+SCORE_LISTS = st.lists(st.sampled_from([0.0, 1.0]), max_size=6)
+
+
+@given(SCORE_LISTS, SCORE_LISTS, SCORE_LISTS, st.sampled_from([0, 90, 99, 100, 250, 1100]))
+def test_two_branches_of_one_memory_are_joined(
+    common: list[float], here: list[float], there: list[float], before: int
+) -> None:
+    scores = [0.5] * before + common
+    start = grown(new_agent_memory(), [f"c{n}" for n in range(len(scores))], scores)
+    kept = grown(start, [f"k{n}" for n in range(len(here))], here)
+    other = grown(start, [f"o{n}" for n in range(len(there))], there)
+    joined = adopt(json.loads(json.dumps(kept)), json.loads(json.dumps(other)))
+    assert joined["total_episodes"] == len(scores) + len(here) + len(there)
+    assert score_total(joined, "t") == (
+        sum(scores) + sum(here) + sum(there),
+        joined["total_episodes"],
+    )
+    new = [f"k{n}" for n in range(len(here))] + [f"o{n}" for n in range(len(there))]
+    assert [name for name in told(joined) if name[0] != "c"] == new
+    assert [text for text in joined["mistakes"] if "mistake c" not in text] == [
+        f"mistake {name}" for name in new
+    ]
+    for known in (kept, other):
+        assert adopt(json.loads(json.dumps(joined)), json.loads(json.dumps(known))) == joined, (
+            "what is known adds nothing"
+        )
+    if not here:
+        assert joined == other, "then the other is simply the later one"
+    if not there:
+        assert joined == kept
+
+
+def test_a_copy_far_behind_adds_nothing(path: Path) -> None:
+    start = grown(new_agent_memory(), ["a", "b"], [0.25, 0.25])
+    kept = grown(start, [f"k{n}" for n in range(300)], [0.25] * 300)
+    before = json.loads(json.dumps(kept))
+    assert adopt(kept, start) == before
+    start["global_rules"] = ["of a person"]
+    assert adopt(kept, start) == {**before, "global_rules": ["of a person"]}
+    kept["global_rules"] = ["later"]
+    assert adopt(kept, start)["global_rules"] == ["later"], (
+        "nothing tells whether it was there before"
+    )
+
+
+def test_where_nothing_tells_whether_both_are_the_same_nothing_is_dropped() -> None:
+    kept = grown(new_agent_memory(), [f"k{n}" for n in range(50)], [0.5] * 50)
+    other = grown(new_agent_memory(), [f"o{n}" for n in range(1500)], [1.0] * 1500)
+    for joined in (
+        adopt(json.loads(json.dumps(kept)), other),
+        adopt(json.loads(json.dumps(other)), kept),
+    ):
+        assert joined["total_episodes"] == 1550
+        assert score_total(joined, "t") == (1525.0, 1550)
+
+
+def test_branches_longer_than_the_log_are_joined_by_their_scores() -> None:
+    start = grown(new_agent_memory(), ["a"], [0.25])
+    kept = grown(start, [f"k{n}" for n in range(150)], [0.1] * 150)
+    other = grown(start, [f"o{n}" for n in range(220)], [0.9] * 220)
+    joined = adopt(kept, other)
+    assert joined["total_episodes"] == 371
+    assert score_total(joined, "t")[1] == 371
+    assert score_total(joined, "t")[0] == pytest.approx(0.25 + 15 + 198)
+
+
+# --- changes by hand ---
+
+
+def edit(memory: dict[str, Any]) -> None:
+    memory["global_rules"].append("[HUMAN] Ask before you delete.")
+    memory["global_rules"].remove("old rule")
+    memory["mistakes"].remove("mistake a")
+    memory["notes"] = {"run": 7}
+    del memory["gone"]
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["alone", "with others"])
+@pytest.mark.parametrize("through_json", [False, True], ids=["as loaded", "through JSON"])
+def test_changes_by_hand_are_saved(path: Path, others: bool, through_json: bool) -> None:
+    start = record(new_agent_memory(), "a", "b")
+    start |= {"global_rules": ["old rule", "kept rule"], "gone": 1, "stays": [1, 2]}
+    save_agent_memory(start, path)
+    memory = load_agent_memory(path)
+    if through_json:
+        memory = json.loads(json.dumps(memory))
+    edit(memory)
+    if others:
+        other = record(load_agent_memory(path), "c")
+        other["global_rules"].append("rule of another")
+        save_agent_memory(other, path)
+    save_agent_memory(record(memory, "d"), path)
+    kept = json.loads(path.read_text())
+    assert kept == memory
+    assert "[HUMAN] Ask before you delete." in kept["global_rules"]
+    assert kept["notes"] == {"run": 7}
+    assert kept["stays"] == [1, 2]
+    assert kept["total_episodes"] == 3 + others
+    assert ("rule of another" in kept["global_rules"]) == others
+    # then nothing tells what was taken out from what was not there yet
+    if not (others and through_json):
+        assert "old rule" not in kept["global_rules"]
+        assert "mistake a" not in kept["mistakes"]
+        assert "gone" not in kept
+
+
+def test_what_another_took_out_by_hand_stays_out(path: Path) -> None:
+    save_agent_memory(record(new_agent_memory(), "a", "b"), path)
+    memory, other = load_agent_memory(path), load_agent_memory(path)
+    other["mistakes"].remove("mistake b")
+    save_agent_memory(other, path)
+    save_agent_memory(record(memory, "c"), path)
+    assert (
+        json.loads(path.read_text())["mistakes"] == memory["mistakes"] == ["mistake a", "mistake c"]
+    )
+
+
+@pytest.mark.parametrize(("by_hand", "total"), [(7, 9), (0, 4)])
+def test_a_total_changed_by_hand_takes_no_episodes_away(
+    path: Path, by_hand: int, total: int
+) -> None:
+    save_agent_memory(record(new_agent_memory(), "a", "b"), path)
+    memory = load_agent_memory(path)
+    save_agent_memory(record(load_agent_memory(path), "c"), path)
+    memory["total_episodes"] = by_hand
+    save_agent_memory(record(memory, "d"), path)
+    assert json.loads(path.read_text())["total_episodes"] == memory["total_episodes"] == total
+
+
+def test_what_json_cannot_hold_is_refused_and_the_file_stays(path: Path) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    record(memory, "b")["mine"] = object()
+    with pytest.raises(InvalidInputError, match="memory"):
+        save_agent_memory(memory, path)
+    holds(path, "a")
+    del memory["mine"]
+    save_agent_memory(memory, path)
+    holds(path, "a", "b")
+
+
+# --- long runs ---
+
+
+def test_a_long_run_without_a_save_is_remembered_as_a_sum(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    memory, other = load_agent_memory(path), load_agent_memory(path)
+    model, rng = Model(), random.Random(1)
+    made = [episode(str(number), rng.choice("tu"), rng.random()) for number in range(1500)]
+    for data in made:
+        record_episode(memory, data)
+    history = episode_history.history_of(memory)
+    assert len(history.since(history.latest)) <= 40
+    save_agent_memory(record(other, "other"), path)
+    save_agent_memory(memory, path)
+    for data in [episode("other"), *made]:
+        model.record(data)
+    model.save()
+    kept = json.loads(path.read_text())
+    assert kept == memory
+    wanted = model.as_dict()
+    assert kept["total_episodes"] == 1501
+    assert untimed(kept)["episode_log"] == wanted["episode_log"]
+    assert kept["mistakes"] == wanted["mistakes"][-limits.TRAINING_LESSONS_MAX :]
+    assert sorted(kept["mistake_cards"], key=str) == sorted(wanted["mistake_cards"], key=str)
+    assert memory_summary(kept)["scores_by_task"] == model.summary()["scores_by_task"]
+    assert kept["task_rules"] == wanted["task_rules"]
+    save_agent_memory(record(other, "again"), path)
+    assert json.loads(path.read_text())["total_episodes"] == 1502
+
+
+def test_a_sum_has_its_tasks_in_the_order_in_which_they_came(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    monkeypatch.setattr(limits, "TRAINING_SCORES_MAX", 2)
+    memory, other = load_agent_memory(path), load_agent_memory(path)
+    tasks = [f"task {number}" for number in range(30)]
+    for task in [*tasks, *3 * ["task 7"], *10 * ["task 29"]]:
+        record_episode(memory, episode("one", task))
+    save_agent_memory(record(other, "other"), path)
+    save_agent_memory(memory, path)
+    kept = json.loads(path.read_text())
+    assert list(kept["score_history"]) == ["t", *tasks]
+    assert {task: older["count"] for task, older in kept["older_scores"].items()} == {
+        "task 7": 2,
+        "task 29": 9,
+    }
+
+
+@pytest.mark.parametrize("kind", ["dict", "deepcopy", "pickle"])
+@pytest.mark.parametrize("when", [1, 15, 30])
+@pytest.mark.parametrize("copy_first", [False, True], ids=["original first", "copy first"])
+@pytest.mark.parametrize("late", [False, True], ids=["before it is long", "when it is long"])
+def test_copies_of_a_long_run_are_saved_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, when: int, copy_first: bool, late: bool
+) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    memory = new_agent_memory()
+    record(memory, *(str(number) for number in range(when)))
+    copied = COPIES[kind](memory)
+    if copy_first and not late:
+        save_agent_memory(copied, path)
+    record(memory, *(str(number) for number in range(when, 90)))
+    first, second = (copied, memory) if copy_first else (memory, copied)
+    save_agent_memory(first, path)
+    save_agent_memory(second, path)
+    kept = json.loads(path.read_text())
+    counts = (kept["total_episodes"], len(kept["mistakes"]), kept["mistake_cards"][0]["seen_count"])
+    assert counts == (90, 90, 90)
+
+
+def test_forks_of_a_long_run_are_saved_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    memory = new_agent_memory()
+    for number in range(90):
+        record(memory, str(number))
+        if number in (10, 12, 50):
+            child = Child.start(lambda _: save_agent_memory(memory, path))
+            assert child.wait() == 0
+    save_agent_memory(memory, path)
+    assert json.loads(path.read_text())["total_episodes"] == 90
+
+
+OURS = ("hardwon/training/", "hardwon/outside/files.py")
+
+
+def interrupted(at: int, call: Callable[[], object]) -> bool:
+    """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its
+    own: an error that a trace function raises in the middle of handling another one stays with its
+    thread, as the context of every later error.
+    """
+    came: list[bool] = []
+    thread = threading.Thread(target=lambda: came.append(_interrupted(at, call)))
+    thread.start()
+    thread.join()
+    return came[0]
+
+
+def _interrupted(at: int, call: Callable[[], object]) -> bool:
+    lines = 0
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        nonlocal lines
+        if not any(part in frame.f_code.co_filename for part in OURS):
+            return None
+        lines += event == "line"
+        if event == "line" and lines == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+        while episode_history.guard._is_owned():  # type: ignore[attr-defined]
+            # Only a trace function can strike between a block and its end; a signal is handled
+            # before or after.
+            episode_history.guard.release()
+    return False
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+@pytest.mark.parametrize("what", ["save", "record", "record the first"])
+def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 200)
+    reached, at = True, 0
+    while reached:
+        at += 1 if TORTURE else 2
+        path = tmp_path / f"{at}.json"
+        memory = (
+            record(new_agent_memory(), "a") if what != "record the first" else new_agent_memory()
+        )
+        if what == "save":
+            save_agent_memory(memory, path)
+            record(memory, "b")
+            reached = interrupted(at, lambda: save_agent_memory(memory, path))  # noqa: B023
+        else:
+            reached = interrupted(at, lambda: record(memory, "b"))  # noqa: B023
+        save_agent_memory(record(load_agent_memory(path), "other"), path)
+        save_agent_memory(memory, path)
+        kept = json.loads(path.read_text())
+        scores, seen = kept["score_history"]["t"], kept["mistake_cards"][0]["seen_count"]
+        assert {len(scores), len(kept["episode_log"]), seen} == {kept["total_episodes"]}, at
+        if what == "save":
+            assert sorted(told(kept)) == ["a", "b", "other"], at
+    assert at > 50
+
+
+def test_a_fork_while_another_thread_waits_for_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(_: Tell) -> None:
+        signal.alarm(20)
+        build_memory_context(memory, "t")
+
+    monkeypatch.setattr(limits, "FORK_WAIT_S", 0.1)
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    with files.lock_file(path):
+        thread = threading.Thread(target=save_agent_memory, args=(record(memory, "b"), path))
+        thread.start()
+        time.sleep(0.1)
+        child = Child.start(look)
+    assert child.wait() == 0
+    thread.join()
+    holds(path, "a", "b")
+
+
+def test_a_save_that_nobody_could_load_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    content = path.read_bytes()
+    monkeypatch.setattr(limits, "TRAINING_FILE_BYTES_MAX", len(content) + 100)
+    memory["own"] = "x" * 200
+    with pytest.raises(FullError, match="the file is as it was"):
+        save_agent_memory(memory, path)
+    assert path.read_bytes() == content
+    del memory["own"]
+    save_agent_memory(memory, path)
+    holds(path, "a")
+
+
+def test_an_interrupted_save_is_not_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    written = files.LockedFile.write
+
+    def interrupt(self: files.LockedFile, content: bytes) -> None:
+        written(self, content)
+        raise KeyboardInterrupt
+
+    record(memory, "b")
+    monkeypatch.setattr(files.LockedFile, "write", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        save_agent_memory(memory, path)
+    monkeypatch.undo()
+    save_agent_memory(record(load_agent_memory(path), "other"), path)
+    save_agent_memory(memory, path)
+    holds(path, "a", "b", "other")
+
+
+# --- crashes ---
+
+
+def save_forever(path: Path, tell: Tell) -> None:
+    memory = load_agent_memory(path)
+    while True:
+        names = [str(uuid.uuid4()) for _ in range(random.randrange(1, 4))]
+        for name in names:
+            record_episode(memory, {**episode(name), "mistakes": [name, "padding " * 500]})
+        save_agent_memory(memory, path)
+        for name in names:
+            tell(name)
+
+
+def test_killed_while_saving_no_acknowledged_episode_is_lost(path: Path) -> None:
+    rng = random.Random()
+    lost, acknowledged, killed, before = [], 0, 0, 0
+    while killed < KILLS:
+        children = [Child.start(lambda tell: save_forever(path, tell)) for _ in range(2)]
+        if killed % 8:  # one round in four is killed whatever it has done by then
+            children[0].hear()
+        time.sleep(rng.uniform(0.0, 0.05))
+        for child in children:
+            child.kill()
+            killed += 1
+        memory = load_agent_memory(path)  # a warning about an unreadable file would be an error
+        acknowledged += sum(len(child.acknowledged) for child in children)
+        lost += [
+            name
+            for child in children
+            for name in child.acknowledged
+            if name not in memory["mistakes"]
+        ]
+        assert memory["total_episodes"] >= before + sum(
+            len(child.acknowledged) for child in children
+        )
+        assert (
+            memory["mistake_cards"] == []
+            or memory["mistake_cards"][0]["seen_count"] == memory["total_episodes"]
+        )
+        before = memory["total_episodes"]
+        if before > 800:  # the list of mistakes, by which they are known, is bounded
+            path.unlink()
+            before = 0
+    assert lost == []
+    assert acknowledged >= KILLS / 4, "they were killed before they saved: the test shows nothing"
+    save_agent_memory(record(load_agent_memory(path), "last"), path)
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
+    print(f"{killed} kills, {acknowledged} acknowledged episodes, none lost")
+
+
+def test_a_save_is_on_disk_when_it_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, done = record(load_agent_memory(path), "a"), []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(handle: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        fsync(handle)
+
+    def replaced(self: Path, target: Path) -> Path:
+        done.append("name")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    save_agent_memory(memory, path)
+    # the first is the one in which outputs was made
+    assert done == ["folder", "file", "name", "folder"]
+
+
+def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> None:
+    def work(_: Tell) -> None:
+        memory = load_agent_memory(path)
+        save_agent_memory(record(memory, "a"), path)
+        before = path.read_bytes()
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        record(memory, "b")
+        for room in (0, 10, 500, len(before)):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+            with pytest.raises(
+                FullError,
+                match="no room to write .*agent_memory.json.*Free some space and try again",
+            ):
+                save_agent_memory(memory, path)
+            assert path.read_bytes() == before
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        assert told(memory) == ["a", "b"]
+        save_agent_memory(memory, path)
+
+    assert Child.start(work).wait() == 0
+    holds(path, "a", "b")
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        ".agent_memory.json.lock",
+        "agent_memory.json",
+    ]
+
+
+def test_what_a_killed_writer_left_is_cleared_away(path: Path) -> None:
+    save_agent_memory(record(new_agent_memory(), "a"), path)
+    left, foreign = path.parent / ".agent_memory.json.0123.part", path.parent / "precious.part"
+    for file in (left, foreign):
+        file.write_text("half")
+    lock = path.parent / ".agent_memory.json.lock"
+    for name in (left.name, "../outputs/precious.part", foreign.name):
+        lock.write_text(name)
+        save_agent_memory(record(load_agent_memory(path), name), path)
+    assert not left.exists()
+    assert foreign.exists()
+    assert lock.read_text() == ""
+
+
+def test_the_lock_is_waited_for_and_given_up_on(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = record(load_agent_memory(path), "a")
+
+    def hold(tell: Tell) -> None:
+        with files.lock_file(path):
+            tell("0" * 36)
+            time.sleep(60)
+
+    child = Child.start(hold)
+    while not child.acknowledged:
+        child.listen(0.01)
+    monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 50)
+    with pytest.raises(BusyError, match="held by another process"):
+        save_agent_memory(memory, path)
+    os.kill(child.pid, signal.SIGKILL)
+    monkeypatch.undo()
+    save_agent_memory(memory, path)  # the kernel gave the lock back
+    child.wait()
+    holds(path, "a")
+
+
+def test_a_lock_file_that_is_taken_away_is_made_anew(path: Path) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    lock = path.parent / ".agent_memory.json.lock"
+    taken = os.open(lock, os.O_RDWR)
+    lock.unlink()
+    assert not files._leads_to(lock, taken)
+    lock.write_text("")
+    assert not files._leads_to(lock, taken)
+    os.close(taken)
+    save_agent_memory(record(memory, "b"), path)
+    holds(path, "a", "b")
+
+
+def test_a_file_that_was_deleted_is_written_whole(path: Path) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    path.unlink()
+    save_agent_memory(record(memory, "b"), path)
+    holds(path, "a", "b")
+
+
+# --- files that cannot be read ---
+
+FOUND: dict[str, dict[str, Any]] = {
+    "a score beyond all numbers": {"score_history": {"t": [10**400, 0.5]}, "total_episodes": 2},
+    "an episode's score beyond all numbers": {
+        "episode_log": [{"task_id": "t", "score": 10**400}],
+        "total_episodes": 1,
+    },
+    "older scores null": {"older_scores": None, "score_history": {"t": [0.5]}},
+    "skipped null": {"skipped": None},
+    "shared null": {"shared_episodes": None},
+    "rules that are objects": {"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]},
+    "texts that are none": {
+        "mistakes": [{"a": 1}, 5],
+        "successes": [[1]],
+        "task_rules": {"t": [{"a": 1}, None]},
+    },
+    "an episode of other things": {
+        "episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]
+    },
+    "an episode without anything": {"episode_log": [{"score": 0.9}]},
+    "cards of other things": {
+        "mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]
+    },
+    "consolidated never": {"last_consolidated_at": -(10**400)},
+    "scores that add up to infinity": {"score_history": {"t": [1e308] * 3}, "total_episodes": 3},
+}
+
+
+@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize("loaded", [True, False], ids=["file", "dict"])
+def test_odd_content_is_lived_with(path: Path, found: str, loaded: bool) -> None:
+    if "beyond all numbers" in found and not loaded:
+        with contextlib.suppress(InvalidInputError):
+            build_memory_context(copy.deepcopy(FOUND[found]), "t")
+        return
+    path.parent.mkdir()
+    path.write_text(json.dumps(FOUND[found]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingMemoryWarning)
+        memory = load_agent_memory(path) if loaded else copy.deepcopy(FOUND[found])
+        build_memory_context(memory, "t")
+        memory_summary(memory)
+        record(memory, "a")
+        record_episode(memory, {**episode("b"), "steps": "x", "mistakes": [5]}, lenient=True)
+        save_agent_memory(record(new_agent_memory(), "other"), path)
+        save_agent_memory(memory, path)
+        for number in range(20):
+            record_episode(memory, episode(str(number), score=0.9))
+        maybe_consolidate_memory(memory, path=path)
+        build_memory_context(memory, "t")
+        memory_summary(memory)
+    assert not kept_aside(path)
+    assert json.loads(path.read_text())["total_episodes"] >= 23
+
+
+BY_HAND: dict[str, Any] = {
+    "an episode no object": {"episode_log": [5]},
+    "a score no number": {"score_history": {"t": ["x"]}},
+    "scores no list": {"score_history": {"t": 5}},
+    "an episode's score no number": {"episode_log": [{"task_id": "t", "score": "x"}]},
+    "a card no object": {"mistake_cards": [5, 6]},
+    "rules of a task no list": {"task_rules": {"t": 5}},
+    "older scores no sums": {"older_scores": {"t": {"count": "a", "sum": None}}},
+    "skipped no count": {"skipped": {"steps": "a"}},
+}
+
+
+@pytest.mark.parametrize("edit", BY_HAND)
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "a dict"])
+def test_what_was_broken_by_hand_is_told(path: Path, edit: str, ours: bool) -> None:
+    memory = record(new_agent_memory(), "a") if ours else {}
+    for name, value in BY_HAND[edit].items():
+        if name == "episode_log" and ours:
+            memory[name][:] = value
+        else:
+            memory[name] = value
+    for call in (
+        lambda: build_memory_context(memory, "t"),
+        lambda: memory_summary(memory),
+        lambda: record_episode(memory, {**episode("b"), "steps": "x"}, lenient=True),
+        lambda: maybe_consolidate_memory(memory, path=path),
+    ):
+        with warnings.catch_warnings(), contextlib.suppress(InvalidInputError):
+            warnings.simplefilter("ignore", TrainingMemoryWarning)
+            call()
+    with pytest.raises(InvalidInputError, match="a training memory"):
+        save_agent_memory(memory, path)
+    assert not path.exists()
+
+
+UNREADABLE = {
+    "half a file": b'{"version": 1, "total_epis',
+    "nothing": b"",
+    "not JSON": b"hello",
+    "binary": bytes(range(256)),
+    "a list": b"[]",
+    "a number": b"7",
+    "deep": b"[" * 100_000,
+    "mistakes no list": b'{"mistakes": {}}',
+    "rules no object": b'{"task_rules": []}',
+    "rules of a task no list": b'{"task_rules": {"t": "x"}}',
+    "a score no number": b'{"score_history": {"t": ["x"]}}',
+    "a card no object": b'{"mistake_cards": ["x"]}',
+    "an episode no object": b'{"episode_log": [1]}',
+    "an episode's score no number": b'{"episode_log": [{"score": "x"}]}',
+    "a total no count": b'{"total_episodes": -1}',
+    "older scores no sums": b'{"older_scores": {"t": 1}}',
+    "older scores no numbers": b'{"older_scores": {"t": {"count": "a", "sum": null}}}',
+    "older scores less than none": b'{"older_scores": {"t": {"count": -1, "sum": 1}}}',
+    "older scores beyond all numbers": b'{"older_scores": {"t": {"count": 1, "sum": NaN}}}',
+    "skipped no counts": b'{"skipped": {"score": "x"}}',
+    "shared no counts": b'{"shared_episodes": {"x": null}}',
+}
+
+
+def kept_aside(path: Path) -> list[Path]:
+    return sorted(path.parent.glob("agent_memory.json.unreadable-*"))
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE)
+def test_an_unreadable_file_is_kept_aside_and_reported(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.warns(
+        KeptAsideWarning,
+        match="could not be read as a training memory: .*kept as .*unreadable-.*repair that file",
+    ):
+        memory = load_agent_memory(path)
+    assert memory == new_agent_memory()
+    (aside,) = kept_aside(path)
+    assert aside.read_bytes() == content
+    assert not path.exists()
+    save_agent_memory(record(memory, "a"), path)
+    holds(path, "a")
+    assert [file.read_bytes() for file in kept_aside(path)] == [content]
+
+
+def test_a_file_that_became_unreadable_is_not_overwritten_by_a_save(path: Path) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    for number in range(3):
+        path.write_bytes(b"damaged %d" % number)
+        with pytest.warns(KeptAsideWarning):
+            save_agent_memory(record(memory, f"b{number}"), path)
+    holds(path, "a", "b0", "b1", "b2")
+    assert sorted(file.read_bytes() for file in kept_aside(path)) == [
+        b"damaged 0",
+        b"damaged 1",
+        b"damaged 2",
+    ]
+
+
+def test_two_processes_that_find_the_same_unreadable_file(path: Path) -> None:
+    def work(_: Tell) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *_, **__: None)
+            save_agent_memory(record(load_agent_memory(path), "good"), path)
+
+    for turn in range(15):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"damaged %d" % turn)
+        children = [Child.start(work) for _ in range(3)]
+        assert [child.wait() for child in children] == [0, 0, 0]
+        kept = json.loads(path.read_text())
+        assert kept["total_episodes"] == 3
+        assert len(kept_aside(path)) == turn + 1, "it was moved once, and no good file with it"
+        path.unlink()
+
+
+def test_a_file_that_can_be_neither_read_nor_moved_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"damaged")
+
+    def refuse(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("hardwon.outside.files.publish", refuse)
+    with pytest.raises(PlaceError, match="could not be moved aside .*left as it is"):
+        load_agent_memory(path)
+    with pytest.warns(TrainingMemoryWarning, match="starts fresh and cannot be saved there"):
+        memory = load_agent_memory(path, lenient=True)
+    with pytest.raises(PlaceError):
+        save_agent_memory(record(memory, "a"), path)
+    assert path.read_bytes() == b"damaged"
+    monkeypatch.undo()
+    with pytest.warns(KeptAsideWarning):
+        save_agent_memory(memory, path)
+    holds(path, "a")
+
+
+def test_what_is_no_file_is_refused(path: Path) -> None:
+    path.mkdir(parents=True)
+    with pytest.raises(PlaceError, match="no regular file"):
+        load_agent_memory(path)
+    with pytest.raises(PlaceError, match="no regular file"):
+        save_agent_memory(new_agent_memory(), path)
+    with pytest.raises(PlaceError, match="/proc/nowhere"):
+        save_agent_memory(new_agent_memory(), "/proc/nowhere/m.json")
+
+
+# --- older files ---
+
+
+def test_older_files_are_brought_up_to_date(path: Path) -> None:
+    older = {
+        "last_consolidated_at": "2025-06-01T00:00:00",
+        "score_history": {"t": [0.5, float("nan"), 7, float("inf")] + [1] * 1200},
+        "episode_log": [{"task_id": "t", "score": float("nan")}, {"task_id": "t"}],
+        "mistake_cards": [
+            {"mistake_type": "m", "task_id": "t"},
+            {"seen_count": "3", "last_seen_episode": None},
+        ],
+        "mistakes": [f"m{number}" for number in range(1500)],
+        "successes": None,
+        "mine": {"kept": True},
+    }
+    path.parent.mkdir()
+    path.write_text("\ufeff" + json.dumps(older))
+    with pytest.warns(
+        TrainingMemoryWarning, match="2 scores are not finite numbers and were left out"
+    ):
+        memory = load_agent_memory(path)
+    assert set(memory) == KEYS | {"mine", "older_scores"}
+    assert memory["total_episodes"] == 1204
+    assert memory["last_consolidated_at"] is None
+    assert memory["score_history"]["t"] == [1] * 1000
+    assert memory["older_scores"]["t"] == {"count": 202, "sum": 207.5}
+    assert [card["seen_count"] for card in memory["mistake_cards"]] == [1, 3]
+    assert (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"]) == (
+        1000,
+        "m1499",
+        [],
+    )
+    text = build_memory_context(memory, "t")
+    assert "Score 0.00 in 0 steps: " in text
+    assert "Your mean score on t: 1.00 (over 1202 episodes)" in text
+    record(memory, "new")
+    assert maybe_consolidate_memory(memory, path=path)["last_consolidated_at"] == 1205
+    assert json.loads(path.read_text()) == memory
+    json.dumps(memory, allow_nan=False)
+
+
+def test_other_encodings_are_read(path: Path) -> None:
+    save_agent_memory(record(new_agent_memory(), "naïve"), path)
+    memory = load_agent_memory(path)
+    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
+        path.write_bytes(json.dumps(memory, ensure_ascii=False).encode(encoding))
+        assert load_agent_memory(path) == memory
+
+
+# --- consolidation between processes ---
+
+
+def test_consolidation_of_two_processes_keeps_the_rules_of_both(path: Path) -> None:
+    first, second = load_agent_memory(path), load_agent_memory(path)
+    for number in range(20):
+        record_episode(first, episode(f"first {number % 3}", score=0.9))
+        record_episode(second, episode(f"second {number % 3}", score=0.95))
+    maybe_consolidate_memory(first, path=path)
+    maybe_consolidate_memory(second, path=path)
+    assert second["global_rules"] == [
+        f"[HIGH SCORE {score}] {name} {n}"
+        for score, name in (("0.90", "first"), ("0.95", "second"))
+        for n in range(3)
+    ]
+    assert (second["total_episodes"], second["last_consolidated_at"]) == (40, 20)
+    assert json.loads(path.read_text()) == second

@@ -1,0 +1,1256 @@
+"""Data sets: made up, checked, read from files that nobody should trust, and stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cases import TORTURE, each, examples
+from dataset_faults import KINDS, Planted, plant
+from hardwon import Memory, limits
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.records.kinds import ROUTES, Experience
+from hardwon.tree.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
+from hardwon.tree.datasets.check import (
+    RANGES,
+    fingerprint,
+    is_within,
+    too_little,
+)
+from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
+from hardwon.tree.datasets.read import read
+
+ROOT = Path(__file__).parents[2]
+SUMMARY = re.compile(r"[a-z0-9_]{1,50}")
+VAST = SIZES["vast"] if TORTURE else 12_500
+LOGIN = {
+    "content": "Fixed the login form by trimming the e-mail address",
+    "outcome": "success",
+    "tool": "code_interpreter",
+    "task_type": "debug",
+    "summary": "login_form_fix",
+}
+
+
+@pytest.fixture(scope="module")
+def vast() -> list[dict[str, Any]]:
+    return generate(VAST, seed=1)
+
+
+def counts(memories: list[dict[str, Any]], field: str, **where: str) -> Counter[str]:
+    return Counter(
+        memory[field]
+        for memory in memories
+        if field in memory and all(memory.get(key) == value for key, value in where.items())
+    )
+
+
+def found(report: Report) -> set[Planted]:
+    assert all(problem.index is not None for problem in report.problems)
+    return {
+        Planted(problem.index or 0, problem.field, problem.severity) for problem in report.problems
+    }
+
+
+# --- generate: counts ---
+
+
+def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
+    memories = generate(1_000)
+    assert counts(memories, "outcome") == {
+        "success": 600,
+        "failure": 200,
+        "learning": 120,
+        "interaction": 80,
+    }
+    tools = counts(memories, "tool", outcome="success")
+    assert tools == {
+        "code_interpreter": 300,
+        "web_search": 120,
+        "file_operation": 90,
+        "conversation": 90,
+    }
+    errors = counts(memories, "error_type", outcome="failure", tool="code_interpreter")
+    failed = counts(memories, "tool", outcome="failure")["code_interpreter"]
+    table = {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}  # of 200
+    for name, count in errors.items():
+        assert abs(count - table[name] / 200 * failed) < 1
+    assert errors.total() == failed == counts(memories, "error_type").total()
+    assert {(memory["outcome"], memory.get("tool")) for memory in memories} == set(ROUTES)
+
+
+def test_named_sizes() -> None:
+    assert {name: len(generate(name)) for name in ("small", "medium", "large")} == {
+        "small": 100,
+        "medium": 1_000,
+        "large": 10_000,
+    }
+    assert SIZES["vast"] == 50_000
+    assert len(generate()) == 1_000
+
+
+@settings(max_examples=examples(200))
+@given(st.integers(1, 3_000) | st.integers(1, limits.DATASET_GENERATED_MAX))
+@example(1)
+@example(10)
+@example(11)
+@example(50)
+@example(63)
+def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: int) -> None:
+    planned = plan(size)
+    assert sum(planned.values()) == size
+    assert min(planned.values()) >= 1
+    if size >= PAIRS_FROM:
+        assert {(sort.outcome, sort.tool) for sort in planned} == set(ROUTES)
+    if size >= VALUES_FROM:
+        routes = {
+            (outcome, tool, value)
+            for (outcome, tool), route in ROUTES.items()
+            for value in (route[1] if route else (None,))
+        }
+        assert {(sort.outcome, sort.tool, sort.value) for sort in planned} == routes
+    every = Counter(sort.outcome for sort, count in planned.items() for _ in range(count))
+    coded, failed = (
+        {sort.value: count for sort, count in planned.items() if sort.key == key}
+        for key in ("task_type", "error_type")
+    )
+    groups = (
+        (RANGES["outcome"], size, {name: every[name] for name in RANGES["outcome"]}),
+        (
+            RANGES["tool"],
+            size,
+            {
+                name: sum(n for sort, n in planned.items() if sort.tool == name)
+                for name in RANGES["tool"]
+            },
+        ),
+        (RANGES["error_type"], sum(failed.values()), Counter(failed)),
+        (RANGES["task_type"], sum(coded.values()), Counter(coded)),
+    )
+    for ranges, base, counted in groups:
+        for name, target in ranges.items():
+            if size >= VALUES_FROM:
+                assert is_within(counted[name], base, target), (name, counted, base)
+            # of fewer, a whole memory more or less can be outside
+            if size >= 73 and base >= 20:
+                assert target[0] * base <= 100 * counted[name] <= target[1] * base, (
+                    name,
+                    counted,
+                    base,
+                )
+    if size >= VALUES_FROM:
+        assert failed["runtime"] == max(failed.values())
+
+
+def test_whole_numbers_as_close_as_they_can_be() -> None:
+    assert split(10, {"a": 1, "b": 1, "c": 1}) == {"a": 4, "b": 3, "c": 3}
+    assert split(10, {"a": 9, "b": 1}, least={"b": 4}) == {"a": 6, "b": 4}
+    assert split(10, {"a": 9, "b": 1}, ranges={"b": (30, 40)}) == {"a": 7, "b": 3}
+    assert split(3, {"a": 1, "b": 1}, ranges={"a": (0, 10), "b": (0, 10)}) == {"a": 2, "b": 1}
+    assert split(0, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
+    assert (is_within(2, 50, (5, 10)), is_within(5, 50, (5, 10)), is_within(6, 50, (5, 10))) == (
+        True,
+        True,
+        False,
+    )
+    assert (
+        is_within(1, 50, (5, 10)),
+        is_within(50, 1_000, (5, 10)),
+        is_within(49, 1_000, (5, 10)),
+    ) == (False, True, False)
+
+
+# --- generate: contents ---
+
+TEMPLATES = {
+    ("success", "write"): [r"Implemented .+ using .+"],
+    ("success", "debug"): [r"Fixed .+ in .+ by .+", r"Debugged .+ - root cause was .+"],
+    ("success", "refactor"): [
+        r"Refactored .+ to use .+",
+        r"Optimized \w+\(\).* reducing latency by \d+%.*",
+    ],
+    ("failure", "runtime"): [r"[A-Z]\w+(Error|Iteration) .*when .+ - .+"],
+    ("failure", "syntax"): [r"Syntax error - (missing|wrong|un\w+|\w+).+ in .+"],
+    ("failure", "logic"): [r"Logic error in \w+\(\) broke .+"],
+    ("failure", "timeout"): [r"Timeout error - .+ hit max .+"],
+    ("learning", "pattern"): [r"Codebase uses .+ for .+"],
+    ("learning", "correction"): [r"Learned to always .+ before .+"],
+    ("learning", "preference"): [r"User prefers .+ over .+"],
+    ("learning", "fact"): [r"Fact: .+ .+ in .+"],
+    ("interaction", "positive"): [r"User \w+ with .+ of .+", r"User (praised|complimented) .+"],
+    ("interaction", "neutral"): [r"User requested .+"],
+    ("interaction", "negative"): [r"User \w+ with .+ of .+", r"User criticized .+"],
+}
+
+
+def value_of(memory: dict[str, Any]) -> str:
+    route = ROUTES[memory["outcome"], memory.get("tool")]
+    return memory[route[0]] if route else ""
+
+
+@each("seed", [0, 1, 2])
+def test_every_template_occurs_where_it_belongs(seed: int) -> None:
+    said: dict[tuple[str, str], list[str]] = {}
+    for memory in generate(1_000, seed):
+        said.setdefault((memory["outcome"], value_of(memory)), []).append(memory["content"])
+    for place, templates in TEMPLATES.items():
+        for template in templates:
+            assert any(re.fullmatch(template, content) for content in said[place]), (
+                place,
+                template,
+            )
+
+
+def test_contents_fit_their_routing_key(vast: list[dict[str, Any]]) -> None:
+    telling = {
+        "syntax": r"^Syntax error - ",
+        "timeout": r"^Timeout error - .+ hit max .+ of \d+\b",
+        "no_results": r'(Search for|No results for) ".+"',
+        "blocked": r"blocked|Could not open",
+        "irrelevant": r'(Search|Results) for ".+"',
+        "explain": r"^(Explained|Documented) ",
+        "refactor": r"^(Refactored|Optimized) ",
+        "fact": r"^Fact: ",
+    }
+    checked = Counter[str]()
+    for memory in vast:
+        pattern = telling.get(value_of(memory))
+        if pattern:
+            assert re.search(pattern, memory["content"]), memory
+            checked[value_of(memory)] += 1
+    assert checked.keys() == telling.keys()
+
+
+def test_no_two_are_alike_and_all_are_valid(vast: list[dict[str, Any]]) -> None:
+    assert len(vast) == VAST
+    assert len({memory["content"] for memory in vast}) == VAST
+    assert len({memory["summary"] for memory in vast}) == VAST
+    assert all(SUMMARY.fullmatch(memory["summary"]) for memory in vast)
+    assert all(10 <= len(memory["content"]) <= 500 for memory in vast)
+    assert not any("{" in memory["content"] or "}" in memory["content"] for memory in vast)
+    report = validate(vast)
+    assert (report.ok, report.total, report.problems) == (True, VAST, ())
+    assert all(distribution.within for distribution in report.distributions)
+    assert len(report.distributions) == 16
+
+
+@settings(max_examples=examples(30))
+@given(st.integers(1, 400), st.integers(0, 2**63 - 1))
+@example(1, 0)
+@example(10, 0)
+@example(1_000, 0)
+def test_validate_has_nothing_to_say_about_what_generate_makes(size: int, seed: int) -> None:
+    memories = generate(size, seed)
+    report = validate(memories)
+    assert (len(memories), report.problems) == (size, ())
+    for memory in memories:
+        Experience(**memory)
+        assert ("tool" in memory) == (memory["outcome"] in ("success", "failure"))
+        own = memory.keys() - {"content", "outcome", "tool", "summary"}
+        route = ROUTES[memory["outcome"], memory.get("tool")]
+        assert own == ({route[0]} if route else set())
+
+
+def test_summaries_are_made_of_the_content() -> None:
+    counters = 0
+    for memory in generate(1_000):
+        words = set(re.findall(r"[a-z0-9]+", memory["content"].lower()))
+        parts = memory["summary"].split("_")
+        counters += parts[-1].isdigit() and parts[-1] not in words
+        strange = [part for part in parts if part not in words and not part.isdigit()]
+        assert len(strange) <= 3, memory
+        assert len(parts) - len(strange) >= 1, memory
+    assert counters < 30
+
+
+def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
+    code = "import json, hardwon.tree.datasets as d; print(json.dumps(d.generate(500, 7, sessions=True)))"
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1", "4242")
+    }
+    assert len(outputs) == 1
+    assert json.loads(outputs.pop()) == generate(500, 7, sessions=True)
+    assert generate(200, 3) == generate(200, 3) != generate(200, 4)
+
+
+def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
+    """Data sets are cited by size and seed. A change of words is meant, and then so is this
+    digest.
+    """
+    text = json.dumps(generate(300, 7), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "fd75e83814901e45"
+
+
+@each(
+    "call",
+    [
+        {"size": 0},
+        {"size": -1},
+        {"size": limits.DATASET_GENERATED_MAX + 1},
+        {"size": "huge"},
+        {"size": 2.0},
+        {"size": True},
+        {"size": None},
+        {"seed": -1},
+        {"seed": "7"},
+        {"seed": 2**63},
+        {"seed": True},
+        {"start": "2026-01-05"},
+        {"start": "soon", "sessions": True},
+        {"start": 5, "sessions": True},
+        {"start": "1969-12-31", "sessions": True},
+        {"start": datetime(2026, 1, 5, tzinfo=UTC), "sessions": True},
+        {"start": date(9999, 12, 30), "sessions": True},
+    ],
+)
+def test_generate_refuses_what_it_cannot_do(call: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        generate(**call)
+    assert caught.value.field in call
+
+
+# --- generate: sessions ---
+
+
+def test_sessions_tell_of_working_days() -> None:
+    memories = generate(1_000, 5, sessions=True, start="2024-02-26")
+    times = [datetime.fromisoformat(memory["timestamp"]) for memory in memories]
+    assert all(time.utcoffset() is not None for time in times)
+    assert all(before < after for before, after in pairwise(times))
+    days = sorted({time.date() for time in times})
+    assert days[0] == date(2024, 2, 26)
+    assert all(day.weekday() < 5 for day in days)
+    assert len(days) == -(-1_000 // limits.DATASET_DAY_MEMORIES)
+    hours = {"morning": range(8, 13), "afternoon": range(13, 18), "evening": range(18, 22)}
+    for memory, time in zip(memories, times, strict=True):
+        day, part = memory["session"].split("_")
+        assert int(day.removeprefix("day")) == days.index(time.date()) + 1
+        assert time.hour in hours[part]
+    assert len({memory["session"] for memory in memories}) == 3 * len(days)
+    assert validate(memories).problems == ()
+
+
+def test_each_part_of_the_day_has_its_theme() -> None:
+    memories = generate(1_000, sessions=True)
+    parts: dict[str, Counter[str]] = {
+        part: Counter() for part in ("morning", "afternoon", "evening")
+    }
+    for memory in memories:
+        part = parts[memory["session"].split("_")[1]]
+        part.update([memory["outcome"], value_of(memory)])
+    busiest = {
+        what: max(parts, key=lambda part: parts[part][what])
+        for what in set().union(*parts.values())
+    }
+    assert {
+        what: busiest[what]
+        for what in (
+            "write",
+            "debug",
+            "failure",
+            "correction",
+            "refactor",
+            "explain",
+            "interaction",
+            "fact",
+        )
+    } == {
+        "write": "morning",
+        "debug": "afternoon",
+        "failure": "afternoon",
+        "correction": "afternoon",
+        "refactor": "evening",
+        "explain": "evening",
+        "interaction": "evening",
+        "fact": "evening",
+    }
+
+
+def test_sessions_change_when_and_not_what() -> None:
+    plain, told = generate(300, 2), generate(300, 2, sessions=True)
+    bare = [
+        {key: value for key, value in memory.items() if key not in ("timestamp", "session")}
+        for memory in told
+    ]
+    assert sorted(bare, key=str) == sorted(plain, key=str)
+    assert [memory["content"] for memory in plain] != [memory["content"] for memory in bare]
+    assert generate(1, sessions=True)[0]["session"].startswith("day01_")
+    assert datetime.fromisoformat(generate("large", sessions=True)[-1]["timestamp"]) < datetime.now(
+        UTC
+    )
+
+
+# --- validate ---
+
+
+def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(
+    vast: list[dict[str, Any]],
+) -> None:
+    spoilt, planted, kinds = plant(vast, 1_000, seed=11)
+    assert len(planted) == 1_000
+    assert kinds == {kind.name for kind in KINDS}
+    report = validate(spoilt)
+    assert found(report) == planted
+    assert not report.ok
+    assert len(report.errors) + len(report.warnings) == len(report.problems)
+    assert all(
+        problem.wrong and problem.remedy and len(problem.value) <= 82 for problem in report.problems
+    )
+    json.dumps(report.to_dict())
+
+
+@settings(max_examples=examples(20))
+@given(st.integers(0, 2**32), st.integers(60, 400), st.integers(1, 30))
+def test_planted_faults_are_found_in_any_data_set(seed: int, size: int, faults: int) -> None:
+    spoilt, planted, _ = plant(generate(size, seed % 1_000), faults, seed)
+    report = validate(spoilt)
+    assert {each for each in report.problems if each.index is None} == {
+        each for each in report.warnings if each.index is None
+    }
+    entry_level = Report(
+        report.total,
+        tuple(each for each in report.problems if each.index is not None),
+        report.distributions,
+    )
+    assert found(entry_level) == planted
+
+
+def test_a_fault_tells_where_and_what_to_do() -> None:
+    other = LOGIN | {
+        "task_type": "fixing",
+        "summary": "Login form!",
+        "content": "Fixed the sign-up form by trimming names",
+    }
+    report = validate([LOGIN, other])
+    assert [(each.index, each.field, each.value, each.severity) for each in report.problems] == [
+        (1, "task_type", "'fixing'", "error"),
+        (1, "summary", "'Login form!'", "error"),
+    ]
+    assert report.errors[0].remedy == "use one of write, debug, refactor, explain"
+    assert report.errors[1].remedy == "use login_form"
+    text = str(report)
+    assert text.startswith("2 memories: 2 errors, 0 warnings\n")
+    assert (
+        "error: memory 1, task_type: 'fixing' is not known; use one of write, debug, refactor, "
+        "explain" in text
+    )
+    assert "outcome success: 2 (100.0 %, target 55-65 %): not judged" in text
+
+
+def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
+    report = validate(
+        [
+            {
+                "content": "short",
+                "outcome": "won",
+                "summary": "A B",
+                "ticket": {1, 2},
+                "id": 7,
+                "timestamp": "noon",
+            }
+        ]
+    )
+    assert [problem.field for problem in report.errors] == [
+        "content",
+        "outcome",
+        "summary",
+        "id",
+        "ticket",
+        "timestamp",
+    ]
+    assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome"]
+    learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
+    for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
+        assert [each.field for each in validate([learnt | {"content": content}]).errors] == [
+            "content",
+            "tool",
+            "insight_type",
+        ]
+
+
+def test_summaries_are_compared_as_they_are_kept() -> None:
+    same = LOGIN | {
+        "content": "Fixed the sign-up form by trimming names",
+        "summary": "_login_form_fix-",
+    }
+    (problem,) = validate([LOGIN, same]).errors
+    assert (problem.index, problem.field, problem.wrong) == (
+        1,
+        "summary",
+        "is the summary of memory 0 as well",
+    )
+    unfit = [memory | {"summary": "Login"} for memory in (LOGIN, same)]
+    assert [each.wrong for each in validate(unfit).errors] == ["is not fit for a file name"] * 2
+
+
+def test_a_key_without_a_value_is_no_key() -> None:
+    empty = {f"key_{number}": None for number in range(limits.EXTRA_KEYS_MAX + 1)}
+    assert validate([LOGIN | empty]).problems == ()
+    assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["entry"]
+
+
+def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
+    memories = [{"content": "x", f"key_{number}": 5} for number in range(100)]
+    report = validate(memories)
+    assert (len(report.errors), len(report.warnings)) == (200, 208)
+    lines = str(report).splitlines()
+    # what is wrong with all of them is one line; eight shares are out of range as well
+    assert lines[17].startswith("error: memory 0, content: 'x' is shorter than 10 characters; ")
+    assert lines[17].endswith(" (and 99 more like it)")
+    assert lines[-1] == f"… and {3 + 100 + 8 - limits.SCREEN_ITEMS} more"
+    assert len(lines) == 1 + 16 + limits.SCREEN_ITEMS + 1
+    assert len(report.to_dict()["errors"]) == 200
+
+
+@each(
+    "content",
+    [
+        "Fixed a bug", "Did some research", "Learned something", "Made improvements", "Looked at code", "Talked to user",
+        "Successfully debugged issue #1007", "Implemented feature #3", "Found documentation on topic 4",
+        "Runtime error in module 8", "User happy with result #2", "Observed pattern #1 in codebase", "1234567890",
+    ],
+)  # fmt: skip
+def test_what_says_nothing_is_called_generic_or_vague(content: str) -> None:
+    assert too_little(content) in ("too generic", "too vague")
+    assert validate([LOGIN | {"content": content}]).warnings[0].field == "content"
+
+
+@each(
+    "content",
+    [
+        "Added a mutex to the payment processor, which ends the race", "OAuth2 authorization code flow with PKCE works now",
+        "json.dumps() raised TypeError for None", "asyncio.gather() runs tasks concurrently", "User wants inline comments",
+        "Explained closures and scopes", "Größe der Uploads begrenzt", "修复了登录表单的空格问题",
+    ],
+)  # fmt: skip
+def test_what_says_something_is_not(content: str) -> None:
+    assert too_little(content) is None
+
+
+def test_near_copies_are_found_by_what_they_say() -> None:
+    assert fingerprint("Fixed bug #7 in the Login form") == fingerprint(
+        "fixed a bug 12 in login form!"
+    )
+    assert fingerprint("commit deadbeef1 broke login") == fingerprint("commit 0a1b2c3d broke login")
+    assert fingerprint("Fixed the login form") != fingerprint("Fixed the logout form")
+    series = [
+        LOGIN | {"content": f"Fixed bug #{number}", "summary": f"bug_{number}"}
+        for number in range(300)
+    ]
+    copies = [
+        problem
+        for problem in validate(series).warnings
+        if "says the same as memory 0" in problem.wrong
+    ]
+    assert [problem.index for problem in copies] == list(range(1, 300))
+
+
+def series(count: int, content: str, summary: str, **keys: str) -> list[dict[str, Any]]:
+    return [
+        keys | {"content": content.format(n), "summary": summary.format(n)} for n in range(count)
+    ]
+
+
+CODE = {"outcome": "success", "tool": "code_interpreter"}
+
+
+def test_counted_series_are_stored_but_warned_of() -> None:
+    code = CODE
+    crash = {"outcome": "failure", "tool": "code_interpreter"}
+    hundred = [
+        *series(
+            30, "Successfully debugged issue #10{:02}", "debug_issue_{}", task_type="debug", **code
+        ),
+        *series(20, "Implemented feature #{}", "feature_{}_impl", task_type="write", **code),
+        *series(
+            10,
+            "Found documentation on topic {}",
+            "topic_{}",
+            outcome="success",
+            tool="web_search",
+            domain="technical",
+        ),
+        *series(
+            10, "Runtime error in module {}", "runtime_error_{}", error_type="runtime", **crash
+        ),
+        *series(10, "Syntax error in function {}", "syntax_error_{}", error_type="syntax", **crash),
+        *series(
+            15,
+            "Learned pattern #{} in codebase",
+            "pattern_{}",
+            outcome="learning",
+            insight_type="pattern",
+        ),
+        *series(
+            3,
+            "User happy with result #{}",
+            "user_positive_{}",
+            outcome="interaction",
+            sentiment="positive",
+        ),
+        *series(
+            2,
+            "User confused by output #{}",
+            "user_negative_{}",
+            outcome="interaction",
+            sentiment="negative",
+        ),
+    ]
+    report = validate(hundred)
+    assert (report.total, report.errors) == (100, ())
+    assert {problem.index for problem in report.warnings} == {None, *range(100)}
+    out = {problem.value for problem in report.warnings if problem.index is None}
+    assert {"code_interpreter", "web_search", "file_operation", "timeout", "refactor"} <= out
+    assert not out & {"success", "failure", "learning", "interaction"}
+
+
+def test_shares_are_judged_from_fifty_memories_on() -> None:
+    one_sided = [
+        LOGIN | {"content": f"{LOGIN['content']} of tenant", "summary": f"login_{n}"}
+        for n in range(50)
+    ]
+    assert all(
+        distribution.within is None for distribution in validate(one_sided[:49]).distributions
+    )
+    shares = {(each.field, each.name): each for each in validate(one_sided).distributions}
+    success = shares["outcome", "success"]
+    assert (success.count, success.share, success.least, success.most, success.within) == (
+        50,
+        1.0,
+        0.55,
+        0.65,
+        False,
+    )
+    assert shares["error_type", "runtime"].within is None  # no failures, no shares of them
+    wrong = [
+        problem.wrong for problem in validate(one_sided).warnings if problem.value == "success"
+    ]
+    assert wrong == ["is 100.0 % where 55 to 65 % are realistic"]
+    remedies = {
+        problem.value: problem.remedy
+        for problem in validate(one_sided).warnings
+        if problem.index is None
+    }
+    assert (remedies["success"], remedies["failure"]) == ("have fewer of them", "have more of them")
+    odd = [memory | {"error_type": "runtime"} for memory in one_sided]
+    # of failures, and of nothing else
+    assert validate(odd).distributions == validate(one_sided).distributions
+
+
+def test_an_empty_data_set_is_an_error(memory: Memory) -> None:
+    report = validate([])
+    assert (report.ok, report.total, [each.wrong for each in report.errors]) == (
+        False,
+        0,
+        ["holds no memory"],
+    )
+    assert [each.wrong for each in load_dataset(memory, []).rejected] == ["holds no memory"]
+
+
+def test_keys_that_do_not_belong_are_flagged() -> None:
+    moved = {"content": "Moved the logs", "outcome": "success", "tool": "file_operation"}
+    wrong = [
+        moved | {"summary": "a", "task_type": "debug"},
+        moved | {"summary": "b", "error_type": "banana", "content": "Moved the keys"},
+        LOGIN | {"task_typo": "debug"},
+        LOGIN | {"summary": "c", "content": "Fixed the menu", "task_type": "banana"},
+    ]
+    found = {(each.index, each.field): each for each in validate(wrong).problems}
+    assert found[0, "task_type"].wrong == "does not go with success by file_operation"
+    assert (found[1, "error_type"].value, found[1, "error_type"].severity) == (
+        "'banana'",
+        "warning",
+    )
+    assert found[2, "task_typo"].remedy == "write task_type"
+    assert (found[3, "task_type"].severity, found[3, "task_type"].wrong) == (
+        "error",
+        "is not known",
+    )
+
+
+def test_a_missing_summary_is_made_and_said(memory: Memory) -> None:
+    bare = {key: value for key, value in LOGIN.items() if key != "summary"}
+    (problem,) = validate([bare]).problems
+    assert (problem.severity, problem.value, problem.wrong) == ("warning", "(absent)", "is missing")
+    record = memory.get(load_dataset(memory, [bare]).ids[0])
+    assert isinstance(record, Experience)
+    assert f"{record.summary} is made of the content" == problem.remedy
+
+
+keys = st.sampled_from(
+    "content outcome tool summary task_type domain error_type reason insight_type sentiment "
+    "session timestamp author tags "
+    "source related_files git_commit failure_hash recalled id kind metadata ticket".split()
+)
+awkward = st.one_of(
+    st.none(),
+    st.text(max_size=12),
+    st.text(st.sampled_from("abc_- "), min_size=10, max_size=60),
+    st.sampled_from(
+        [
+            "success",
+            "failure",
+            "learning",
+            "code_interpreter",
+            "web_search",
+            "unknown",
+            "debug",
+            "runtime",
+            "fact",
+        ]
+    ),
+    st.sampled_from(
+        [
+            "2026-01-31T12:00:00Z",
+            1_700_000_000_000,
+            ["a", "b"],
+            {"id": "x"},
+            {"type": "nope"},
+            [5],
+            "\ud800",
+            "a\0b",
+        ]
+    ),
+    st.integers(),
+    st.floats(),
+    st.lists(st.text(max_size=3), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.just({1, 2}),
+)
+STOCK = generate(60, 3)
+
+
+@settings(max_examples=examples(600))
+@given(
+    st.sampled_from(STOCK), st.dictionaries(keys, awkward, max_size=3), st.sets(keys, max_size=1)
+)
+def test_what_validate_accepts_is_what_remember_takes(
+    memory: Memory, base: dict[str, Any], changes: dict[str, Any], dropped: set[str]
+) -> None:
+    entry = {key: value for key, value in {**base, **changes}.items() if key not in dropped}
+    ok = validate([entry]).ok
+    try:
+        memory.remember(**entry)
+        taken = True
+    except (InvalidInputError, TypeError):  # TypeError: a required argument is missing
+        taken = False
+    content, summary = entry.get("content"), entry.get("summary")
+    fit = isinstance(content, str) and len(content.strip()) >= 10 and len(content) <= 500
+    fit = fit and (
+        summary is None
+        or (isinstance(summary, str) and bool(re.fullmatch(r"[a-z0-9_-]{1,50}", summary)))
+    )
+    # the format asks for more than a memory does
+    assert not ok or (taken and fit)
+
+
+# --- reading ---
+
+
+def literal_of(memories: list[dict[str, Any]]) -> str:
+    return "[\n    # one a line\n" + "".join(f"    {memory!r},\n" for memory in memories) + "]"
+
+
+SMALL = generate("small")
+FORMS = {
+    "list.json": json.dumps(SMALL),
+    "object.json": json.dumps({"name": "mine", "memories": SMALL}, indent=2),
+    "lines.jsonl": "\n".join(json.dumps(memory) for memory in SMALL) + "\n\n",
+    "lines.ndjson": "\r\n".join(json.dumps(memory) for memory in SMALL),
+    "lines_called.json": "\n".join(json.dumps(memory) for memory in SMALL),
+    "no_suffix": json.dumps(SMALL),
+    "bom.json": "\ufeff" + json.dumps(SMALL),
+    "python.py": f'"""A data set."""\nimport json\nAUTHOR = "me"\n\nmemories = '
+    f"{literal_of(SMALL)}\n",
+    "typed.py": f"memories: list[dict] = {literal_of(SMALL)}",
+    "bare.py": literal_of(SMALL),
+    "bare.txt": literal_of(SMALL),
+    "tuple.py": f"memories = ({', '.join(map(repr, SMALL))})",
+    "parts.py": f"morning = {SMALL[:30]}\nevening = {SMALL[30:]}\nall_memories = morning + evening",
+    "sum.py": f"memories = (\n    {SMALL[:10]} +  # first\n    {SMALL[10:20]} + {SMALL[20:]}\n)",
+    "grown.py": f"memories = {SMALL[:10]}\nmemories += {SMALL[10:]}",
+    "named.py": f"memories = {SMALL}\nspare = []",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_holds_the_same_data_set(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(FORMS[name].encode())
+    assert read(path).values == SMALL
+    assert validate(path).to_dict() == validate(str(path)).to_dict() == validate(SMALL).to_dict()
+
+
+def test_files_tell_the_line(tmp_path: Path) -> None:
+    lines = [json.dumps(memory) for memory in SMALL]
+    lines[4] = lines[4][:-1]
+    lines[7] = "[1, 2]"
+    lines.insert(2, "")
+    (tmp_path / "broken.jsonl").write_text("\n".join(lines))
+    report = validate(tmp_path / "broken.jsonl")
+    assert [(each.index, each.line, each.field) for each in report.errors] == [
+        (4, 6, "entry"),
+        (7, 9, "entry"),
+    ]
+    assert report.total == 100
+    assert "memory 4 (line 6), entry" in str(report)
+    (tmp_path / "wrong.py").write_text(
+        "memories = [\n" + f"{LOGIN},\n" + f"{LOGIN | {'outcome': 'won', 'summary': 'x'}},\n]"
+    )
+    (problem,) = validate(tmp_path / "wrong.py").errors
+    assert (problem.index, problem.line, problem.field) == (1, 3, "outcome")
+
+
+HOSTILE = {
+    "call": ("memories = [__import__('os').system('touch pwned')]", 1, None),
+    "call in a value": (f"memories = [\n{{'content': open('/etc/passwd').read(), **{LOGIN}}}]", 2, None),
+    "list()": ("memories = list([])", 1, "json.dump"),
+    "sorted": ("memories = [{}]\nmemories.sort()", 2, None),
+    "conditional": ("memories = [{}]\nif 1:\n    memories = []", 2, None),
+    "unknown loop": ("memories = []\nfor i in count():\n    memories.append({})", 2, None),
+    "endless loop": ("memories = []\nfor i in range(1000000000):\n    memories = []", 3, "too deep or too much"),
+    "much to do": ("memories = []\nfor i in range(1000000000):\n    x = i", 3, "too deep or too much"),
+    "long text": ("a = 'x'\nfor i in range(99):\n    a = a + a\nmemories = [a]", 3, None),
+    "large number": ("a = 9\nfor i in range(99):\n    a = a * a\nmemories = [a]", 3, None),
+    "format": ("memories = [{'content': f'{1:999999999}'}]", 1, None),
+    "lambda": ("memories = [lambda: 1]", 1, None),
+    "class": ("class A:\n    memories = []", 1, None),
+    "repetition": ("memories = [{}] * 1000000000", 1, None),
+    "power": ("memories = [{'n': 9**9**9}]", 1, None),
+    "walrus": ("memories = [(x := 5)]", 1, None),
+    "unpacking": ("memories = [*[1], *[2]]", 1, None),
+    "dict unpacking": ("memories = [{**{}}]", 1, None),
+    "unknown name": ("memories = others + []", 1, None),
+    "attribute": ("memories.x = []", 1, None),
+    "bytes": ("memories = [b'x']", 1, None),
+    "set": ("memories = [{1, 2}]", 1, None),
+    "complex": ("memories = [1j]", 1, None),
+    "nothing": ("# nothing here\n", 1, "a list of dictionaries"),
+    "empty": ("", 1, "a list of dictionaries"),
+    "a word": ("hello", 1, None),
+    "bad syntax": ("memories = [\n{'content': }]", 2, "valid Python"),
+    "nul": ("memories = ['\0']", 1, None),
+    "deep list": ("memories = " + "[" * 150 + "]" * 150, 1, "nested"),
+    "deeper list": ("memories = " + "[" * 100_000, 1, None),
+    "deep minus": ("memories = [" + "-" * 100_000 + "1]", 1, "nested"),
+    "deep not": ("memories = [" + "not " * 100_000 + "1]", 1, "nested"),
+    "long sum": ("memories = " + "+".join(["[]"] * 100_000), 1, "nested"),
+    "long attribute": ("memories = a" + ".b" * 100_000, 1, "nested"),
+    "long number": ("memories = [" + "9" * 100_000 + "]", 1, None),
+    "doubling": ("a = [" + "1," * 1_000 + "]\n" + "a = a + a\n" * 60, 11, "at most"),
+    "doubling in place": ("a = [1]\n" + "a += a\n" * 100, 21, "at most"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_python_is_read_and_never_run(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, line, remedy = HOSTILE[name]
+    monkeypatch.setattr(limits, "DATASET_STEPS_MAX", 100_000)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "hostile.py"
+    path.write_text(source)
+    with pytest.raises(InvalidInputError) as caught:
+        validate(path)
+    assert caught.value.where == f"hostile.py, line {line}"
+    assert (remedy or "allowed") in str(caught.value)
+    assert len(str(caught.value)) < 600
+    assert [each.name for each in tmp_path.iterdir()] == ["hostile.py"]
+
+
+SEEDED_TEMPLATE = """
+from memory import MemoryEngine
+import time
+
+memory = MemoryEngine(root='agent_brain')
+AUTHOR: str
+memories = []
+
+# 60 successes
+for i in range(30):
+    memories.append({
+        'content': f'Successfully debugged issue #{1000+i}',
+        'outcome': 'success',
+        'tool': 'code_interpreter',
+        'task_type': 'debug',
+        'summary': f'debug_issue_{1000+i}'
+    })
+
+memories += [{'content': f'Found docs on topic #{i}', 'outcome': 'success', 'tool': 'web_search',
+  'domain': 'technical', 'summary': f'research_{i}'} for i in range(10)]
+
+print(f'Storing {len(memories)} memories...')
+for i, mem in enumerate(memories, 1):
+    path = memory.remember(**mem)
+    if i % 100 == 0:
+        print(f'  Stored {i}/{len(memories)}...')
+    time.sleep(0.001)  # Ensure unique timestamps
+
+[memory.remember(**mem) for mem in memories]
+"""
+
+
+def test_scripts_are_worked_out_without_being_run(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SEEDED_TEMPLATE)
+    found = read(tmp_path / "script.py")
+    assert len(found.values) == 40
+    assert found.values[29] == {
+        "content": "Successfully debugged issue #1029",
+        "outcome": "success",
+        "tool": "code_interpreter",
+        "task_type": "debug",
+        "summary": "debug_issue_1029",
+    }
+    assert (found.values[39]["summary"], found.lines[29], found.lines[39]) == ("research_9", 11, 19)
+    assert [each.name for each in tmp_path.iterdir()] == ["script.py"]
+    one_liner = tmp_path / "one_liner.py"
+    one_liner.write_text(
+        "memories = (\n"
+        "    [{'content': f'Fixed bug #{i}', 'summary': f'bug_{i}'} for i in range(300)] +\n"
+        "    [{'content': f'User happy #{i}', 'summary': f'pos_{i}'} for i in range(50)]\n)"
+    )
+    assert [each["summary"] for each in read(one_liner).values[298:302]] == [
+        "bug_298",
+        "bug_299",
+        "pos_0",
+        "pos_1",
+    ]
+    blocks = tmp_path / "blocks.py"
+    blocks.write_text(
+        "# by themselves\n[{'content': f'Fixed bug #{i}'} for i in range(3)]\n{'content': 'x'}\n"
+    )
+    assert [each["content"] for each in read(blocks).values] == [
+        "Fixed bug #0",
+        "Fixed bug #1",
+        "Fixed bug #2",
+        "x",
+    ]
+    (tmp_path / "harmless.py").write_text("exec('import os')\na = memories = []")
+    assert read(tmp_path / "harmless.py").values == []
+
+
+def test_many_alike_are_one_line() -> None:
+    bugs = series(300, "Fixed bug #{}", "bug_{}", **CODE)
+    features = series(200, "Implemented feature #{}", "feature_{}", **CODE)
+    text = str(validate([*bugs, *features]))
+    assert text.count("says the same as memory ") == text.count("is too generic") == 1
+    assert "(and 497 more like it)" in text
+    assert text.startswith("500 memories: 500 errors, 1006 warnings of 10 kinds\n")
+
+
+def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:
+    memory = LOGIN | {"n": -5, "rate": -0.5, "on": True, "off": None, "pair": ["a", {"b": [1]}]}
+    (tmp_path / "values.py").write_text(
+        "x = [" + repr(memory).replace("['a', ", "('a', ").replace("]}]}", "]})}") + "]"
+    )
+    (tmp_path / "values.json").write_text(json.dumps([memory]))
+    with Memory(tmp_path / "brain") as opened:
+        kept = [
+            opened.get(load_dataset(opened, tmp_path / name).ids[0])
+            for name in ("values.py", "values.json")
+        ]
+    one, other = (each.extra for each in kept if isinstance(each, Experience))
+    assert (
+        one
+        == other
+        == {"task_type": "debug", "n": -5, "rate": -0.5, "on": True, "pair": ["a", {"b": [1]}]}
+    )
+
+
+UNREADABLE_JSON = {
+    "cut off": ('[{"content": "x"},\n{"content": ', "line 2"),
+    "deep": ("[" * 100_000, "line 1"),
+    "number": ("5", None),
+    "other object": ('{"items": []}', None),
+    "memories is no list": ('{"memories": {}}', None),
+    "NaN": ('[\nNaN]', "line 2"),
+    "single quotes": ("[{'content': 'x'}]", "line 1"),
+    "long number": ("[" + "9" * 100_000 + "]", "line 1"),
+    "broken object": ('{\n"memories": [\n{]}', "line 3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNREADABLE_JSON)
+def test_json_that_cannot_be_read_is_a_typed_error(tmp_path: Path, name: str) -> None:
+    text, line = UNREADABLE_JSON[name]
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError) as caught:
+        validate(path)
+    assert caught.value.where.startswith("bad.json")
+    assert line is None or caught.value.where == f"bad.json, {line}"
+    assert len(str(caught.value)) < 600
+
+
+def test_places_that_hold_no_data_set(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "utf16.json").write_bytes("[]\n[]".encode("utf-16"))
+    (tmp_path / "latin.json").write_bytes(b'[\n"\xfc"]')
+    for place in (
+        tmp_path,
+        tmp_path / "pipe.json",
+        tmp_path / "missing.json",
+        "x" * 5_000,
+        tmp_path / "utf16.json" / "x",
+    ):
+        with pytest.raises(PlaceError, match="cannot read"):
+            validate(place)
+    with pytest.raises(InvalidInputError, match=r"utf16.json, line 1.*UTF-8"):
+        validate(tmp_path / "utf16.json")
+    with pytest.raises(InvalidInputError, match=r"latin.json, line 2.*UTF-8"):
+        validate(tmp_path / "latin.json")
+    for nothing in (None, 5, {"memories": []}, b"x", "", "a\0b", object()):
+        with pytest.raises(InvalidInputError, match="source"):
+            validate(nothing)
+
+
+def test_a_folder_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
+    before = free_descriptor()
+    with pytest.raises(PlaceError, match="not a file; name a file"):
+        validate(tmp_path)
+    assert free_descriptor() == before
+
+
+def free_descriptor() -> int:
+    """The number that the next file gets: the least that is free."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+def test_bounds_on_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "set.json"
+    path.write_text(json.dumps([LOGIN] * 5))
+    monkeypatch.setattr(limits, "DATASET_MEMORIES_MAX", 4)
+    (tmp_path / "set.jsonl").write_text("{}\n" * 5)
+    for source in (path, tmp_path / "set.jsonl", [LOGIN] * 5):
+        with pytest.raises(InvalidInputError, match="at most 4 memories"):
+            validate(source)
+    monkeypatch.setattr(limits, "DATASET_BYTES_MAX", 100)
+    with pytest.raises(InvalidInputError, match="at most 100 bytes"):
+        validate(path)
+    monkeypatch.setattr(limits, "DATASET_LITERAL_BYTES_MAX", 50)
+    (tmp_path / "set.py").write_text("memories = []" + " " * 60)
+    with pytest.raises(InvalidInputError, match="at most 50 characters of Python"):
+        validate(tmp_path / "set.py")
+
+
+@settings(max_examples=examples(150))
+@given(
+    st.text(max_size=80) | st.text(st.sampled_from("[]{}()\"':,=+-#x1 \nmemories"), max_size=80),
+    st.sampled_from(["py", "json", "jsonl", "txt"]),
+)
+def test_no_file_brings_anything_but_a_typed_error(tmp_path: Path, text: str, suffix: str) -> None:
+    path = tmp_path / f"any.{suffix}"
+    path.write_text(text, errors="replace")
+    try:
+        said = str(validate(path))
+    except HardwonError as error:
+        said = str(error)
+    assert said
+
+
+def test_a_memory_that_knows_no_end_is_refused() -> None:
+    endless: dict[str, Any] = dict(LOGIN)
+    endless["self"] = endless
+    (problem,) = validate([endless]).errors
+    assert problem.field == "self"
+    wide = LOGIN | {f"log_{number}": "x" * 190_000 for number in range(30)}
+    (problem,) = validate([wide]).errors
+    assert (problem.field, "bytes" in problem.remedy) == ("entry", True)
+
+
+# --- loading ---
+
+
+def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
+    memories = generate(2_500, 4, sessions=True)
+    calls: list[tuple[int, int]] = []
+    loaded = load_dataset(
+        memory, memories, author="set-4", progress=lambda done, total: calls.append((done, total))
+    )
+    assert (loaded.total, loaded.stored, loaded.rejected, loaded.warnings, loaded.dry_run) == (
+        2_500,
+        2_500,
+        (),
+        (),
+        False,
+    )
+    assert calls == [(1_000, 2_500), (2_000, 2_500), (2_500, 2_500)]
+    stats = memory.stats()
+    assert (stats.records, dict(stats.by_author)) == (2_500, {"set-4": 2_500})
+    assert dict(stats.by_outcome) == counts(memories, "outcome")
+    for index in (0, 1_234, 2_499):
+        record, given_ = memory.get(loaded.ids[index]), memories[index]
+        assert isinstance(record, Experience)
+        assert (record.content, record.outcome, record.tool) == (
+            given_["content"],
+            given_["outcome"],
+            given_.get("tool"),
+        )
+        assert (record.summary, record.extra["session"]) == (given_["summary"], given_["session"])
+        assert record.metadata.context.timestamp == datetime.fromisoformat(given_["timestamp"])
+        route = ROUTES[record.outcome, record.tool]
+        assert record.route == ((route[0], given_[route[0]]) if route else None)
+        assert not record.redacted  # nothing that was made up looks like a secret
+    assert memory.doctor().ok
+    assert str(loaded) == "2500 of 2500 memories stored, none rejected"
+
+
+def test_what_was_loaded_is_not_loaded_again(
+    memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memories = [*generate(1_500, 4), LOGIN | {"summary": "one"}, LOGIN | {"summary": "two"}]
+
+    def interrupt(done: int, _: int) -> None:
+        if done == 1_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset(memory, memories, progress=interrupt)
+    assert caplog.messages == [
+        "1000 of 1502 memories are stored: load them again to go on from there"
+    ]
+    assert memory.stats().records == 1_000
+    again = load_dataset(memory, memories)
+    assert (again.stored, again.present, len(again.ids), memory.stats().records) == (
+        502,
+        1_000,
+        1_502,
+        1_502,
+    )
+    memory.forget([again.ids[0]])
+    third = load_dataset(memory, memories)
+    assert (third.stored, third.present, memory.stats().records) == (0, 1_502, 1_501)
+    assert str(third) == "0 of 1502 memories stored, 1502 loaded before, none rejected"
+    assert load_dataset(memory, memories, author="another", dry_run=True).stored == 1_502
+
+
+def test_what_is_wrong_is_left_out_and_reported(memory: Memory) -> None:
+    spoilt, planted, _ = plant(generate(600, 9), 60, seed=5)
+    errors = {each.at for each in planted if each.severity == "error"}
+    dry = load_dataset(memory, spoilt, dry_run=True)
+    assert memory.stats().records == 0
+    assert (dry.stored, dry.ids, dry.dry_run) == (600 - len(errors), (), True)
+    assert str(dry).startswith(
+        f"{600 - len(errors)} of 600 memories would be stored, {len(errors)} rejected\n"
+    )
+    calls: list[tuple[int, int]] = []
+    done = load_dataset(memory, spoilt, progress=lambda *call: calls.append(call))
+    assert calls == [(600, 600)]
+    assert (done.stored, done.rejected, done.warnings) == (dry.stored, dry.rejected, dry.warnings)
+    assert memory.stats().records == len(done.ids) == len(set(done.ids)) == done.stored
+    assert {each.index for each in done.rejected if each.severity == "error"} == errors
+    assert {each.index for each in done.warnings} == {each.at for each in planted} - errors
+    json.dumps(asdict(done))
+
+
+def test_files_and_their_times(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "set.jsonl").write_text(
+        "\n".join(json.dumps(each) for each in SMALL) + "\n{broken\n"
+    )
+    before = datetime.now(UTC)
+    loaded = load_dataset(memory, tmp_path / "set.jsonl")
+    assert (loaded.total, loaded.stored, [each.line for each in loaded.rejected]) == (
+        101,
+        100,
+        [101],
+    )
+    times = [record.metadata.context.timestamp for record in memory.browse()]
+    assert len(set(times)) == 100
+    assert all(
+        abs((time - before).total_seconds()) < 60 and time <= datetime.now(UTC) for time in times
+    )
+    assert [record.content for record in memory.browse() if isinstance(record, Experience)][
+        ::-1
+    ] == [m["content"] for m in SMALL]
+
+
+def test_the_envelope_of_an_entry_is_kept(memory: Memory) -> None:
+    entry = LOGIN | {
+        "author": "ada",
+        "tags": ["web"],
+        "source": {"id": "run-7"},
+        "git_commit": "abc",
+        "related_files": ["a/b.py"],
+    }
+    loaded = load_dataset(memory, [entry, LOGIN | {"summary": "other"}], author="set")
+    first, second = (memory.get(each) for each in loaded.ids)
+    assert first
+    assert second
+    assert (first.metadata.source.author, first.metadata.source.id, first.metadata.tags) == (
+        "ada",
+        "run-7",
+        ["web"],
+    )
+    assert (first.metadata.context.git_commit, first.metadata.context.related_files[0].path) == (
+        "abc",
+        "a/b.py",
+    )
+    assert (second.metadata.source.author, second.metadata.source.id, second.metadata.tags) == (
+        "set",
+        "",
+        [],
+    )
+
+
+@pytest.mark.parametrize("author", ["", " ", None, 5, "a\nb"])
+def test_an_author_must_have_a_name(memory: Memory, author: Any) -> None:
+    with pytest.raises(InvalidInputError, match="author"):
+        load_dataset(memory, [LOGIN], author=author)
+    assert memory.stats().records == 0
+
+
+def test_nothing_can_be_changed_afterwards(memory: Memory) -> None:
+    report, loaded = validate([{}]), load_dataset(memory, [])
+    assert isinstance(loaded, DatasetLoaded)
+    for thing, name in (
+        (report, "total"),
+        (report.problems[0], "field"),
+        (report.distributions[0], "count"),
+        (loaded, "stored"),
+    ):
+        with pytest.raises(AttributeError):
+            setattr(thing, name, 5)
+
+
+# --- the page ---
+
+
+def test_the_page_is_true(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tree.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= 3
+    code = "\n".join(blocks)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for printed in re.findall(r"# prints (.+)", code):
+        assert printed in done.stdout
+    assert f"{limits.DATASET_GENERATED_MAX:,}" in text
