@@ -44,7 +44,7 @@ if _typing.TYPE_CHECKING:
     from hardwon.surfaces.client import Client
     from hardwon.text.failures import failure_hash
 
-__version__ = "0.11.1"
+__version__ = "0.12.0"
 
 __all__ = [
     "Advice",
