@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from hardwon.surfaces.cli.story import live_story, story_text
+from hardwon.surfaces.cli.demo import live_story, story_text
 from hardwon.surfaces.cli.views import Screen
 
 PICTURE: Final = Path(__file__).parent / "images" / "demo.svg"

@@ -61,7 +61,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "See and decide": dict.fromkeys(("stats", "browse", "show", "rules"), "everyday")
     | dict.fromkeys(("verify", "forget", "undo", "doctor"), "care")
     | {"config": "everyday"},
-    "Bring in and take out": {"demo": "story"}
+    "Bring in and take out": {"demo": "demo"}
     | dict.fromkeys(("load", "export", "merge", "adopt"), "data")
     | {"import": "agents"},
     "More, by what it is about": dict.fromkeys(("fixes", "episodes"), "designs")
