@@ -1,5 +1,10 @@
 """With this folder on the path (PYTHONPATH=drop_in), `from ai_memory import AIMemory` is Hardwon's."""
 
-from hardwon.doors import ai_memory
+from hardwon.fixes import drop_in
 
-ai_memory.stand_in(__name__)
+drop_in.stand_in(__name__)
+
+if __name__ == "__main__":
+    from hardwon_cli import run_fix_history
+
+    run_fix_history()

@@ -1,1 +1,1 @@
-../src/hardwon/doors/memory.sh
+../src/hardwon/fixes/memory.sh

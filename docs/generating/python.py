@@ -79,9 +79,10 @@ with Memory("agent_brain") as memory:
     assert memory.recall("login KeyError")[0].record.id == kept.id
 ```
 
-Everything here is imported from `hardwon`; what methods give back is described under [Answers](#answers). Code written for
-older designs imports from [`hardwon.doors`](../migration/btb-tree.md), data sets come from
-[`hardwon.tree.datasets`](../tree.md#data-sets). Names that are not on this page may change without notice.
+Everything here is imported from `hardwon`; what methods give back is described under [Answers](#answers). Code written
+for [older designs](../migration/btb-tree.md) imports from `hardwon.tree.engine`, `hardwon.training.functions` and
+`hardwon.fixes.ai_memory`, data sets come from [`hardwon.tree.datasets`](../tree.md#data-sets). Names that are not on this
+page may change without notice.
 [limits.md](limits.md) has every bound with its reason.
 
 A wrong argument is an [`InvalidInputError`](#errors) that names the field, what was given and what is allowed; nothing was

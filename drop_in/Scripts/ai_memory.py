@@ -3,6 +3,11 @@ AIMemory` is Hardwon's. Where a folder of the script's own holds a `Scripts`, th
 first: there `hardwon drop-in install` puts a module like this in its place.
 """
 
-from hardwon.doors import ai_memory
+from hardwon.fixes import drop_in
 
-ai_memory.stand_in(__name__)
+drop_in.stand_in(__name__)
+
+if __name__ == "__main__":
+    from hardwon_cli import run_fix_history
+
+    run_fix_history()

@@ -5,6 +5,6 @@ Hardwon's. Where a folder of the script's own holds a `training`, that one is fo
 
 import sys
 
-from hardwon.doors import training_memory
+from hardwon.training import drop_in
 
-sys.modules[__name__] = training_memory
+sys.modules[__name__] = drop_in

@@ -37,6 +37,21 @@ def main() -> None:
         raise
 
 
+def run_fix_history() -> None:
+    """`hardwon fix-history` with this process' words, on the folder that fix history's own scripts
+    work on. As with them, wrong usage ends with 1.
+    """
+    from hardwon.fixes import drop_in
+
+    has_words = len(sys.argv) > 1
+    folder = drop_in.make_usual_folder() if has_words else drop_in.usual_place()
+    sys.argv[:1] = ["hardwon", "fix-history", "--memory-dir", str(folder)]
+    try:
+        run()
+    except SystemExit as ended:
+        sys.exit(1 if ended.code == 2 else ended.code)
+
+
 def run() -> None:
     try:
         gc.disable()

@@ -28,7 +28,6 @@ ROOMS = [
     {"memory"},
     {"tree", "training", "fixes", "capture", "adapters"},
     {"surfaces"},
-    {"doors", "serve"},
 ]
 """From the ground up: an import points up this list, and rooms of one line do not know each other.
 """

@@ -86,13 +86,13 @@ SCRIPTS = {
 }
 DOORS = {
     "AIMemory": """
-        from hardwon.doors.fixes import AIMemory
+        from hardwon.fixes.ai_memory import AIMemory
         issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
         m = AIMemory("x")
         m.record_fix_attempt(issue, {"analysis": "slow disk", "fix_commands": ["restart"]}, True, True, 1.0)
     """,
     "MemoryEngine": """
-        from hardwon.doors.btb import MemoryEngine
+        from hardwon.tree.engine import MemoryEngine
         m = MemoryEngine("x")
         m.remember(content="It needs a lock", outcome="success", tool="code_interpreter", task_type="debug", summary="lock")
     """,

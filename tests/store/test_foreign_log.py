@@ -204,7 +204,7 @@ def test_the_log_of_another_program(tmp_path: Path, page_bytes: int) -> None:
 def test_a_fix_history_is_put_back_with_cp(tmp_path: Path) -> None:
     """As its document teaches: cp ai_memory.db backup.db, and cp backup.db ai_memory.db."""
     record = """
-        from hardwon.doors.fixes import AIMemory
+        from hardwon.fixes.ai_memory import AIMemory
         m = AIMemory("x")
         for n in range({}):
             m.record_fix_attempt({{"model": "m", "issue_type": "TIMEOUT"}}, {{"analysis": "slow"}}, True, True, 1.0)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from hardwon.surfaces.operations import ALIASES, EXAMPLE_ID, OPERATIONS, Operation
+from hardwon.surfaces.operations import EXAMPLE_ID, OPERATIONS, Operation
 from hardwon.surfaces.rest.app import ApiRoute
 from hardwon.surfaces.rest.openapi import document, path_of
 from hardwon.trust.access import SCOPES, Scope, includes
@@ -159,8 +159,7 @@ def test_every_operation_has_its_route_and_its_place_in_the_document(running: Se
         for path, methods in document()["paths"].items()
         for method, each in methods.items()
     }
-    old = {(path_of(each), each.method): each.name for each in ALIASES}
-    assert routes == told | old
+    assert routes == told
     for operation in OPERATIONS.values():
         assert told[path_of(operation), operation.method] == operation.name
         scope = document()["paths"][path_of(operation)][operation.method.lower()]["x-scope"]

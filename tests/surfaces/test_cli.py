@@ -63,11 +63,8 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 
 def test_the_installed_command_tells_its_version() -> None:
     script = Path(sys.executable).parent / "hardwon"
-    # hooks that 0.11 installed start the module, where the script is not on the PATH
-    older = [sys.executable, "-P", "-m", "hardwon.serve.cli"]
-    for command in ([str(script)], older):
-        done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
-        assert (done.stdout, done.stderr) == (f"hardwon {hardwon.__version__}\n", "")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"hardwon {hardwon.__version__}\n", "")
 
 
 def test_what_is_remembered_is_recalled() -> None:

@@ -16,9 +16,8 @@ import pytest
 
 import hardwon
 from command_line import COMMANDS
-from hardwon import Client, Experience, Memory, limits
+from hardwon import Client, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
-from hardwon.memory import RENAMED
 from hardwon.memory.project import Noun
 from hardwon.surfaces import operations as arguments
 from hardwon.surfaces.gate import Gate
@@ -299,55 +298,8 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
                 attrgetter(name)(client)
 
 
-# --- names of 0.11 ---
-
-DISAPPEARED = {
-    **dict.fromkeys(
-        ("place_of", "exists", "project_of"),
-        "asked of no memory: hardwon.memory.project has them as functions",
-    ),
-}
-"""Names of 0.11.1 that work no longer, and why."""
-
-OF_0_11 = set(
-    """
-    activity add add_many adopted advise append_entries archive audit backup best_strategies browse
-    candidate_rules cards change_mark check_stale cleanup close compact compare compress consolidate
-    context credit decisions doctor entries entry_names episode exists export failed_strategies
-    failing_tests fix_days fix_history fix_matrix fix_totals fix_trends fix_types fixers fixes_since
-    forget get helpful hotspots in_project keep keep_many links load location make_tree merge
-    model_insights now odds once page patterns place_of project_of projects publish publish_tested
-    put_entries rebuild recall record_episode record_fact record_fix record_many record_tests
-    record_trajectory reembed reflect remember restore rollback rules scores similar_issues solutions
-    stale_records stats strategies supersede sync take_in tasks temporal_patterns tokens topology
-    trajectory tree undo verify
-    """.split()
-)
-
-
-def test_every_public_name_of_0_11_works(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
-        for name in OF_0_11 - RENAMED.keys() - DISAPPEARED.keys():
-            assert getattr(memory, name) is not None, name
-        for name, new in RENAMED.items():
-            with pytest.warns(DeprecationWarning, match=f"{name} is called {new} now"):
-                found = getattr(memory, name)
-            if callable(found):
-                assert found.__func__ is attrgetter(new)(memory).__func__
-        put = Experience(
-            content="x", outcome="learning", insight_type="fact", metadata={"tags": ["n"]}
-        )
-        memory.entries.put({"n": put})
-        assert [each.id for each in memory.entries("n")] == [put.id]
-        with pytest.raises(AttributeError, match="'Memory' object has no attribute 'fix_total'"):
-            _ = memory.fix_total  # type: ignore[attr-defined]
-    assert not DISAPPEARED.keys() & {*PUBLIC, *RENAMED}
-
-
 def test_flat_are_the_verbs_of_daily_use_alone() -> None:
     assert len(FLAT - {"location", "project", "elsewhere", "tokens"}) <= 47
-    assert RENAMED.keys() <= OF_0_11
-    assert set(RENAMED.values()) <= PUBLIC
 
 
 def test_the_client_is_imported_only_when_somebody_asks() -> None:

@@ -386,7 +386,7 @@ def test_a_trajectory_is_a_timeline_with_rewards_and_what_helped_against_what(
         {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
     ]
     made = empty.memory.record_trajectory("make the tests pass", steps, 1.0).id
-    html = page(empty, f"/ui/{PROJECT}/trajectories/{made}")  # as 0.11 called it
+    html = page(empty, f"/ui/{PROJECT}/record/{made}")
     told = text_of(html.replace("<", " <"))
     assert "Step 2 failure did not help against step 1 Action retry once" in told
     assert "Step 3 helped against step 2 Action open it in WAL mode" in told

@@ -10,12 +10,10 @@ of it.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from hardwon.errors import PlaceError
 from hardwon.memory.ask import Asking, Learned
@@ -43,38 +41,6 @@ if TYPE_CHECKING:
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
 
-# Names that `Memory` had up to 0.11, which go on working for a while, and what each is now.
-RENAMED: Final[Mapping[str, str]] = {
-    "keep": "record",
-    **{name: f"fixes.{name}" for name in ("temporal_patterns", "strategies", "failed_strategies")},
-    **{name: f"fixes.{name}" for name in ("best_strategies", "fixers", "compress")},
-    **{f"fix_{name}": f"fixes.{name}" for name in ("totals", "days", "types", "matrix", "trends")},
-    "fixes_since": "fixes.count",
-    "fix_history": "fixes.history",
-    **{name: f"care.{name}" for name in ("activity", "helpful", "change_mark", "decisions")},
-    **{name: f"care.{name}" for name in ("adopted", "links", "page", "projects", "take_in")},
-    **{name: f"care.{name}" for name in ("keep_many", "record_many", "in_project", "once", "now")},
-    "stale_records": "care.stale",
-    **{name: f"episodes.{name}" for name in ("tasks", "scores", "compare", "candidate_rules")},
-    "put_entries": "entries.put",
-    "append_entries": "entries.append",
-    "entry_names": "entries.names",
-    "record_tests": "tests.record",
-    "publish_tested": "tests.publish",
-    "failing_tests": "tests.failing",
-    "make_tree": "tree.make",
-    "sync": "tree.sync",
-    "hotspots": "tree.hotspots",
-}
-
-
-def renamed(owner: object, name: str) -> Any:
-    """What an old name of `Memory` stands for, with a warning."""
-    if name not in RENAMED:
-        raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}")
-    warnings.warn(f"{name} is called {RENAMED[name]} now", DeprecationWarning, stacklevel=3)
-    return attrgetter(RENAMED[name])(owner)
-
 
 class Memory(Opened, Recording, Asking, Learned, Deciding, Keeping):
     """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or,
@@ -91,11 +57,6 @@ class Memory(Opened, Recording, Asking, Learned, Deciding, Keeping):
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")
     care: Noun[Care] = Noun("hardwon.memory.care:Care")
     skills: Noun[Skills] = Noun("hardwon.memory.skills:Skills")
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            return renamed(self, name)
 
     def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever

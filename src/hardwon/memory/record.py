@@ -410,10 +410,6 @@ class Entries(Group):
         )
         return found if limit is None else islice(found, limit)
 
-    def __call__(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
-        """As `list`: what `Memory.entries` was up to 0.11."""
-        return self.list(name, limit)
-
 
 def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> list[R]:
     """One transaction. Nothing is `returned` to whoever only wants ids: Python's collector would

@@ -108,7 +108,7 @@ class Client(_Methods):
         return f"Client({self.location!r}, project={self.project!r})"
 
     if not TYPE_CHECKING:  # which know them from `Memory`
-        __enter__, __exit__, __getattr__ = Memory.__enter__, Memory.__exit__, Memory.__getattr__
+        __enter__, __exit__ = Memory.__enter__, Memory.__exit__
         trajectory, episode = Memory.trajectory, Memory.episode
 
     def close(self) -> None:

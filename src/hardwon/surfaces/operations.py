@@ -969,29 +969,6 @@ _ALL: Final = (
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {operation.name: operation for operation in _ALL}
 )
-# Operations at the addresses that they had up to 0.11, which go on working and are not described.
-ALIASES: Final = tuple(
-    replace(OPERATIONS[name], place=old)
-    for name, old in {
-        "fixes.temporal_patterns": "GET /temporal-patterns",
-        "fixes.strategies": "GET /strategies",
-        "fixes.failed_strategies": "GET /failed-strategies",
-        "fixes.best_strategies": "GET /best-strategies",
-        "fixes.compress": "POST /compress",
-        "episodes.candidate_rules": "GET /rules/candidates",
-        "episodes.tasks": "GET /tasks",
-        "episodes.scores": "GET /scores",
-        "episodes.compare": "GET /comparison",
-        "care.decisions": "GET /decisions",
-        "care.adopted": "GET /adopted",
-        "care.activity": "GET /activity",
-        "care.helpful": "GET /helpful",
-        "care.stale": "GET /stale",
-        "care.change_mark": "GET /change-mark",
-        "tree.hotspots": "GET /hotspots",
-        "tree.sync": "POST /sync",
-    }.items()
-)
 
 # What `Memory` offers to its own process alone, and why.
 HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(

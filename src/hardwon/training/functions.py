@@ -107,7 +107,7 @@ MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
 # whose frames a warning does not point at
-_OURS: Final = (__name__, "hardwon.doors.training_memory")
+_OURS: Final = (__name__, "hardwon.training.drop_in")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (
     ArithmeticError,

@@ -2,7 +2,7 @@
 
 A script finds what lies in its own folder before anything on PYTHONPATH, so that a project which
 holds the older module goes on using it, and nobody notices. The module that takes its place leads
-to `hardwon.doors`; the older one is kept beside it under another name, and can be put back.
+to `hardwon.fixes` or `hardwon.training`; the older one is kept beside it under another name, and can be put back.
 """
 
 import os
@@ -23,11 +23,20 @@ from hardwon.surfaces.cli.output import fail, show
 ASIDE: Final = ".before-hardwon"
 _MARK: Final = "hardwon drop-in remove"
 _PYTHON: Final = f'"""By Hardwon. `{_MARK}` puts back what was here before."""\n\n'
-_FIXES: Final = "from hardwon.doors import ai_memory\n\nai_memory.stand_in(__name__, __file__)\n"
+_FIXES: Final = """\
+from hardwon.fixes import drop_in
+
+drop_in.stand_in(__name__, __file__)
+
+if __name__ == "__main__":
+    from hardwon_cli import run_fix_history
+
+    run_fix_history()
+"""
 _SCRIPT: Final = "Scripts/memory_cli.sh"
 _BODIES: Final = {
-    "training/memory.py": "import sys\n\nfrom hardwon.doors import training_memory\n\n"
-    "sys.modules[__name__] = training_memory\n",
+    "training/memory.py": "import sys\n\nfrom hardwon.training import drop_in\n\n"
+    "sys.modules[__name__] = drop_in\n",
     "Scripts/ai_memory.py": _FIXES,
     "ai_memory.py": _FIXES,
     "memory.py": "from hardwon.tree.engine import IntakeWarning as IntakeWarning\n"
@@ -60,7 +69,7 @@ class DropIn(NamedTuple):
 
 def _text_for(module: str) -> bytes:
     if module.endswith(".sh"):
-        return get_data("hardwon.doors", "memory.sh") or b""
+        return get_data("hardwon.fixes", "memory.sh") or b""
     return (_PYTHON + _BODIES[module]).encode()
 
 

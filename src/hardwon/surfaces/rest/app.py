@@ -46,7 +46,6 @@ from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.records.fields import check_that
 from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.operations import (
-    ALIASES,
     OPERATIONS,
     Arguments,
     Operation,
@@ -320,7 +319,7 @@ class Endpoints:
 
     def routes(self) -> Iterator[ApiRoute]:
         streams = {"in": self._load, "out": self._send, None: self._perform}
-        for each in (*OPERATIONS.values(), *ALIASES):
+        for each in OPERATIONS.values():
             # Only what looks like an id is one: other addresses below records are left to others.
             path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", path_of(each))
             yield ApiRoute(path, each.name, partial(streams[each.streams], each), each.method)

@@ -72,12 +72,6 @@ PLACES: Final = (
     NavItem("search", "Search", records.view_search),
     NavItem("record", "Record", records.view_record, listed=False),
 )
-# Where pages that 0.11 had are now, and what is asked there.
-MOVED: Final = {
-    "map": ("knowledge", ""),
-    "episodes": ("progress", ""),
-    "trajectories": ("search", "kind=trajectory"),
-}
 SIGN_IN: Final = f"{ROOT}/sign-in"
 COOKIE: Final = "hardwon_session"
 _FORM: Final = "application/x-www-form-urlencoded"
@@ -240,12 +234,6 @@ class Site:
         address = {name: unquote(value) for name, value in http.path_params.items()}
         place = next((place for place in PLACES if place.name == address.get("page")), None)
         form = _read_form(http, body, session) if http.method == "POST" else None
-        if form is None and (moved := MOVED.get(address.get("page", ""))):
-            page, asked = ("record", "") if "item" in address else moved
-            path = [address["project"], page, *filter(None, [address.get("item")])]
-            given = http.scope["query_string"].decode("latin-1")
-            moved_to = "/".join([ROOT, *(quote(each, safe="") for each in path)])
-            return _redirect(f"{moved_to}?{'&'.join(filter(None, [asked, given]))}")
         if place is None:
             raise RefusedError("not-found", "There is no such page.")
         http.scope[OPERATION] = f"web.{place.name}"
