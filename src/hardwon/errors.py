@@ -121,8 +121,8 @@ class NewerFileError(StorageError):
 
 
 class OlderFileError(StorageError):
-    """The file was written by an older version, and whoever opened it (a hook) is not the one to
-    change its format. The message says which command does.
+    """The file was written by a version before 1.0. The message says how its records are brought
+    over.
     """
 
 

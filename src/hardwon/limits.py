@@ -584,9 +584,6 @@ EMBED_BATCH_TEXTS: Final = 32
 # that more are slower, and take a gigabyte where the texts are emoji.
 EMBED_MODEL_TEXTS: Final = 8
 
-# Tokens of a text that MiniLM reads: it was trained on so many.
-MINILM_TOKENS_MAX: Final = 256
-
 # Numbers of one vector. Large models have 4,096; a vector is kept with every record.
 EMBED_DIMENSION_MAX: Final = 8_192
 
@@ -1497,25 +1494,3 @@ VECTOR_INDEXES_MAX: Final = 8
 # Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20
 # MB, a tenth of a second.
 POSTGRES_VECTORS_COMPARED_MAX: Final = 20_000
-
-# Bits of a vector's code in SQLite, at least; twice as many where it has more numbers than that. With
-# half as many four times as many vectors are read; twice as many take twice the time to compare.
-VECTOR_CODE_BITS: Final = 512
-
-# Memory for the codes of vectors, of one open memory: more than three million of them. What is beyond
-# is read from the file again for each question, some seconds a million.
-VECTOR_CODES_BYTES: Final = 256 * MIB
-
-# Codes of a question's nearest whose bits are compared with its numbers at first: half a
-# millisecond a thousand.
-VECTOR_CODES_SIFTED_MIN: Final = 500
-
-# And at most, where everything is about equally near.
-VECTOR_CODES_SIFTED_MAX: Final = 10_000
-
-# Vectors that are then read from the file and compared exactly, at first: half a millisecond a
-# hundred.
-VECTORS_COMPARED_MIN: Final = 64
-
-# And at most beyond these.
-VECTORS_COMPARED_MAX: Final = 4_000

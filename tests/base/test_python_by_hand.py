@@ -114,7 +114,7 @@ def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
         lambda: memory.tests.record([odd], odd, task=odd, started=odd, author=odd): (
             "author ran run_id started task"
         ),
-        lambda: Memory(llm=odd, embedder=odd, upgrade=odd): "embedder llm upgrade",
+        lambda: Memory(llm=odd, embedder=odd, checkout=odd): "checkout embedder llm",
     }
     for call, fields in calls.items():
         with pytest.raises(InvalidInputError) as refused:

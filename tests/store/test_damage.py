@@ -23,6 +23,7 @@ from hardwon.errors import (
     ForeignFileError,
     FullError,
     NewerFileError,
+    OlderFileError,
     PlaceError,
     StorageError,
 )
@@ -33,7 +34,7 @@ from hardwon.store.sqlite.connection import (
     refuse_strange_triggers,
 )
 from hardwon.store.sqlite.file import expected_schema
-from hardwon.store.sqlite.migrations import SCHEMA_VERSION
+from hardwon.store.types import FORMAT
 from processes import Child, Tell
 
 
@@ -219,14 +220,28 @@ def test_the_log_of_a_foreign_database_is_not_touched_either(tmp_path: Path) -> 
     assert {name: (copy / name).read_bytes() for name in before} == before
 
 
-def test_a_newer_file_is_refused_and_untouched(sound: Path) -> None:
+@pytest.mark.parametrize(
+    ("found", "kind", "message"),
+    [
+        (FORMAT + 1, NewerFileError, rf"format {FORMAT + 1}.*install that one"),
+        (12, OlderFileError, r"Hardwon 0\.x \(format 12.*with Hardwon 0\.12\.0.*hardwon load FILE"),
+    ],
+)
+def test_a_file_of_another_format_is_refused_and_untouched(
+    sound: Path, found: int, kind: type[HardwonError], message: str
+) -> None:
     connection = apsw.Connection(str(sound))
-    connection.pragma("user_version", SCHEMA_VERSION + 1)
+    connection.pragma("user_version", found)
     connection.close()
     before = sound.read_bytes()
-    with pytest.raises(NewerFileError, match=f"format {SCHEMA_VERSION + 1}.*install that one"):
+    backup = sound.with_name("backup.db")
+    backup.write_bytes(before)
+    with pytest.raises(kind, match=message):
+        Memory.restore(backup, sound.with_name("other.db"))
+    with pytest.raises(kind, match=message):
         Memory(sound)
     assert sound.read_bytes() == before
+    assert not sound.with_name("other.db").exists()
 
 
 def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_path: Path) -> None:
@@ -347,9 +362,8 @@ def test_a_memory_that_would_do_something_else_is_refused(statement: str) -> Non
 
 
 def test_a_fresh_memory_has_the_triggers_that_opening_expects(tmp_path: Path) -> None:
-    """Whoever changes one writes its digest anew."""
     with Memory(tmp_path):
         pass
     with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
-        refuse_strange_triggers(SqliteSession(connection), tmp_path, expected_schema)
+        refuse_strange_triggers(SqliteSession(connection), tmp_path)
     assert len(expected_schema()) > 50

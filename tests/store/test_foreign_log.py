@@ -27,8 +27,6 @@ from hardwon.store.sqlite import log as sqlite_log
 from hardwon.store.sqlite import presence
 from processes import Child, Tell
 
-RELEASED = sorted((Path(__file__).parents[1] / "released").glob("*.db"))
-
 
 def killed(folder: Path, script: str) -> None:
     """Runs the script in a process that is killed at its end, so that what it has open stays as it
@@ -120,20 +118,6 @@ def test_an_older_state_that_was_compacted_since(tmp_path: Path) -> None:
     assert len(facts_after_a_warning(tmp_path / "x")) == 9
 
 
-def test_an_older_state_that_was_migrated_since(tmp_path: Path) -> None:
-    (tmp_path / "x").mkdir()
-    (tmp_path / "copy.db").write_bytes(
-        (Path(__file__).parents[1] / "released" / "0.1.0.db").read_bytes()
-    )
-    (tmp_path / "copy.db").chmod(0o600)
-    cp(tmp_path, "copy.db", "x/memory.db")
-    with Memory(tmp_path / "x", "default") as memory:
-        before = texts(memory)
-    write_and_be_killed(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
-    cp(tmp_path, "copy.db", "x/memory.db")
-    assert facts_after_a_warning(tmp_path / "x") == before
-
-
 def test_many_older_states(tmp_path: Path) -> None:
     """As in the hazard: 32 of 40 were corrupt."""
     for turn in range(12):
@@ -167,16 +151,6 @@ def test_a_backup_that_is_copied_over_it(tmp_path: Path, moment: str) -> None:
     cp(tmp_path, "copy.db", "x/memory.db")
     expected = ["Port 1 is open.", "Port 2 is open."] if moment != "before" else ["Port 1 is open."]
     assert facts_after_a_warning(tmp_path / "x") == expected
-
-
-@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
-def test_a_copy_that_an_older_version_wrote(tmp_path: Path, released: Path) -> None:
-    write(tmp_path, "x", *(f"Port {n} is open." for n in range(30)))
-    write_and_be_killed(tmp_path, "x", *(f"Port {n} is shut." for n in range(30)))
-    (tmp_path / "x" / "memory.db").write_bytes(released.read_bytes())
-    with pytest.warns(ForeignLogWarning), Memory(tmp_path / "x", "default") as memory:
-        assert memory.doctor().ok
-        assert not [text for text in texts(memory) if "is shut" in text]
 
 
 def test_the_log_of_another_memory_that_is_put_beside(tmp_path: Path) -> None:
@@ -273,16 +247,6 @@ def test_the_log_of_whoever_was_killed_is_replayed(tmp_path: Path) -> None:
     for turn in range(4):
         write_and_be_killed(tmp_path, "x", f"Port {turn} is open.")
     assert facts_in(tmp_path / "x") == [f"Port {turn} is open." for turn in range(4)]
-
-
-@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
-def test_an_older_file_keeps_its_log(tmp_path: Path, released: Path) -> None:
-    """One that has no numbers: what an older version wrote, and what this one wrote after it."""
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "memory.db").write_bytes(released.read_bytes())
-    (tmp_path / "x" / "memory.db").chmod(0o600)
-    killed(tmp_path, "m = Memory('x', 'default'); m.record_fact('Port 1 is open.', 'observation')")
-    assert "Port 1 is open." in facts_in(tmp_path / "x")
 
 
 def folded_in(path: Path, pages: int | None) -> None:

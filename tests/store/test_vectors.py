@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from engines import ENGINES, Places, wrong_with
-from hardwon import Memory
-from hardwon.errors import EmbeddingError, InvalidInputError
+from engines import ENGINES, Places, go_past, wrong_with
+from hardwon import Fact, Memory, Metadata, Source
+from hardwon.errors import DamagedError, EmbeddingError, InvalidInputError
 from hardwon.outside.embedders import CallableEmbedder, WordLlamaEmbedder
+from hardwon.search.terms import Filters
+from processes import Child, Tell
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -200,3 +206,107 @@ def test_a_flood_of_the_words_leaves_places_to_what_means_the_same(place: Places
         memory.care.wait_for_vectors()
         authors = [hit.author for hit in memory.recall("hound", k=5)]
         assert sorted(authors) == ["ann", "ben", "cho", "dee", "eve"]
+
+
+# --- the nearest, in a file ---
+
+
+def keep(memory: Memory, vectors: Any, authors: Sequence[str] = ("ann",)) -> list[str]:
+    """Records with these vectors; their ids."""
+    ids = memory.add_many(
+        [
+            Fact(
+                content=f"Fact {place}.",
+                fact_type="observation",
+                metadata=Metadata(source=Source(author=authors[place % len(authors)])),
+            )
+            for place in range(len(vectors))
+        ]
+    )
+    with memory._project.store.write("default") as writer:
+        writer.set_embedder("default", "made up", vectors.shape[1])
+        writer.keep_vectors("default", zip(ids, (row.tobytes() for row in vectors), strict=True))
+    return ids
+
+
+def make_unit(rows: Any) -> Any:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def nearest(memory: Memory, vector: Any, limit: int = 10, **filters: Any) -> list[str]:
+    hits = memory._project.store.nearest("default", vector.tolist(), Filters(**filters), limit)
+    return [hit.id for hit, _ in hits]
+
+
+@pytest.mark.engines("sqlite")
+@pytest.mark.parametrize("kept_bytes", [0, 2**26], ids=["read each time", "kept in memory"])
+def test_the_nearest_are_exact_with_a_filter_as_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int
+) -> None:
+    monkeypatch.setattr("hardwon.store.sqlite.engine._VECTORS_KEPT_BYTES", kept_bytes)
+    monkeypatch.setattr("hardwon.store.vectors._CHUNK_ROWS", 400)
+    vectors = make_unit(np.abs(np.random.default_rng(4).normal(size=(1_500, 32))))
+    authors = ("ann", *(["bob"] * 99))
+    with Memory(tmp_path) as memory:
+        ids = keep(memory, vectors, authors)
+        by_ann = np.arange(0, len(vectors), len(authors))
+        for vector in vectors[:5]:
+            filters: dict[str, Any]
+            for among, filters in ((np.arange(len(vectors)), {}), (by_ann, {"author": "ann"})):
+                order = np.argsort(-(vectors[among] @ vector), kind="stable")[:10]
+                best = [ids[place] for place in among[order]]
+                assert nearest(memory, vector, **filters) == best
+        memory.rollback("bob", "not to be trusted", by="me")
+        assert set(nearest(memory, vectors[7], 20)) == {ids[place] for place in by_ann}
+
+
+@pytest.mark.engines("sqlite")
+def test_what_others_write_and_forget_is_seen_at_once(tmp_path: Path) -> None:
+    vectors = make_unit(np.random.default_rng(6).normal(size=(30, 64)))
+    with Memory(tmp_path) as memory, Memory(tmp_path) as other:
+        ids = keep(memory, vectors[:20])
+        assert nearest(other, vectors[3])[0] == ids[3]
+        ids += keep(memory, vectors[20:])
+        assert nearest(other, vectors[25])[0] == ids[25]
+        memory.forget(ids[3])
+        for opened in (memory, other):
+            assert ids[3] not in nearest(opened, vectors[3])
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("memory.db*"))
+    assert vectors[4].tobytes() in written
+    assert vectors[3].tobytes() not in written
+
+
+@pytest.mark.engines("sqlite")
+def test_a_vector_that_does_not_fit_is_damage(tmp_path: Path) -> None:
+    vectors = make_unit(np.random.default_rng(11).normal(size=(20, 8)))
+    with Memory(tmp_path) as memory:
+        keep(memory, vectors)
+        go_past(memory, "UPDATE record_vector SET vector = x'00' WHERE seq = 5")
+        with pytest.raises(DamagedError, match="reembed"):
+            nearest(memory, vectors[0])
+        assert "vectors" in [finding.check for finding in wrong_with(memory)]
+
+
+@pytest.mark.engines("sqlite")
+def test_several_processes_that_embed_at_once(tmp_path: Path) -> None:
+    def embed(texts: Sequence[str]) -> Any:
+        return np.array(
+            [np.random.default_rng(zlib.crc32(text.encode())).normal(size=24) for text in texts]
+        )
+
+    def work(tell: Tell) -> None:
+        with Memory(tmp_path, embedder=CallableEmbedder(embed, "by hash", 24)) as mine:
+            for number in range(12):
+                tell(mine.remember(f"{number} by {os.getpid()}", "success", "file_operation").id)
+                mine.recall("anything")
+
+    with Memory(tmp_path, embedder=CallableEmbedder(embed, "by hash", 24)) as memory:
+        children = [Child.start(work) for _ in range(4)]
+        assert [child.wait() for child in children] == [0] * 4
+        assert memory.care.wait_for_vectors() == 0
+        vector = embed(["x"])[0]
+        # all of them are compared, and those that point the other way left out
+        hits = {*nearest(memory, vector, 60), *nearest(memory, -vector, 60)}
+        assert hits
+        assert hits <= {name for child in children for name in child.acknowledged}
+        assert memory.doctor().ok

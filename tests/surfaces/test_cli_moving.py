@@ -510,8 +510,6 @@ def test_vectors_are_made_by_the_model_in_the_package() -> None:
     assert at_once("care", "reembed", "--embedder", "wordllama").stdout.startswith(
         "0 vectors made by wordllama-256-"
     )
-    other = answered("care", "reembed", "--embedder", "minilm")
-    assert (other["made"], other["dimension"]) == (2, 384), "another embedder: all of them anew"
 
 
 def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
@@ -578,7 +576,6 @@ def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.Monk
         ("--embedder endpoint", "both, for an endpoint"),
         ("--embedder endpoint --model m --base-url http://example.org/v1", "https"),
         ("--embedder wordllama --model m", "nothing: wordllama has one model"),
-        ("--embedder minilm --model m", "nothing: minilm has one model"),
         ("--embedder wordllama --base-url http://localhost/", "only with --embedder endpoint"),
     ],
 )

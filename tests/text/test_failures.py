@@ -24,7 +24,6 @@ from hardwon.text.failures import (
     error_core,
     exact_message,
     failure_hash,
-    failure_hashes,
     shows_error,
 )
 
@@ -253,28 +252,6 @@ def test_values_do_not_tell_failures_apart(one: str, other: str) -> None:
 @each(("one", "other"), OTHER)
 def test_codes_and_names_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) != error_core(other)
-
-
-# What 0.11.0 gave for each.
-BEFORE = {
-    "": "e4a6a0577479b2b4",
-    "KeyError: 'a'": "813df1e1f3495f9e",
-    "Error: connect ECONNREFUSED 127.0.0.1:5432": "035fa7d33c44af13",
-    "cat: /home/ann/notes.txt: No such file or directory": "e3cf4cca18fef062",
-    "17/06/09 20:10:40 WARN storage.MemoryStore: Not enough space to cache rdd_2_1 in memory!": "4804bd1b990f57aa",
-    "Jun 14 15:16:01 combo sshd[19939]: Invalid user oracle from 10.0.0.7": "75997783f6d0f941",
-    "Error: cannot write /srv/shop/prices.csv (3 of 7 bytes) at 2024-05-01 10:22:31": "5ccdd09a04be33a6",
-    "Error: " + "very 'long " * 200: "2bc329b7e6e4bcac",
-    "first line\nsecond line 3": "63c701099315f9a3",
-}
-
-
-@each("report", BEFORE)
-def test_what_older_versions_hashed_can_be_hashed(report: str) -> None:
-    hashes = failure_hashes(report)
-    assert hashes[0] == failure_hash(report)
-    assert hashes[-1] == BEFORE[report]
-    assert len(set(hashes)) == len(hashes) <= 2
 
 
 def test_the_most_telling_line_is_chosen() -> None:

@@ -108,7 +108,6 @@ def answer(
             settings.memory.value,
             settings.project.value,
             busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS,
-            upgrade=False,
         ) as memory,
         open_session(
             memory.location, memory.project, _id_of(event), event.subagent, agent

@@ -71,7 +71,7 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
-from hardwon.text.failures import error_core, failure_hashes
+from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.terms import searchable_text
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
@@ -313,7 +313,7 @@ class _TestRun:
         self._author = Source().author if author is None else Source(author=author).author
         self._id = new_id(self._at) if run_id is None else run_id
         self._started, self._head = started or self._at, project.head
-        self._hashes: dict[str, tuple[str, ...]] = {}
+        self._hashes: dict[str, str] = {}
 
     def record(self, ran: Sequence[RanTest]) -> TestFeedback:
         """Nothing is written, and nobody waits, where nothing changed."""
@@ -344,12 +344,12 @@ class _TestRun:
         for name in names[: limits.TEST_FAILURES_MAX]:
             test, before = failed[name], known.get(name)
             if name not in self._hashes:
-                self._hashes[name] = failure_hashes(_sound(test.report))
-            hashes = self._hashes[name]
+                self._hashes[name] = failure_hash(_sound(test.report))
+            failure = self._hashes[name]
             # The same failure again is worth a word only if something was tried since: what was
             # tried by then did not help.
-            if before is None or before.failure not in hashes or newest_us > before.at_us:
-                failing.append((test, hashes[0], before))
+            if before is None or before.failure != failure or newest_us > before.at_us:
+                failing.append((test, failure, before))
             else:
                 still.append(before)
         open_ = {
@@ -793,9 +793,7 @@ def record_pytest_run(
             file, separator, rest = node_id.partition("::")
             return f"{_from(checkout, root / file)}{separator}{rest}"
 
-        with Memory(
-            memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
-        ) as opened:
+        with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
             chosen = list(failed)
             if len(failed) > limits.TEST_FAILURES_MAX:
                 # Those that are known to fail, then the first ones: to make a report of each takes

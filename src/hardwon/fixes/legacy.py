@@ -23,7 +23,7 @@ from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
 from hardwon.outside import files
 from hardwon.store.sqlite.connection import be_patient, connect, size_of, storage_errors
-from hardwon.store.sqlite.migrations import APPLICATION_ID
+from hardwon.store.sqlite.schema import APPLICATION_ID
 
 FIX_TABLE: Final = "fix_history"
 AGGREGATE_TABLES: Final = ("issue_patterns", "model_characteristics")

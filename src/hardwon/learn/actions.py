@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.text.failures import failure_hashes
+from hardwon.text.failures import failure_hash
 from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered, canonical, key_of, same_action
@@ -169,7 +169,7 @@ class StepOutcome(NamedTuple):
         _, failures = errors_in(shown)
         if not failures and not said_so:
             return cls(True, ())
-        return cls(False, failures or (failure_hashes(shown) if shown.strip() else ()))
+        return cls(False, failures or ((failure_hash(shown),) if shown.strip() else ()))
 
     @property
     def failure(self) -> str:
@@ -201,11 +201,10 @@ def error_in(observation: str) -> str:
 
 def _find_errors(observation: str) -> tuple[str, tuple[str, ...]]:
     said = reported_failure(observation)
-    return said, failure_hashes(said) if said else ()
+    return said, (failure_hash(said),) if said else ()
 
 
-# What is reported, and its hash with the one that older versions gave it. Agents see the same again
-# and again.
+# What is reported, and its hash. Agents see the same again and again.
 errors_in = Remembered(
     _find_errors, lambda observation, _: len(observation) <= _REMEMBERED_CHARS_MAX
 ).__getitem__

@@ -63,7 +63,7 @@ from hardwon.records.kinds import (
     Trajectory,
     sources_named,
 )
-from hardwon.text.failures import failure_hashes
+from hardwon.text.failures import failure_hash
 from hardwon.text.sentences import fact_key
 from hardwon.text.terms import canonical, key_of, same_action, share_of_words, spelled
 
@@ -358,7 +358,7 @@ def keys_of_fix(fix: Fix) -> Iterator[str]:
     if strategy := strategy_key(fix):
         yield exact_key("strategy", strategy)
     if fix.issue.error_output and fix.issue.error_output.strip():
-        yield from map("failure:{}".format, failure_hashes(fix.issue.error_output))
+        yield f"failure:{failure_hash(fix.issue.error_output)}"
     yield from (
         attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX]
     )

@@ -57,7 +57,6 @@ from hardwon.text.failures import (
     error_words,
     exact_message,
     failure_hash,
-    failure_hashes,
 )
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
 from hardwon.text.outcomes import guess_outcome
@@ -481,7 +480,7 @@ def _helped_against(record: AnyRecord, error: str) -> Iterator[Solution]:
     elif (
         isinstance(record, Fact)
         and record.fact_type == "solution"
-        and record.metadata.validation.failure_hash in failure_hashes(error)
+        and record.metadata.validation.failure_hash == failure_hash(error)
     ):
         # its hash knows of no names: without these it tells of the error only what it knows
         known = clean_line(error_core(strip_ending(error)), limits.LESSON_CHARS_MAX)

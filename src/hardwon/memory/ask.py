@@ -62,7 +62,7 @@ from hardwon.search.terms import FilterKeywords, Filters, no_filters
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Counts, Found, Routed, Stored
 from hardwon.text.clean import CUT
-from hardwon.text.failures import failure_hashes, shows_error
+from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 from hardwon.trust.lifecycle import effective_validation
@@ -180,7 +180,7 @@ class Finder:
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
         span = times.time_asked(query, now) if times.NAMES_TIME.search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
-        keys = [f"failure:{each}" for each in failure_hashes(query)] if about_error else []
+        keys = [f"failure:{failure_hash(query)}"] if about_error else []
         if _HASH.fullmatch(query.strip()):
             keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
         asked = filters

@@ -23,8 +23,7 @@ from hardwon.store.postgres.schema import ACCESS, WRITER
 
 def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> Setup:
     """Makes what is missing for memories of these projects: a schema and roles for each. What is
-    there stays, and what an older version set up is carried over. The url's user needs CREATEROLE,
-    and CREATE on the database.
+    there stays. The url's user needs CREATEROLE, and CREATE on the database.
     """
     names = list(map(project_name, check_items("projects", projects)))
     with _link(url) as link:

@@ -24,7 +24,7 @@ from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
 from hardwon.store.types import Failed
 from hardwon.text.clean import clean_action
-from hardwon.text.failures import error_words, failure_hashes
+from hardwon.text.failures import error_words, failure_hash
 from hardwon.text.likeness import group_alike, likeness
 from hardwon.text.shown import name_failure
 from hardwon.text.terms import ENGLISH, stop_words
@@ -183,7 +183,7 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
         issue, error = record.issue, record.issue.error_output or ""
         group.text = f"{issue.issue_type}: {issue.description or error_words(error)}"
         if group.key.startswith("failure:"):
-            return failure_hashes(error)[0] == wanted
+            return failure_hash(error) == wanted
         group.key = f"signature:{generate_issue_signature(issue)}"
     elif record:
         group.text = headline(record)

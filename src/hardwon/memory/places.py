@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypedDict, Unpack
+from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import FullError, InvalidInputError, PlaceError, Problem, UntrustedMemoryError
@@ -51,7 +51,6 @@ from hardwon.records.fields import check_that
 from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.types import Progress
 
 # --- places ---
 
@@ -179,18 +178,9 @@ def current_folder() -> Path:
         return Path("/")
 
 
-class Opening(TypedDict, total=False):
-    """How a store is opened, of whatever sort."""
-
-    busy_timeout_ms: int | None
-    may_upgrade: bool
-    progress: Progress | None
-
-
-def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
-    """Opens what is there; a file that is not there yet is made. One of an older version is brought
-    to this one's format, after a backup whose `progress` is told, or refused: OlderFileError. One
-    that was found, and is a stranger's, is refused: UntrustedMemoryError.
+def open_store(found: Place, busy_timeout_ms: int | None = None) -> Store:
+    """Opens what is there; a file that is not there yet is made. One of another version's format is
+    refused, and so is one that was found, and is a stranger's: UntrustedMemoryError.
     """
     if found.path is not None:
         if found.found:
@@ -198,7 +188,7 @@ def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
         # only such a one is ever found
         is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
         before = _inode(found.path)
-        store = SqliteStore(found.path, **opening)
+        store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
         # A file that was written over while others had it open is given a copy's inode.
         if is_new or (before != _inode(found.path) and _noted(found.path).startswith(before)):
             with suppress(PlaceError, FullError):  # it is used all the same, by its name
@@ -207,7 +197,7 @@ def open_store(found: Place, **opening: Unpack[Opening]) -> Store:
     assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
-    return PostgresStore(found.url, **opening)
+    return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
 
 
 # --- which of the memories that can be *found* are this user's own ---

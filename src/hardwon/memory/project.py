@@ -81,7 +81,6 @@ from hardwon.store.query import counted_from, dated, original_of, record_of, res
 from hardwon.store.types import (
     Cursor,
     Finding,
-    Progress,
     Request,
     Row,
     Session,
@@ -189,8 +188,6 @@ class Project:
         staleness: bool,
         checkout: bool,
         busy_timeout_ms: int | None,
-        upgrade: bool,
-        progress: Progress | None,
     ) -> None:
         """`folder` is the one that we are in; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
@@ -203,9 +200,7 @@ class Project:
         self._folder = folder if checkout else None
         self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
-        self.store = open_store(
-            where, busy_timeout_ms=busy_timeout_ms, may_upgrade=upgrade, progress=progress
-        )
+        self.store = open_store(where, busy_timeout_ms)
         # After the store: what is done here before a fork, and at the end, comes before what it does.
         self._embedding = None if embedder is None else embedding.Embedding(embedder)
         try:
@@ -740,8 +735,6 @@ class Opened(Group):
         staleness: bool = True,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
-        upgrade: bool = True,
-        progress: Progress | None = None,
     ) -> None:
         """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon`
         folder upward, else the user's own. `project`: None for the checkout's name where the memory
@@ -753,9 +746,7 @@ class Opened(Group):
         a git checkout, recall looks whether the files that hits are about are still what they were.
         `checkout`: whether the git checkout that we are in counts at all; not where others record
         from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual. `upgrade`: whether a file of an older version is
-        brought to this one's format, after a backup beside it that `progress` follows; else it is
-        refused (OlderFileError), as in a hook, which must not take long.
+        where that is to be shorter than usual.
         """
         most = limits.JSON_INT_ABS_MAX
         check_all(
@@ -784,7 +775,6 @@ class Opened(Group):
             ),
             lambda: check_flag("staleness", staleness),
             lambda: check_flag("checkout", checkout),
-            lambda: check_flag("upgrade", upgrade),
         )
         folder = current_folder()
         where = find_place(location, folder)
@@ -800,8 +790,6 @@ class Opened(Group):
             staleness=staleness,
             checkout=checkout,
             busy_timeout_ms=busy_timeout_ms,
-            upgrade=upgrade,
-            progress=progress,
         )
         self.project = self._project.name
         self._tokens: Tokens | None = None

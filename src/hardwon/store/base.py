@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -42,7 +42,6 @@ from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     ROUTES,
     TRAVELLING,
-    VIA_IMPORT,
     VOUCHED_STATUSES,
     AnyRecord,
     Cleaned,
@@ -67,7 +66,6 @@ from hardwon.store.query import (
     Reader,
     event_of,
     is_packed,
-    is_undone,
     original_of,
     packed_body,
     sound_body,
@@ -88,7 +86,6 @@ from hardwon.store.types import (
     Values,
 )
 from hardwon.text.terms import index_text, searchable_text
-from hardwon.trust.lifecycle import credits_of
 
 # --- rows ---
 
@@ -189,14 +186,6 @@ def kept_row(
         decision_id = str(json.loads(stored.body)["decision"])
         return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
-
-
-def terms_of(stored: Stored) -> str:
-    """What a stored record is searched by; nothing where it cannot be read, which doctor finds."""
-    try:
-        return kept_row(stored, original_of(stored)).terms
-    except DamagedError:
-        return ""
 
 
 # --- tallies ---
@@ -372,37 +361,6 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
     session.run("DELETE FROM tally WHERE project_id = ?1", (project,))
     session.run(f"INSERT INTO tally ({_PLACE}, {_FIGURES}) SELECT {_PLACE}, {_FIGURES} FROM fresh")
     session.run("DROP TABLE fresh")
-    _credit_afresh(session, project)
-
-
-def _credit_afresh(session: Session, project: str) -> None:
-    """Makes how often records helped what their events add up to: older versions counted each time
-    that one source said so.
-    """
-    sql = (
-        "SELECT e.record_id, r.author, e.body FROM event e JOIN record r ON r.project_id = "
-        "e.project_id AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind IN ('credited', "
-        "'repeated') ORDER BY e.record_id"
-    )
-    for (record_id, source), rows in groupby(
-        session.select(sql, (project,)), key=lambda row: (row[0], row[1])
-    ):
-        author = source.removesuffix(
-            VIA_IMPORT
-        )  # who said it elsewhere repeats it here as nobody new
-        session.run(
-            "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2",
-            (project, record_id, *credits_of([event_of(row[2]) for row in rows], author)),
-        )
-
-
-def tell_origins(session: Session, dialect: Dialect) -> None:
-    """For a store of a version that did not tell who records here from who did elsewhere."""
-    session.run(
-        f"UPDATE record SET author = author || '{VIA_IMPORT}' WHERE EXISTS (SELECT 1 FROM event e "
-        "WHERE e.project_id = record.project_id AND e.record_id = record.id "
-        f"AND e.kind = 'imported' AND NOT {is_undone(dialect, 'e')})"
-    )
 
 
 # --- the writer ---

@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
+from hardwon.errors import NewerFileError, OlderFileError
 from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
@@ -146,6 +147,26 @@ def rounded_up(values: Sequence[Any]) -> list[Any]:
 
 
 # --- contract ---
+
+# Of files and databases: the first of 1.0. Those of 0.x had numbers from 1 to 12.
+FORMAT: Final = 100
+
+
+def refuse_other_format(place: str, found: int) -> None:
+    """Raises where a file or database is of another format than this version's."""
+    if found > FORMAT:
+        raise NewerFileError(
+            f"{place} was written by a newer Hardwon (format {found}, this one knows {FORMAT}): "
+            "install that one"
+        )
+    if found < FORMAT:
+        raise OlderFileError(
+            f"{place} was written by Hardwon 0.x (format {found}, this one knows {FORMAT}) and was "
+            "left as it is: export it with Hardwon 0.12.0 (hardwon export FILE), move it away, and "
+            "bring the records into a new memory with hardwon load FILE (with --trust where they "
+            "are your own)"
+        )
+
 
 # Called with (done, total) now and then during long work; the total is 0 while nobody knows it.
 Progress = Callable[[int, int], None]

@@ -17,9 +17,6 @@ Quoted values become `<q>`, a file's path its name, other paths `<path>`, and on
 directory `<tmp>`. What a log puts before its message is left out, and what machines count (blk_2568,
 rdd_2_1, node-17), hosts and users' names are data too.
 
-Versions up to 0.11 left more in. What they hashed can still be hashed (`failure_hashes`), for records
-that hold it.
-
 Hostile text costs no more than the window that is looked at: a pattern begins at a line's end or at
 a fixed word, and what it repeats is bounded or not given back.
 """
@@ -69,20 +66,9 @@ def failure_hash(error_text: str) -> str:
     colour or not, alone or inside a log. Records keep it, so whoever changes what `error_core`
     returns parts the old records from the new.
     """
-    return failure_hashes(error_text)[0]
-
-
-def failure_hashes(error_text: str) -> tuple[str, ...]:
-    """The hash of a failure, and the one that versions up to 0.11 gave it where that was another:
-    what was recorded by either is found by both.
-    """
     if not isinstance(error_text, str):
         raise InvalidInputError.one("error_text", error_text, "text")
-    words = error_words(error_text)
-    return tuple(dict.fromkeys((_hash(_normalize(words)), _hash(_normalize_as_before(words)))))
-
-
-def _hash(core: str) -> str:
+    core = _normalize(error_words(error_text))
     return blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -216,7 +202,7 @@ def _with_place(words: str, place: str) -> str:
     if words.startswith("AssertionError: assert "):
         words = words.removeprefix("AssertionError: ")
     asserts = any(word in words.lower() for word in ("assert", "expected"))
-    distinguished = place and asserts and RE.says_little.match(_normalize_as_before(words))
+    distinguished = place and asserts and RE.says_little.match(_normalize_lightly(words))
     return f"{words} in {place}" if distinguished else words
 
 
@@ -686,8 +672,8 @@ def _hide_names(line: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _normalize_as_before(words: str) -> str:
-    """As versions up to 0.11 did it."""
+def _normalize_lightly(words: str) -> str:
+    """As `_normalize`, with more of what the words say."""
     line = bare_message(words[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
     return _tidy(_hide(line, _shorten_path, cut=len(words) > limits.FAILURE_LINE_CHARS_MAX))
 

@@ -42,7 +42,6 @@ from hardwon.store.postgres.schema import (
     PROJECT_TABLES,
     RECORD,
     SCHEMA,
-    SCHEMA_VERSION,
     STAND_INS,
     TEXTS_COUNTED,
     VIEWS,
@@ -83,8 +82,8 @@ from hardwon.store.query import (
     rarest,
     search_condition_of,
 )
-from hardwon.store.sqlite.search import COSINE_MIN, cosines_of, np
 from hardwon.store.types import (
+    FORMAT,
     Appended,
     Bound,
     Finding,
@@ -94,6 +93,7 @@ from hardwon.store.types import (
     Row,
     TokenKeep,
 )
+from hardwon.store.vectors import COSINE_MIN, find_nearest, read_chunks
 
 # --- writer ---
 
@@ -548,21 +548,14 @@ class PostgresStore(Store):
 
     dialect = POSTGRES
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        busy_timeout_ms: int | None = None,
-        may_upgrade: bool = True,
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, url: str, *, busy_timeout_ms: int | None = None) -> None:
         self._link = Link(url, busy_timeout_ms)
         self._reached: dict[str, Reach] = {}
         self._extensions: dict[str, str | None] = {}
         self._unasked: dict[str, int] = {}
         self._together = local()
         with on_failure(self._link.close):
-            setup.check_version(self._link, may_upgrade=may_upgrade, progress=progress)
+            setup.check_format(self._link)
 
     @property
     def location(self) -> str:
@@ -716,7 +709,8 @@ class PostgresStore(Store):
                     f"SELECT v.seq, v.vector FROM {vectors} ORDER BY r.at_us DESC, r.id DESC "
                     f"LIMIT {limits.POSTGRES_VECTORS_COMPARED_MAX}"
                 )
-                cosines = _compared(session.select(sql, bound), vector, kept[1], limit)
+                chunks = read_chunks(session.select(sql, bound), kept[1])
+                cosines = dict(find_nearest(chunks, vector, limit))
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
                 f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
@@ -795,8 +789,8 @@ class PostgresStore(Store):
             lacking = f"; missing: {', '.join(missing)}" if missing else ""
             yield Finding(
                 "schema",
-                version == SCHEMA_VERSION and not missing,
-                f"version {version} of {SCHEMA_VERSION}{lacking}",
+                version == FORMAT and not missing,
+                f"format {version}{lacking}",
             )
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
@@ -1015,20 +1009,6 @@ def _of(among: Among, bound: Bound) -> str:
             f"OFFSET 0) o WHERE {author} <> ALL ({bound.add(list(among.without))}::text[])) m"
         )
     return "matching m WHERE m.vouched" if among.vouched else "matching m"
-
-
-def _compared(
-    rows: Sequence[tuple[int, bytes]], vector: Sequence[float], dimension: int, limit: int
-) -> dict[int, float]:
-    """Without pgvector: the cosines of those that are nearest."""
-    if not rows:
-        return {}
-    matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(
-        len(rows), dimension
-    )
-    cosines = cosines_of(matrix, vector)
-    best = np.argsort(-cosines, kind="stable")[:limit]
-    return {rows[place][0]: float(cosines[place]) for place in best}
 
 
 # --- checking ---

@@ -1,54 +1,37 @@
 """Setting a database up for memories: what projects share, the schema and the roles of each, who
-reaches it, and databases of older versions. Done by whoever administers it.
+reaches it. Done by whoever administers it.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 from hardwon import limits
 from hardwon.errors import (
-    DamagedError,
     ForbiddenError,
     HardwonError,
-    NewerFileError,
-    OlderFileError,
     PlaceError,
-    StorageError,
 )
-from hardwon.learn.tallies import keys_of
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
-from hardwon.store.base import recount, tell_origins, terms_of
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
-    BEFORE,
-    CLOSE_OLD,
-    KEEP_OLD,
     KEEPER,
-    OLD_ROLES,
     OWNER,
-    PROJECT_TABLES,
     SCHEMA,
-    SCHEMA_VERSION,
     SHARED,
-    VOUCHED,
     project_schema,
     with_vectors,
 )
-from hardwon.store.postgres.search import POSTGRES, as_json, count_terms, text_columns
-from hardwon.store.query import STORED, original_of
-from hardwon.store.types import Progress, Stored
+from hardwon.store.types import FORMAT, refuse_other_format
 
 # the advisory lock under which a database is set up, one process at a time
-_log = logging.getLogger("hardwon")
 _SETTING_UP: Final = 0x48415244
 # Since PostgreSQL 16, whoever made a role is a member of it that may give it away and has none of
 # its rights.
@@ -88,7 +71,7 @@ def role_name(schema: str, access: str) -> str:
 
 def initialise(link: Link, projects: Sequence[str]) -> None:
     """Makes what is missing: what projects share, and the schemas and roles of these. Done again,
-    it changes nothing. What an older version set up is carried over.
+    it changes nothing.
     """
     for project in projects:
         name = Metadata(project_id=project).project_id
@@ -107,7 +90,7 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
                     f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer"
                 )
             _make_shared(session)
-        carry_over(link)
+        check_format(link)
         with administering(link) as session:
             # pgvector, where the server has it and this user may; without it, vectors are compared
             # one by one
@@ -199,7 +182,7 @@ def _make_shared(session: PostgresSession) -> None:
         _act_as_owner(session)
         session.run("CREATE TABLE migrated (version integer NOT NULL PRIMARY KEY)")
         session.run(SHARED)
-        session.run(f"INSERT INTO migrated VALUES ({SCHEMA_VERSION})")
+        session.run(f"INSERT INTO migrated VALUES ({FORMAT})")
 
 
 def _act_as_owner(session: PostgresSession) -> None:
@@ -278,9 +261,7 @@ def _make_schema(
     session.run(f"CREATE SCHEMA {quoted(schema)}")
     session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
     session.run(project_schema(schema, extension))
-    session.run(
-        f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, SCHEMA_VERSION)
-    )
+    session.run(f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, FORMAT))
     session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
 
 
@@ -340,175 +321,10 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
     return [str(name) for (name,) in found]
 
 
-# --- databases of older versions ---
+# --- databases of other versions ---
 
 
-# What becomes of a column that is not the same any more.
-_CARRIED: Final = {
-    # 0.10 did not have it.
-    ("record_vector", "dimension"): "length(vector) / 4",
-    # Before 0.12 only experiences, and decisions, had one.
-    ("record", "outcome"): "coalesce(outcome, CASE good WHEN true THEN 'success' WHEN false THEN "
-    "'failure' END)",
-}
-
-
-# Words were indexed as they were written, and marked with their project; failures were hashed
-# otherwise.
-_INDEXED_ANEW: Final = ("record_text", "term_count", "record_key")
-
-
-def check_version(link: Link, *, may_upgrade: bool, progress: Progress | None) -> None:
-    """Raises NewerFileError; what an older version set up is carried over, by whoever comes first
-    and owns it, unless that is not to be done now: OlderFileError.
-    """
+def check_format(link: Link) -> None:
+    """Raises where what was set up is of another format than this version's."""
     with link.reading() as session:
-        version = version_of(session)
-        is_old = version < SCHEMA_VERSION or _has_old_tables(session)
-        owns = owns_database(session)
-    if version > SCHEMA_VERSION:
-        raise NewerFileError(
-            f"the database was set up by a newer Hardwon (format {version}, this one knows "
-            f"{SCHEMA_VERSION}): install that one"
-        )
-    if is_old and not owns:
-        raise PlaceError(
-            f"the database at {link.location} was set up by an older Hardwon and waits to be "
-            f"carried over: whoever set it up, or a superuser, runs `hardwon postgres init URL`"
-        )
-    if is_old and not may_upgrade:
-        raise OlderFileError(
-            f"the database at {link.location} was set up by an older Hardwon and was left as it "
-            "is. Run `hardwon postgres init URL` once: it gives each project a schema of its own, "
-            "and keeps the tables of before"
-        )
-    if is_old:
-        carry_over(link, progress)
-
-
-def carry_over(link: Link, progress: Progress | None = None) -> None:
-    """Gives each project of an older version a schema of its own: one transaction each, so that
-    whoever is interrupted goes on where it was. Users keep what they reach, because roles keep
-    their names. What was there before is kept, in a schema of its own.
-    """
-    with administering(link) as session:
-        version = version_of(session)
-        if version >= SCHEMA_VERSION and not _has_old_tables(session):
-            return
-        _act_as_owner(session)
-        if version < SCHEMA_VERSION:
-            session.run(CLOSE_OLD)
-            session.run(SHARED)
-            session.run(f"INSERT INTO migrated VALUES ({SCHEMA_VERSION})")
-    while True:
-        with administering(link) as session:
-            if not _has_old_tables(session):  # another process was faster
-                return
-            _act_as_owner(session)
-            left = session.first(
-                "SELECT granted.project_id AS name, role FROM granted "
-                f"WHERE level = '{ACCESS[0]}' AND granted.project_id NOT IN (SELECT name FROM project) "
-                "ORDER BY 1 LIMIT 1"
-            )
-            if left is None:
-                session.run(KEEP_OLD)
-                _log.warning(
-                    "the tables of before are kept in the schema %s; when everything is there, "
-                    "DROP SCHEMA %s CASCADE removes them",
-                    BEFORE,
-                    BEFORE,
-                )
-                break
-            project, reader = map(str, left)
-            _carry_project(session, project, reader.removesuffix(f"_{ACCESS[0]}"))
-            if progress:
-                done, total = session.first(
-                    f"SELECT (SELECT count(*) FROM {SCHEMA}.project), "
-                    f"(SELECT count(*) FROM {SCHEMA}.granted WHERE level = '{ACCESS[0]}')"
-                ) or (0, 0)
-                progress(done, total)
-    with administering(link) as session:
-        # They had the rights on all tables, and have none without tables: those may stay that a
-        # database of this server still needs, or that this user may not drop.
-        for role in OLD_ROLES:
-            _try(session, f"DROP ROLE IF EXISTS {role}", ForbiddenError, StorageError)
-
-
-def _has_old_tables(session: PostgresSession) -> bool:
-    return bool(session.value("SELECT to_regclass('hardwon.granted') IS NOT NULL"))
-
-
-def _carry_project(session: PostgresSession, project: str, schema: str) -> None:
-    has_vectors = _columns(session, SCHEMA, "record_vector").count("embedding")
-    extension = extension_schema(session) if has_vectors else None
-    _make_schema(session, project, schema, extension)
-    for table in PROJECT_TABLES:
-        if table in _INDEXED_ANEW:
-            continue
-        old, new = f"{SCHEMA}.{table}", f"{quoted(schema)}.{table}"
-        of_project = f"WHERE {table}.project_id IN (?1)"
-        there = _columns(session, SCHEMA, table)
-        values = {
-            name: _CARRIED.get((table, name), name)
-            for name in _columns(session, schema, table)
-            if name in there or (table, name) in _CARRIED
-        }
-        session.run(
-            f"INSERT INTO {new} ({', '.join(values)}) SELECT {', '.join(values.values())} "
-            f"FROM {old} {of_project}",
-            (project,),
-        )
-        figures = "count(*)"
-        if "body" in values:
-            figures += ", coalesce(sum(hashtextextended(id || body, 0)::numeric), 0)"
-        before = session.first(f"SELECT {figures} FROM {old} {of_project}", (project,))
-        after = session.first(f"SELECT {figures} FROM {new}")
-        if before != after:
-            raise DamagedError(
-                f"of project {project!r} the table {table} could not be carried over whole "
-                f"({before} became {after}); nothing was changed"
-            )
-    session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
-    session.run("SELECT setval('record_seq_seq', max(seq)) FROM record HAVING max(seq) IS NOT NULL")
-    tell_origins(session, POSTGRES)
-    _derive_anew(session)
-    recount(session, POSTGRES, project)
-    if extension:
-        session.run(
-            "SELECT index_vectors(dimension::integer) FROM embedder "
-            f"WHERE dimension <= {limits.VECTOR_INDEX_DIMENSION_MAX}"
-        )
-
-
-def _derive_anew(session: PostgresSession) -> None:
-    """The words and the exact keys that records are found by."""
-    last = 0
-    sql = f"SELECT r.seq, r.{VOUCHED}, {STORED} FROM record r WHERE r.seq > ?1 ORDER BY r.seq LIMIT ?2"
-    while rows := session.select(sql, (last, limits.BATCH_ROWS)):
-        texts, keys = [], []
-        for last, vouched, *columns in rows:
-            stored = Stored._make(columns)
-            texts.append({"seq": last, "vouched": vouched, **text_columns(terms_of(stored))})
-            with suppress(DamagedError):
-                keys += [{"seq": last, "key": key} for key in keys_of(original_of(stored))]
-        session.run(
-            "INSERT INTO record_text (seq, length, vouched, terms, often) SELECT * FROM "
-            "json_to_recordset(?1::json) AS t (seq bigint, length integer, vouched boolean, "
-            "terms text, often text)",
-            (as_json(texts),),
-        )
-        session.run(
-            "INSERT INTO record_key (seq, key) SELECT * FROM json_to_recordset(?1::json) "
-            "AS t (seq bigint, key text)",
-            (as_json(keys),),
-        )
-    count_terms(session, afresh=True)
-
-
-def _columns(session: PostgresSession, schema: str, table: str) -> list[str]:
-    found = session.select(
-        "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(?1) AND attnum > 0 "
-        "AND NOT attisdropped ORDER BY attnum",
-        (f"{quoted(schema)}.{table}",),
-    )
-    return [str(name) for (name,) in found]
+        refuse_other_format(f"the database at {link.location}", version_of(session))

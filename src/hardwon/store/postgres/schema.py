@@ -2,7 +2,7 @@
 
 The schema `hardwon` has what projects share: `project` (which schema each has), `reachable` (what
 of it the user who asks reaches), `token` and `migrated`. Every project has a schema of its own,
-with tables and columns named as in SQLite (`store/sqlite/migrations.py`), and these differences:
+with tables and columns named as in SQLite (`store/sqlite/schema.sql`), and these differences:
 
 project_id      is no column: a schema holds one project.
 record          `extra` (keys of the caller's own) is a column, so that no body is parsed.
@@ -38,9 +38,6 @@ READER, WRITER, GOVERNOR = "reader", "writer", "governor"
 # Each may do what those before it may, and more.
 ACCESS: Final = (READER, WRITER, GOVERNOR)
 
-# 1 and 2 had the tables of all projects in the schema `hardwon`, kept apart by policies.
-SCHEMA_VERSION: Final = 3
-
 # What a writer may say of a record. Everything else decides something, which takes a governor.
 ORDINARY_EVENTS: Final = ("imported", "credited", "repeated")
 # Records that stand for others, and teach what they say: brought by whoever governs.
@@ -67,7 +64,7 @@ CREATE TABLE project (name TEXT PRIMARY KEY, schema TEXT NOT NULL UNIQUE, versio
 CREATE VIEW reachable WITH (security_barrier = true) AS
 SELECT p.name, p.schema, a.level FROM project p CROSS JOIN unnest(ARRAY{list(ACCESS)}) AS a (level)
 WHERE pg_has_role(to_regrole(quote_ident(p.schema || '_' || a.level)), 'USAGE');
-CREATE TABLE IF NOT EXISTS token (
+CREATE TABLE token (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
     digest bytea NOT NULL,
@@ -702,37 +699,4 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION "{schema}".index_vectors FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION "{schema}".index_vectors TO "{schema}_{WRITER}", "{schema}_{GOVERNOR}";
-"""
-
-
-# --- what versions 1 and 2 had in the schema `hardwon` ---
-
-OLD_TABLES: Final = (*PROJECT_TABLES, "granted")
-OLD_ROLES: Final = tuple(f"hardwon_{level}" for level in ACCESS)
-# Whoever still has an older version open can neither read nor write from now on.
-CLOSE_OLD: Final = f"""
-LOCK TABLE {", ".join(OLD_TABLES)} IN ACCESS EXCLUSIVE MODE;
-REVOKE ALL ON {", ".join((*OLD_TABLES, *VIEWS))} FROM PUBLIC, {", ".join(OLD_ROLES)};
-DROP POLICY kept ON token;
-ALTER TABLE token DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY;
-"""
-
-BEFORE: Final = "hardwon_before_3"
-# The old tables are the backup: without rights for anybody but their owner, in a schema of their
-# own.
-KEEP_OLD: Final = f"""
-DROP VIEW {", ".join(VIEWS)};
-DO $$
-DECLARE
-    each pg_policies%ROWTYPE;
-BEGIN
-    FOR each IN SELECT * FROM pg_policies WHERE schemaname = 'hardwon' LOOP
-        EXECUTE format('DROP POLICY %I ON hardwon.%I', each.policyname, each.tablename);
-    END LOOP;
-END $$;
-CREATE SCHEMA {BEFORE};
-{"".join(f"ALTER TABLE {table} SET SCHEMA {BEFORE};" for table in OLD_TABLES)}
-DROP FUNCTION matching, follow_growth CASCADE;
-DROP FUNCTION IF EXISTS index_vectors;
-ALTER SEQUENCE IF EXISTS hardwon.record_seq SET SCHEMA {BEFORE};
 """

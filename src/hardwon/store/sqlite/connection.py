@@ -14,7 +14,6 @@ or not (`@u`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -36,8 +35,6 @@ from hardwon.errors import (
     ForeignFileError,
     FullError,
     LostFileError,
-    NewerFileError,
-    OlderFileError,
     PlaceError,
     StorageError,
 )
@@ -46,8 +43,8 @@ from hardwon.records.fields import digest_of
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.query import is_whole
-from hardwon.store.sqlite.migrations import APPLICATION_ID, SCHEMA_VERSION
-from hardwon.store.types import Dialect, Session, Values
+from hardwon.store.sqlite.schema import APPLICATION_ID, SCHEMA
+from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
 # --- statements ---
@@ -522,9 +519,7 @@ def companions_of(path: Path) -> tuple[Path, Path]:
     return log_of(path), path.with_name(path.name + "-shm")
 
 
-def inspect_before_opening(
-    path: Path, busy_timeout_ms: int | None = None, *, may_upgrade: bool = True
-) -> None:
+def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
     """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
     refuse_network_file_system(path.parent)
     if not path.is_file():
@@ -539,16 +534,7 @@ def inspect_before_opening(
         try:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
                 be_patient(connection, busy_timeout_ms)
-                version = refuse_unless_ours(connection, path)
-                if version < SCHEMA_VERSION and not may_upgrade:
-                    import shlex  # few files are older
-
-                    raise OlderFileError(
-                        f"{path} was written by an older Hardwon (format {version}, this one "
-                        f"writes {SCHEMA_VERSION}) and was left as it is. Run hardwon --memory "
-                        f"{shlex.quote(str(path))} stats once: it makes a backup beside the file, "
-                        "and brings it to the new format"
-                    )
+                refuse_unless_ours(connection, path)
                 cut_off = size % _PAGE_BYTES > 0
                 if cut_off and not size_of(log_of(path)):
                     raise apsw.CorruptError("its last page is cut off")
@@ -576,21 +562,15 @@ class OtherProgramError(ForeignFileError):
     """A database that we have no business with, rather than the ruins of a memory."""
 
 
-def refuse_unless_ours(connection: apsw.Connection, path: Path) -> int:
-    """The file's format."""
+def refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
+    """Raises where the file is another program's, or of another version's format."""
     if connection.pragma("application_id") != APPLICATION_ID:
         raise OtherProgramError(
             f"{path} is a SQLite database of another program. It was left as it is: choose another "
             f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
         )
-    version: int = connection.pragma("user_version")
-    if version > SCHEMA_VERSION:
-        raise NewerFileError(
-            f"{path} was written by a newer Hardwon (format {version}, this one knows "
-            f"{SCHEMA_VERSION}): install that one"
-        )
-    return version
+    refuse_other_format(str(path), connection.pragma("user_version"))
 
 
 def refuse_damage(connection: apsw.Connection, path: Path) -> None:
@@ -640,30 +620,21 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
             connection.execute("ROLLBACK")
 
 
-# Of the triggers that `migrate` makes. Another would run with every write, in our name.
-_ACTING_SCHEMA: Final = "b10ef4fa494054dcbaa9f55a7efafe4639c06a8a765f9da6a25f9aa8fbd97c50"
+_TRIGGER: Final = re.compile(r"^CREATE TRIGGER (\w+).*?^END(?=;)", re.MULTILINE | re.DOTALL)
+# The name and the text of each trigger of ours. Another would run with every write, in our name.
+_TRIGGERS: Final = {found[1]: found[0] for found in _TRIGGER.finditer(SCHEMA)}
 
 
-def refuse_strange_triggers(
-    session: SqliteSession, path: Path, expected_schema: Callable[[], list[tuple[str, str]]]
-) -> None:
+def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:
     """Refuses a memory that would do something else than it is told."""
-    found = session.select(
-        "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY name"
-    )
-    acting = [(name, " ".join(sql.split())) for name, sql in found]
-    if hashlib.sha256(repr(acting).encode()).hexdigest() == _ACTING_SCHEMA:
-        return
-    known = dict(expected_schema())
-    strange = [name for name, sql in acting if known.get(name) != sql]
-    gone = {name for name, sql in known.items() if " TRIGGER " in sql[:20]}.difference(
-        name for name, _ in acting
-    )
-    raise ForeignFileError(
-        f"{path} has triggers that Hardwon did not make, or lacks some that it did "
-        f"({', '.join([*strange, *sorted(gone)])}): what is written could be changed or lost. It "
-        f"was left as it is: restore a backup"
-    )
+    triggers = dict(session.select("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+    if triggers != _TRIGGERS:
+        wrong = {name for name, _ in triggers.items() ^ _TRIGGERS.items()}
+        raise ForeignFileError(
+            f"{path} has triggers that Hardwon did not make, or lacks some that it did "
+            f"({', '.join(sorted(wrong))}): what is written could be changed or lost. It was left "
+            f"as it is: restore a backup"
+        )
 
 
 # --- where it may lie ---

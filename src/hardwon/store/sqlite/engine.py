@@ -26,6 +26,7 @@ from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
+from hardwon.store import vectors
 from hardwon.store.base import (
     ROW,
     ROW_FIELDS,
@@ -48,7 +49,6 @@ from hardwon.store.query import (
     rolled_back_authors,
     search_condition_of,
 )
-from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.connection import (
     DRAW_NUMBER,
     ERRORS,
@@ -73,18 +73,14 @@ from hardwon.store.sqlite.connection import (
     translated,
 )
 from hardwon.store.sqlite.file import (
-    BEFORE_UPGRADE,
     TokenFile,
     back_up,
     check_contents,
     check_library,
     checksum_file,
-    expected_schema,
     make_memory,
-    upgrade,
 )
 from hardwon.store.sqlite.log import ASIDE, number_from
-from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
@@ -210,10 +206,8 @@ class SqliteWriter(Writer):
         for table in _NAMES:
             self.session.run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
-    def _drop_vector(self, project: str, seq: int) -> None:
-        # its row number may be another's next
-        if self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,)):
-            vectors.next_generation(self.session, project)
+    def _drop_vector(self, project: str, seq: int) -> None:  # noqa: ARG002
+        self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
@@ -230,13 +224,17 @@ class SqliteWriter(Writer):
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) != (name, dimension):
             self.session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-            vectors.next_generation(self.session, project)
             self.session.run(
                 "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
             )
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        vectors.keep(self.session, project, vectors_of)
+        self.session.run_many(
+            "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM "
+            "record WHERE project_id = ?1 AND id = ?2 "
+            "ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
+            [(project, record_id, vector) for record_id, vector in vectors_of],
+        )
 
     def recount(self, project: str) -> None:
         super().recount(project)
@@ -253,6 +251,9 @@ _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _FIRST_SPARE: Final = 2
 _FIRST_MIN: Final = 40
 _FILTERED_SPARE: Final = 4
+_NEAREST_SPARE: Final = 3
+_VECTORS_KEPT_BYTES: Final = 64 * limits.MIB
+_VECTORS: Final = "SELECT seq, vector FROM record_vector WHERE project_id = ?"
 
 
 class _Counted(NamedTuple):
@@ -449,45 +450,6 @@ class _Matches:
         ]
 
 
-def _nearest(
-    session: SqliteSession,
-    project: str,
-    counted: _Counted,
-    codes: vectors.Codes,
-    vector: Sequence[float],
-    filters: Filters,
-    limit: int,
-) -> list[Scored]:
-    """The nearest that pass the filters."""
-    where, values = search_condition_of(SQLITE, project, filters, rolled_back=counted.rolled_back)
-    # NOT INDEXED: by the row numbers, not through all records of the project.
-    within = SQLITE.within("r.seq", f"?{len(values) + 1}")
-    sql = (
-        f"SELECT {counted.columns} FROM record r NOT INDEXED "
-        f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
-    )
-
-    def passing(best: Sequence[tuple[int, float]]) -> list[Scored]:
-        near = [(seq, cosine) for seq, cosine in best if cosine > vectors.COSINE_MIN]
-        found: list[Scored] = []
-        for start in range(0, len(near), limit):  # nearly always, all of the nearest pass
-            cosines = dict(near[start : start + limit])
-            rows = session.select(sql, (*values, SQLITE.listed(cosines)))
-            found += [(each, cosines[each.seq]) for each in map(found_of, rows)]
-            if len(found) >= limit:
-                break
-        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
-
-    best = codes.nearest(session.connection, vector, limit)
-    found = passing(best)
-    if len(found) < limit and best and best[-1][1] > vectors.COSINE_MIN:
-        # Too few of the nearest pass: the nearest of all that do.
-        all_passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
-        among = [seq for (seq,) in all_passing]
-        found = passing(codes.nearest(session.connection, vector, limit, among))
-    return found
-
-
 def _is_sound(session: SqliteSession) -> bool:
     """Whether it can be lent again; what it was in the middle of is taken back."""
     try:
@@ -509,8 +471,6 @@ class SqliteStore(Store):
         *,
         bytes_max: int = limits.MEMORY_BYTES_MAX,
         busy_timeout_ms: int | None = None,
-        may_upgrade: bool = True,
-        progress: Progress | None = None,
     ) -> None:
         self._path = path
         self._bytes_max = bytes_max
@@ -520,12 +480,12 @@ class SqliteStore(Store):
         self._erasure_pending = False
         self._words: dict[str, _Counted] = {}
         self._routes: dict[str, tuple[tuple[Any, ...], list[Routed]]] = {}
-        self._codes: dict[str, tuple[tuple[str, int], vectors.Codes]] = {}
+        self._vectors: tuple[str, int, list[vectors.Chunk]] | None = None
         look_at_open(path)
         is_new = create_if_missing(path, make_memory)
         refuse_foreign_log(path, is_new=is_new)
         if not is_new:
-            inspect_before_opening(path, busy_timeout_ms, may_upgrade=may_upgrade)
+            inspect_before_opening(path, busy_timeout_ms)
             files.sweep(path.parent)
         opening = partial(connect, path, bytes_max, busy_timeout_ms)
         self._file = OpenFile(path, opening, _is_sound, self)
@@ -537,10 +497,7 @@ class SqliteStore(Store):
             self._has_log = connection.pragma("journal_mode") == "wal"
             if self._has_log:
                 self._file.hold(session)
-            if connection.pragma("user_version") < SCHEMA_VERSION:
-                upgrade(connection, path, progress)
-                self._file.observe(session)
-            refuse_strange_triggers(session, path, expected_schema)
+            refuse_strange_triggers(session, path)
             self._warn_when_nearly_full(connection)
             undoing.pop_all()
 
@@ -731,30 +688,49 @@ class SqliteStore(Store):
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
-    ) -> list[tuple[Found, float]]:
-        while True:
-            with self.snapshot(project) as session:
-                kept = embedder_of(session, project)
-                if kept is None:
-                    return []
-                if not vectors.lacks_codes(session, project):
-                    codes = self._codes_of(project, kept)
-                    counted, _ = self._count_words(session, project, ())
-                    return _nearest(session, project, counted, codes, vector, filters, limit)
-            with self.write(project) as writer:  # to some vectors of an older version
-                vectors.add_codes(writer.session, project)
+    ) -> list[Scored]:
+        with self.snapshot(project) as session:
+            kept = embedder_of(session, project)
+            if kept is None:
+                return []
+            counted, _ = self._count_words(session, project, ())
+            chunks = partial(self._read_vectors, session, project, counted.number, kept[1])
+            where, values = search_condition_of(
+                SQLITE, project, filters, rolled_back=counted.rolled_back
+            )
+            within = SQLITE.within("r.seq", f"?{len(values) + 1}")
+            # NOT INDEXED: by the row numbers, not through all records of the project.
+            reading = (
+                f"SELECT {counted.columns} FROM record r NOT INDEXED "
+                f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
+            )
+            # nearly always, enough of the nearest pass
+            best = vectors.find_nearest(chunks(), vector, _NEAREST_SPARE * limit)
+            rows = session.select(reading, (*values, SQLITE.listed(dict(best))))
+            if len(rows) < limit and len(best) == _NEAREST_SPARE * limit:
+                passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
+                best = vectors.find_nearest(chunks(), vector, limit, [seq for (seq,) in passing])
+                rows = session.select(reading, (*values, SQLITE.listed(dict(best))))
+        cosines = dict(best)
+        found = [(each, cosines[each.seq]) for each in map(found_of, rows)]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
-    def _codes_of(self, project: str, kept: tuple[str, int]) -> vectors.Codes:
-        """Of vectors of this embedder. Where those of several projects take too much room, the
-        others go.
+    def _read_vectors(
+        self, session: SqliteSession, project: str, number: int, dimension: int
+    ) -> Iterable[vectors.Chunk]:
+        """A project's vectors, as of the transaction of that number. Those of the last project that
+        was asked about stay in memory until anything is written, where they are not too many.
         """
-        known = self._codes.get(project)
-        if known is None or known[0] != kept:
-            known = kept, vectors.Codes(project, kept[1])
-        used = sum(each.kept_bytes for _, each in [*self._codes.values(), known])
-        others = {} if used > limits.VECTOR_CODES_BYTES else self._codes
-        self._codes = {**others, project: known}
-        return known[1]
+        known = self._vectors
+        if known and known[:2] == (project, number):
+            return known[2]
+        chunks = vectors.read_chunks(session.each(_VECTORS, (project,)), dimension)
+        count = session.value("SELECT count(*) FROM record_vector WHERE project_id = ?", (project,))
+        if count * dimension * vectors.NUMBER_BYTES > _VECTORS_KEPT_BYTES:
+            return chunks
+        kept = list(chunks)
+        self._vectors = project, number, kept  # one assignment: other threads read it too
+        return kept
 
     def untrue_tallies(self, project: str) -> int:
         with self.snapshot(project) as session:
@@ -818,11 +794,7 @@ class SqliteStore(Store):
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         for name, mark, what in (
             ("logs", f"-wal{ASIDE}", "of another database, moved aside and not replayed"),
-            (
-                "backups",
-                BEFORE_UPGRADE,
-                "what it was before an upgrade or a restore, yours to remove",
-            ),
+            ("backups", ".before-", "what it was before a restore, yours to remove"),
         ):
             beside = sorted(each.name for each in self._path.parent.iterdir())
             begin = self._path.name + mark

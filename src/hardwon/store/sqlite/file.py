@@ -1,4 +1,4 @@
-"""The SQLite file itself: its format, migrated, backed up and restored; what it can say about its
+"""The SQLite file itself: its format, backed up and restored; what it can say about its
 own health; and the file of tokens beside it.
 
 Nothing here opens a database with plain file functions while it may be in use: closing such a file
@@ -8,10 +8,9 @@ would drop the locks that SQLite holds on it for the whole process.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -23,41 +22,28 @@ from hardwon.errors import (
     ForeignFileError,
     HardwonError,
     PlaceError,
-    log_warning,
 )
-from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.base import check_rows, listeners, recount, tell_origins, terms_of
-from hardwon.store.query import original_of
+from hardwon.store.base import check_rows
 from hardwon.store.sqlite.connection import (
     DRAW_NUMBER,
     NAME,
-    SQLITE,
     OtherProgramError,
     SqliteSession,
-    add_texts,
     check_whole_file,
     companions_of,
     connect,
     create_if_missing,
-    indexes_in,
     inspect_before_opening,
-    marks_of,
     refuse_damage,
     refuse_network_file_system,
     refuse_unless_ours,
     storage_errors,
     temporary_file,
 )
-from hardwon.store.sqlite.migrations import (
-    APPLICATION_ID,
-    KNOWLEDGE_SINCE,
-    MIGRATIONS,
-    SCHEMA_VERSION,
-    WORDS_SINCE,
-)
 from hardwon.store.sqlite.presence import File, file_at, refuse_foreign_log
-from hardwon.store.types import Finding, Progress, Stored, TokenKeep, TokenRow
+from hardwon.store.sqlite.schema import APPLICATION_ID, SCHEMA
+from hardwon.store.types import FORMAT, Finding, Progress, TokenKeep, TokenRow
 
 # --- health ---
 
@@ -98,9 +84,7 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
         "durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items())
     )
     same = schema_of(connection) == expected_schema()
-    yield Finding(
-        "schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}"
-    )
+    yield Finding("schema", same, f"format {connection.pragma('user_version')}")
     try:
         damage = check_whole_file(connection)
     except apsw.IOError as error:
@@ -110,127 +94,19 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
         yield from check_rows(session, _SIDE_TABLES)
 
 
-# --- opening ---
+# --- schema ---
 
-# In the name of what a memory was before it was brought to another format, before that format's
-# number.
-BEFORE_UPGRADE: Final = ".before-"
 _BACKUP_STEP_PAGES: Final = 4096
 
 
 def make_memory(connection: apsw.Connection) -> None:
-    """In a file that is empty."""
+    """In a file that is empty, in one transaction."""
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    migrate(connection)
-
-
-# --- schema ---
-
-
-def migrate(
-    connection: apsw.Connection,
-    before: Callable[[], object] | None = None,
-    progress: Progress | None = None,
-) -> None:
-    """Brings the file to this program's format, in one transaction: all of it or nothing. One
-    process does it, the others wait. `before` is called when nobody else can write any more, and
-    nothing has changed yet.
-    """
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = connection.pragma("user_version")
-        if version < SCHEMA_VERSION:
-            if before:
-                before()
-            for script in MIGRATIONS[version:SCHEMA_VERSION]:
-                connection.execute(script).fetchall()
-            if version < KNOWLEDGE_SINCE:
-                _derive_knowledge(SqliteSession(connection))
-            if version < WORDS_SINCE:
-                _index_anew(SqliteSession(connection), progress)
-            connection.pragma("application_id", APPLICATION_ID)
-            connection.pragma("user_version", SCHEMA_VERSION)
-            connection.execute(DRAW_NUMBER).fetchall()
-        connection.execute("COMMIT")
-    finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-
-
-def upgrade(connection: apsw.Connection, path: Path, progress: Progress | None = None) -> None:
-    """Brings a memory of an older version to this one's format. What it was before is kept beside
-    it, and is never removed by us: it is the way back to the older version.
-    """
-    made: list[Path] = []
-    kept: list[Path] = []
-    with (
-        ExitStack() as unneeded
-    ):  # the copy, where nothing was changed, or an earlier one is the same
-
-        def keep() -> None:
-            name = f"{path.name}{BEFORE_UPGRADE}{SCHEMA_VERSION}"
-            target, earlier = path.with_name(name), list[Path]()
-            while target.exists():  # killed in between, or the older memory was put back
-                earlier.append(target)
-                target = path.with_name(f"{name}-{len(earlier) + 1}")
-            checksum = back_up(path, target, progress)
-            unneeded.callback(files.remove, target, checksum_file(target))
-            same = (each for each in earlier if _checksum_beside(each) == checksum)
-            made.append(target)
-            kept.append(next(same, target))
-
-        migrate(connection, keep, progress)
-        if made == kept:
-            unneeded.pop_all()
-    for copy in kept:
-        log_warning(
-            "%s was brought to format %d; what it was before is kept as %s",
-            path,
-            SCHEMA_VERSION,
-            copy.name,
-        )
-
-
-def _derive_knowledge(session: SqliteSession) -> None:
-    """For a file written by a version that learned otherwise, or not at all: the source, exact keys
-    and tallies of every record.
-    """
-    tell_origins(session, SQLITE)
-    session.run("DELETE FROM record_key")
-    for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
-        recount(session, SQLITE, str(project))
-    sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"
-    for seq, project, *stored in session.each(sql):
-        with suppress(DamagedError):
-            keys = keys_of(original_of(Stored(*stored)))
-            session.run_many(
-                "INSERT INTO record_key VALUES (?, ?, ?)", [(seq, key, project) for key in keys]
-            )
-    for listener in listeners(session):
-        listener.rebuild(None)
-
-
-def _index_anew(session: SqliteSession, progress: Progress | None) -> None:
-    """For a file of a version that indexed words otherwise."""
-    count, done = int(session.value("SELECT count(*) FROM record")), 0
-    for index in indexes_in(session):
-        rows = session.each(
-            "SELECT r.seq, r.author, r.status, r.id, r.kind, r.at_us, r.body, r.digest, "
-            "r.validation FROM record r WHERE r.project_id = ? ORDER BY r.seq",
-            (index.project,),
-        )
-        while batch := list(islice(rows, limits.BATCH_ROWS)):
-            add_texts(
-                session,
-                index.project,
-                [
-                    (seq, terms_of(Stored(*columns)), marks_of(author, status))
-                    for seq, author, status, *columns in batch
-                ],
-            )
-            done += len(batch)
-            if progress:
-                progress(done, count)
+    with connection:
+        connection.execute(SCHEMA).fetchall()
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", FORMAT)
+        connection.execute(DRAW_NUMBER).fetchall()
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -251,7 +127,7 @@ def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
 @cache
 def expected_schema() -> list[tuple[str, str]]:
     with closing(apsw.Connection(":memory:")) as connection:
-        migrate(connection)
+        make_memory(connection)
         return schema_of(connection)
 
 
@@ -372,7 +248,7 @@ def restore(
 
 
 def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
-    """A verified copy of the backup in the current format. The backup itself is only read."""
+    """A verified copy of the backup, which is only read."""
     with backup.open("rb") as origin:
         while part := origin.read(limits.MIB):
             copy.write(part)
@@ -389,7 +265,6 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
             ) as connection:
                 refuse_unless_ours(connection, backup)
                 refuse_damage(connection, backup)
-                migrate(connection)
         except apsw.NotADBError as error:
             raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
 

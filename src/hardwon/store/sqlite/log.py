@@ -51,7 +51,7 @@ from hardwon.store.sqlite.connection import (
     NUMBER_NAME,
     check_whole_file,
 )
-from hardwon.store.sqlite.migrations import APPLICATION_ID
+from hardwon.store.sqlite.schema import APPLICATION_ID
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
 

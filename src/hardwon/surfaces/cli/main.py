@@ -271,7 +271,7 @@ def complete(*source: str) -> Callable[[typer.Context, str], list[str]]:
             )
             if len(source) == 1 and memory_exists(settings.memory.value):
                 place = settings.memory.value, settings.project.value
-                with Memory(*place, upgrade=False) as memory:
+                with Memory(*place) as memory:
                     care, name = memory.care, source[0]
                     values = (
                         care.projects() if name == "project" else care.values(name, incomplete)  # type: ignore[arg-type]  # commands name columns alone
@@ -330,12 +330,6 @@ def options_from(
 # --- the memory ---
 
 
-def _show_upgrade(done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if done >= total else ""
-        sys.stderr.write(f"\rhardwon: backup before the upgrade, {done} of {total} pages{end}")
-
-
 class Target(NamedTuple):
     """A memory and a project in it: as the options name them, or as the settings do."""
 
@@ -356,7 +350,7 @@ class Target(NamedTuple):
                 f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon "
                 f"--memory {self.memory} init makes one{also}"
             )
-        memory = Memory(self.memory, self.project, embedder=embedder, progress=_show_upgrade)
+        memory = Memory(self.memory, self.project, embedder=embedder)
         file = None if "://" in memory.location else Path(memory.location).resolve()
         # outside a checkout there is no index to read
         if file and repository_root(file.parent) and in_index(file):

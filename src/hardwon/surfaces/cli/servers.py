@@ -470,12 +470,10 @@ def init_postgres(
         ),
     ] = None,
 ) -> None:
-    """Set a database up for memories: a schema and roles for each project. What is there stays,
-    and what an older version set up is carried over.
+    """Set a database up for memories: a schema and roles for each project. What is there stays.
 
     The database user needs CREATEROLE, and CREATE on the database; it becomes a governor of the
-    projects. No role that is made can log in. It may be run again, to add a project or after an
-    upgrade.
+    projects. No role that is made can log in. It may be run again, to add a project.
 
     JSON: `location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of
     `user`, `project` and `access`; project null and access "server": the tokens), `vectors` (whether

@@ -1,0 +1,250 @@
+-- The format of a memory's file: everything that is in a new one. Every key but those of the fix history is led by
+-- `project_id`, or by a row number that belongs to one project: no index entry belongs to two.
+
+-- One row per record. `body` is the record's JSON and the truth; `digest` tells whether it is undamaged; all
+-- other columns are derived from it so that filters need not read JSON. `status`, `validation`, `helped` and
+-- `hindered` are what the record's events add up to (`validation` NULL: nothing changed since it was written), and
+-- so is `author`: `ann via import` where the record came from elsewhere.
+CREATE TABLE record (
+    seq INTEGER PRIMARY KEY,
+    project_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    author TEXT NOT NULL,
+    outcome TEXT,
+    tool TEXT,
+    task_id TEXT,
+    model TEXT,
+    issue_type TEXT,
+    body TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    status TEXT NOT NULL,
+    validation TEXT,
+    helped INTEGER NOT NULL DEFAULT 0,
+    hindered INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX record_by_id ON record (project_id, id);
+CREATE INDEX record_by_time ON record (project_id, at_us);
+CREATE INDEX record_by_task ON record (project_id, task_id, at_us, id) WHERE task_id IS NOT NULL;
+CREATE INDEX record_by_issue ON record (project_id, model, issue_type, at_us, id) WHERE model IS NOT NULL;
+CREATE INDEX record_decision ON record (project_id, outcome, at_us, id) WHERE kind = 'decision';
+CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us / 86400000000);
+CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
+
+-- The search terms of each record, under the same row number, and its marks (`store/sqlite/connection.py`). The
+-- index of these terms is an FTS5 table, and a view of what it indexes, for each project: `words_…`, made with the
+-- project's first record.
+CREATE TABLE record_text (
+    seq INTEGER PRIMARY KEY, terms TEXT NOT NULL, marks TEXT NOT NULL
+) STRICT;
+
+-- For the filters `tag` and `path`, and what records are found by exactly: signatures, failure hashes, what a
+-- decision decides.
+CREATE TABLE record_tag (
+    seq INTEGER NOT NULL, tag TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, tag)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX record_tag_by_tag ON record_tag (project_id, tag, seq);
+CREATE TABLE record_file (
+    seq INTEGER NOT NULL, path TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX record_file_by_path ON record_file (project_id, path, seq);
+CREATE TABLE record_key (
+    seq INTEGER NOT NULL, key TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX record_key_by_key ON record_key (project_id, key, seq);
+
+-- Vectors of records, and which embedder made them, where one is used.
+CREATE TABLE record_vector (
+    seq INTEGER PRIMARY KEY, project_id TEXT NOT NULL, vector BLOB NOT NULL
+) STRICT;
+CREATE INDEX record_vector_by_project ON record_vector (project_id, seq);
+CREATE TABLE embedder (project_id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+-- What happened to records after they were created; `forgotten` events are the tombstones.
+CREATE TABLE event (
+    project_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    record_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (project_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX event_by_record ON event (project_id, record_id, at_us, id);
+CREATE INDEX event_by_time ON event (project_id, at_us, id);
+CREATE INDEX event_forgotten ON event (project_id, record_id) WHERE kind = 'forgotten';
+CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
+
+-- What the records taught, counted (`learn/tallies.py` lists the scopes). Derived, like everything but `body` and
+-- `event`.
+CREATE TABLE tally (
+    project_id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    item TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    author TEXT NOT NULL,
+    vouched INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    best INTEGER NOT NULL,
+    last_us INTEGER NOT NULL,
+    last_id TEXT NOT NULL,
+    level0 INTEGER NOT NULL, level1 INTEGER NOT NULL, level2 INTEGER NOT NULL, level3 INTEGER NOT NULL,
+    level4 INTEGER NOT NULL, level5 INTEGER NOT NULL, level6 INTEGER NOT NULL, level7 INTEGER NOT NULL,
+    level8 INTEGER NOT NULL, level9 INTEGER NOT NULL, level10 INTEGER NOT NULL, level11 INTEGER NOT NULL,
+    level12 INTEGER NOT NULL, level13 INTEGER NOT NULL, level14 INTEGER NOT NULL, level15 INTEGER NOT NULL,
+    level16 INTEGER NOT NULL, level17 INTEGER NOT NULL, level18 INTEGER NOT NULL, level19 INTEGER NOT NULL,
+    PRIMARY KEY (project_id, scope, key, item, day, author)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tally_vouched ON tally (project_id, scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
+
+-- What only this file needs to know, such as when it was last consolidated, or the number of the last transaction
+-- (`store/sqlite/log.py`). Never merged or exported.
+CREATE TABLE state (
+    project_id TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (project_id, name)
+) STRICT, WITHOUT ROWID;
+
+-- Requests with a key that were carried out.
+CREATE TABLE request (
+    project_id TEXT NOT NULL,
+    key BLOB NOT NULL,
+    said BLOB NOT NULL,
+    ids TEXT NOT NULL,
+    at_us INTEGER NOT NULL,
+    PRIMARY KEY (project_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_at ON request (at_us);
+
+-- The files that mirror experiences, where a project has a tree (`tree/tables.py`). Triggers note what happens to
+-- records, whoever does it, so that their files follow. `tree_forgotten` has the ids of files whose memory was
+-- forgotten: they are not taken in again. Like `state`, of this place alone.
+CREATE TABLE tree (
+    project_id TEXT PRIMARY KEY, id TEXT NOT NULL, routes TEXT NOT NULL, boot TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tree_folder (
+    id INTEGER PRIMARY KEY,
+    project_id TEXT NOT NULL,
+    path TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX tree_folder_by_path ON tree_folder (project_id, path);
+CREATE TABLE tree_file (
+    folder INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    at_us INTEGER NOT NULL,
+    PRIMARY KEY (folder, name, seq, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tree_file_by_state ON tree_file (state, seq);
+CREATE TABLE tree_forgotten (
+    project_id TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (project_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER tree_record_archived AFTER UPDATE OF status ON record
+WHEN OLD.status <> 'archived' AND NEW.status = 'archived' BEGIN
+    UPDATE tree_file SET state = 2 WHERE seq = NEW.seq AND state IN (0, 1);
+END;
+CREATE TRIGGER tree_record_erased AFTER DELETE ON record BEGIN
+    DELETE FROM tree_file WHERE seq = OLD.seq AND state = 3;
+    UPDATE tree_file SET state = 2, seq = -OLD.seq WHERE seq = OLD.seq AND state IN (0, 1, 2);
+END;
+
+-- The tables of fix history, for any SQLite client to read: the fixes of the default project. Derived, and refused
+-- to whoever writes into them directly (`fixes/tables.py`). Their indexes are wider than their names say, so that
+-- common questions are answered by an index alone.
+CREATE TABLE fix_history (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    timestamp TEXT NOT NULL,
+    model_name TEXT NOT NULL,
+    issue_type TEXT NOT NULL,
+    issue_signature TEXT NOT NULL,
+    description TEXT NOT NULL,
+    fixer_type TEXT NOT NULL,
+    claude_analysis TEXT NOT NULL,
+    fix_commands TEXT NOT NULL,
+    fix_success BOOLEAN NOT NULL,
+    verification_success BOOLEAN NOT NULL,
+    execution_time_seconds REAL,
+    system_info TEXT NOT NULL,
+    notes TEXT
+);
+CREATE INDEX idx_fix_history_timestamp ON fix_history (timestamp, model_name, fix_success);
+CREATE INDEX idx_fix_history_model ON fix_history (model_name, issue_type, fix_success, verification_success, timestamp);
+CREATE INDEX idx_fix_history_issue_type
+    ON fix_history (issue_type, fix_success, verification_success, timestamp, execution_time_seconds);
+CREATE INDEX idx_fix_history_signature ON fix_history (issue_signature, fix_success, verification_success, timestamp);
+CREATE INDEX idx_fix_history_fixer_type ON fix_history (fixer_type, fix_success, verification_success);
+CREATE INDEX idx_fix_history_success ON fix_history (fix_success, verification_success);
+CREATE TABLE issue_patterns (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    pattern_name TEXT UNIQUE NOT NULL,
+    issue_signature TEXT NOT NULL,
+    success_count INTEGER DEFAULT 0,
+    failure_count INTEGER DEFAULT 0,
+    best_fix TEXT,
+    last_seen TEXT,
+    confidence_score REAL DEFAULT 0.0
+);
+CREATE TABLE model_characteristics (
+    model_name TEXT PRIMARY KEY,
+    total_tests INTEGER DEFAULT 0,
+    success_rate REAL DEFAULT 0.0,
+    common_issues TEXT,
+    effective_fixes TEXT,
+    last_updated TEXT,
+    performance_notes TEXT
+);
+
+-- What those tables are kept with: sums, the authors that do not count, the lock.
+CREATE TABLE fix_count (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    item TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    applied INTEGER NOT NULL,
+    verified INTEGER NOT NULL,
+    PRIMARY KEY (scope, key, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fix_count_best ON fix_count (scope, key, verified, attempts);
+CREATE TABLE fix_left_out (author TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+CREATE TABLE fix_guard (open INTEGER NOT NULL) STRICT;
+INSERT INTO fix_guard VALUES (0);
+CREATE TRIGGER fix_history_insert_guarded BEFORE INSERT ON fix_history
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'fix_history is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER fix_history_update_guarded BEFORE UPDATE ON fix_history
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'fix_history is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER fix_history_delete_guarded BEFORE DELETE ON fix_history
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'fix_history is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER issue_patterns_insert_guarded BEFORE INSERT ON issue_patterns
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'issue_patterns is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER issue_patterns_update_guarded BEFORE UPDATE ON issue_patterns
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'issue_patterns is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER issue_patterns_delete_guarded BEFORE DELETE ON issue_patterns
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'issue_patterns is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER model_characteristics_insert_guarded BEFORE INSERT ON model_characteristics
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'model_characteristics is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER model_characteristics_update_guarded BEFORE UPDATE ON model_characteristics
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'model_characteristics is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
+CREATE TRIGGER model_characteristics_delete_guarded BEFORE DELETE ON model_characteristics
+WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
+    SELECT RAISE(ABORT, 'model_characteristics is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+END;
