@@ -233,8 +233,8 @@ def make_unit(rows: Any) -> Any:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-def nearest(memory: Memory, vector: Any, limit: int = 10, **filters: Any) -> list[str]:
-    hits = memory._project.store.nearest("default", vector.tolist(), Filters(**filters), limit)
+def nearest(memory: Memory, vector: Any, limit: int = 10, author: str | None = None) -> list[str]:
+    hits = memory._project.store.nearest("default", vector.tolist(), Filters(author=author), limit)
     return [hit.id for hit, _ in hits]
 
 
@@ -251,11 +251,10 @@ def test_the_nearest_are_exact_with_a_filter_as_without(
         ids = keep(memory, vectors, authors)
         by_ann = np.arange(0, len(vectors), len(authors))
         for vector in vectors[:5]:
-            filters: dict[str, Any]
-            for among, filters in ((np.arange(len(vectors)), {}), (by_ann, {"author": "ann"})):
+            for among, author in ((np.arange(len(vectors)), None), (by_ann, "ann")):
                 order = np.argsort(-(vectors[among] @ vector), kind="stable")[:10]
                 best = [ids[place] for place in among[order]]
-                assert nearest(memory, vector, **filters) == best
+                assert nearest(memory, vector, author=author) == best
         memory.rollback("bob", "not to be trusted", by="me")
         assert set(nearest(memory, vectors[7], 20)) == {ids[place] for place in by_ann}
 
