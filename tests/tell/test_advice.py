@@ -434,7 +434,7 @@ def test_advice_says_what_was_said_and_offers_nothing_that_deletes_unasked(memor
     )
     memory.record_trajectory("count the users", [step("wc -l users", "7", 0.0)], 0.0)
     assert (
-        "has not solved the task so far"
+        "but the run failed (p_solved"
         in memory.advise("wc -l users", task="count the users").message
     )
     said = {memory.advise(action).message for action in ("zig build", "gleam test --verbose")}

@@ -324,7 +324,7 @@ def test_what_failed_at_a_like_task_comes_after_what_worked_and_hides_none(memor
     lines = said(memory, "mean of the word count of long text files in /srv")
     assert [line.partition(" -> ")[2].partition(" [")[0] for line in lines] == [
         "find /srv -name '*.c' | xargs wc -l",
-        "FAILED (0.67): wc -w /srv/*.txt",
+        "SOLVED IN PART (0.67): wc -w /srv/*.txt",
     ]
 
 
@@ -493,7 +493,7 @@ def test_what_came_near_is_told_whole_where_there_is_room(memory: Memory) -> Non
     near = "find /srv/logs -name '*.log' -mtime +30 -print0 | xargs -0 gzip --best --verbose"
     memory.record_trajectory("compress the old logs of the shop", [{"action": near}], 0.67)
     asked = "compress the old logs of the billing service"
-    assert f"FAILED (0.67): {near} [" in said(memory, asked)[0]
+    assert f"SOLVED IN PART (0.67): {near} [" in said(memory, asked)[0]
     assert "xargs -0… [" in said(memory, asked, budget_tokens=80)[0]
 
 
@@ -887,7 +887,9 @@ def test_of_runs_that_were_not_all_read_it_is_said_that_they_were_not(memory: Me
     )
     told = str(memory.context("build the site", solved_from=0.6))
     assert re.search(r"this task -> make site \[worked (\d+) of the \1 looked at, last", told)
-    assert "FAILED (0.70) 45 of 45 times: make site" in str(memory.context("build the site"))
+    assert "SOLVED IN PART (0.70) 45 of 45 times: make site" in str(
+        memory.context("build the site")
+    )
 
 
 def test_what_takes_something_away_is_offered_to_who_asks_for_it(memory: Memory) -> None:

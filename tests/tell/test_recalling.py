@@ -593,7 +593,7 @@ def test_what_did_not_earn_everything_is_nothing_to_follow(memory: Memory) -> No
     ]
     memory.record_trajectory("count the x in all logs", steps, 0.67, author="ann")
     context = str(memory.context("count the x in all logs"))
-    assert "- this task -> FAILED (0.67): grep -c x a.log [today, ann?]" in context
+    assert "- this task -> SOLVED IN PART (0.67): grep -c x a.log [today, ann?]" in context
     solved = [
         {"action": "cat *.log | grep -c x", "reward": 1.0},
         {"action": "grep -c y a.log", "reward": 0.1},

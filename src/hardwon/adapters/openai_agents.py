@@ -21,7 +21,15 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.record import TrajectoryRecorder, cut
 from hardwon.records.fields import check_items, check_that, new_id
-from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Outcome, Source
+from hardwon.records.kinds import (
+    AnyRecord,
+    Experience,
+    Metadata,
+    Moment,
+    Outcome,
+    Source,
+    judge_record,
+)
 from hardwon.search.rank import Hit
 from hardwon.text.terms import own_texts
 
@@ -282,7 +290,10 @@ def _explain(context: RunContextWrapper[Any], error: Exception) -> str:
 
 def _line(hit: Hit) -> str:
     record = hit.record
-    good = {True: "worked", False: "failed", None: record.kind}[record.turned_out_well]
+    outcome = judge_record(record)
+    good = {"success": "worked", "failure": "failed", "partial": "worked in part"}.get(
+        outcome, record.kind
+    )
     text = " ".join(part for part in own_texts(record) if part)
     stale = ", stale" if hit.stale else ""
     return f"[{good}, {record.metadata.validation.status}{stale}, by {record.said_by}] {text} (id {record.id})"

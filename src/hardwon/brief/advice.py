@@ -29,7 +29,7 @@ class PastAttempt(NamedTuple):
     worked or where nobody knows; `source` who says so, None where somebody vouches for it, or where
     it is the current attempt's own, which has no id; `counted` whether it is among what the
     probability was made from already; `same_task` whether it was for the task that is asked about;
-    `outcome_known` whether anybody knows if the run that it was part of solved its task.
+    `ended` how the run that it was part of ended: `success`, `failure`, `partial` or `unknown`.
     """
 
     at_us: int
@@ -42,7 +42,7 @@ class PastAttempt(NamedTuple):
     source: str | None
     counted: bool
     same_task: bool
-    outcome_known: bool = True
+    ended: str = ""
 
 
 class Chances(NamedTuple):
@@ -189,13 +189,21 @@ def advice_on(
 
 
 def _likely(p_success: float, p_solved: float, here: Sequence[PastAttempt]) -> str:
-    """What is said where nothing has to be warned of."""
-    said = "Nothing speaks against it"
-    if round(p_success, 2) < _EVEN:  # as it is said
-        said = f"It may be tried: of its like, {p_success:.0%} work"
-    said += f" (p = {p_success:.2f})."
-    if any(each.counted and each.outcome_known for each in here) and p_solved < UNLIKELY_BELOW:
-        said += f" By itself it has not solved the task so far (p_solved = {p_solved:.2f})."
+    """What is said where nothing has to be warned of: how the runs ended that it was part of, or how
+    likely it is to work.
+    """
+    ended = {each.ended for each in here if each.counted} - {"", "unknown"}
+    unsolved = f"(p_solved = {p_solved:.2f})" if ended and p_solved < UNLIKELY_BELOW else ""
+    if unsolved and "success" not in ended:
+        run = "solved the task only in part" if "partial" in ended else "failed"
+        said = f"It showed no error here before, but the run {run} {unsolved}."
+    else:
+        said = "Nothing speaks against it"
+        if round(p_success, 2) < _EVEN:  # as it is said
+            said = f"It may be tried: of its like, {p_success:.0%} work"
+        said += f" (p = {p_success:.2f})."
+        if unsolved:
+            said += f" By itself it has not solved the task so far {unsolved}."
     done = sum(each.worked for each in here if not each.id)
     return f"{said} It was done {done} times in this attempt already." if done > 1 else said
 

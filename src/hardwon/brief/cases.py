@@ -435,10 +435,11 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     if warned:
         outcome = f"{'done' if attempt.only_done else 'worked'} before, but FAILED since: "
     elif not attempt.holds:
-        earned = f" ({attempt.earned:.2f})" if attempt.earned > 0 and not attempt.worked else ""
+        partly = attempt.earned > 0 and not attempt.worked
         times = "" if once else f" {attempt.tried - attempt.worked} of {runs} times"
         then = "worked the last time, " if attempt.worked_last else "" if once else "last "
-        outcome, mark = f"FAILED{earned}{times}: ", f"[{then}{last}, {who}]"
+        ended = f"SOLVED IN PART ({attempt.earned:.2f})" if partly else "FAILED"
+        outcome, mark = f"{ended}{times}: ", f"[{then}{last}, {who}]"
         brief = f"[{who}]"
         error = attempt.error if told.same or not attempt.earned else ""
     head = ("" if attempt.is_command else f"{task} -> ") + outcome

@@ -29,15 +29,24 @@ from hardwon.learn.tallies import (
     strategy_key,
 )
 from hardwon.records.fields import Tabular, from_us
-from hardwon.records.kinds import AnyRecord, Decision, Episode, Experience, Fix, MistakeCard, Status
+from hardwon.records.kinds import (
+    BAD_SCORE_BELOW,
+    GOOD_SCORE,
+    AnyRecord,
+    Decision,
+    Episode,
+    Experience,
+    Fix,
+    MistakeCard,
+    Status,
+)
 from hardwon.records.kinds import RuleState as RuleState
 from hardwon.text.terms import Words, key_of, say_the_same, words_of
 
 RuleKind = Literal["works", "avoid", "written"]
 
-HIGH_LEVEL: Final = level_of_score(0.85)
-# Training memory's thresholds: at least 0.85 is good, below 0.50 is bad.
-LOW_LEVEL: Final = level_of_score(0.50)
+HIGH_LEVEL: Final = level_of_score(GOOD_SCORE)
+LOW_LEVEL: Final = level_of_score(BAD_SCORE_BELOW)
 
 _QUARTER: Final = 0.25
 # a share of good episodes this unlikely by chance speaks for a rule, however small it is

@@ -45,6 +45,7 @@ from hardwon.records.kinds import (
     Issue,
     Step,
     Trajectory,
+    judge_record,
 )
 from hardwon.search.rank import RELEVANT_FROM, relevance
 from hardwon.search.terms import Filters
@@ -546,7 +547,7 @@ def attempts_in(record: AnyRecord, action: str, task: str | None) -> Iterator[Pa
                 found = _attempted(
                     step, record.at_us, record.id, unvouched_source(record), same_task=same_task
                 )
-                found = found._replace(outcome_known=record.final_reward is not None)
+                found = found._replace(ended=judge_record(record))
                 # What shows no error that we know of may have failed all the same: whoever recorded
                 # it says so.
                 if ended_badly and not found.failure and number == len(record.steps):

@@ -46,6 +46,7 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import (
     ROUTES,
     RULE_STATES,
+    SOLVED_FROM,
     VOUCHED_STATUSES,
     AnyRecord,
     Decision,
@@ -363,7 +364,7 @@ class Asking(Group):
         issue: Issue | Mapping[str, Any] | None = None,
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] = count_tokens,
-        solved_from: float = 1.0,
+        solved_from: float = SOLVED_FROM,
         explain: bool = False,
     ) -> Context:
         """What matters before the next attempt, ready for a prompt: what was done before at the
@@ -372,8 +373,8 @@ class Asking(Group):
         counted on the very text. The text is data: it is fenced, and says so. Where there is nothing
         to say it is empty, and `empty_reason` says why. `count_tokens` counts for your own model;
         the default is an estimate, right on average. A reward of `solved_from` or more solved a
-        task; what earned less is shown as failed. With `explain`, `lines` tells of every line why it
-        is there, and `unsaid` what was not said.
+        task; what earned less solved it in part, and what earned nothing failed. With `explain`,
+        `lines` tells of every line why it is there, and `unsaid` what was not said.
         """
 
         def counted(text: str) -> int:

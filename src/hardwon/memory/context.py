@@ -65,6 +65,7 @@ from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
+    SOLVED_FROM,
     VOUCHED_STATUSES,
     AnyRecord,
     Episode,
@@ -275,7 +276,7 @@ class ContextRequest:
     fixer: str | None
     budget: int
     count: Callable[[str], int]
-    solved_from: float = 1.0
+    solved_from: float = SOLVED_FROM
     explain: bool = False
     mark: str = field(default_factory=lambda: fence_mark(secrets.randbits(64)))
 

@@ -52,6 +52,7 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
+    SOLVED_FROM,
     AnyRecord,
     Entities,
     Episode,
@@ -209,9 +210,9 @@ class Recording(Group):
     ) -> Trajectory:
         """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has
         action, observation and reward, and may say whether it was `ok`; where it does not, the
-        observation tells, and a reward below zero. `final_reward` is any number, and from 0.5 on it
-        was solved; None where nobody knows: then it is told as done, and counts neither as solved
-        nor as failed. Of a run that is longer than a record, as much is kept as fits.
+        observation tells, and a reward below zero. `final_reward` is any number: 1 or more solved
+        the task, 0 or less failed, between is partial; None where nobody knows: then it is told as
+        done, and counts neither as solved nor as failed. Of a run that is longer than a record, as much is kept as fits.
         """
         given = items_of(steps)
         if isinstance(given, list) and len(given) > limits.STEPS_MAX:  # the middle tells least
@@ -858,7 +859,7 @@ class EpisodeRecorder(_Recorder):
         issue: Issue | Mapping[str, Any] | None = None,
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] | None = None,
-        solved_from: float = 1.0,
+        solved_from: float = SOLVED_FROM,
         explain: bool = False,
     ) -> Context:
         """What the memory has to say before the attempt, as `Memory.context` does. The episode

@@ -17,9 +17,10 @@ from hardwon.store.types import Finding
 @dataclass(frozen=True)
 class Activity:
     """What was recorded on one day (UTC): records of a kind, and how many of them turned out well
-    and badly. Good are experiences that are a success, fixes that were verified, and episodes and
-    trajectories (so also commands that were run) that ended with at least 0.5; bad are failures,
-    fixes that were not verified, and the others of these. Other records are neither, and so is what
+    and badly. Good are experiences that are a success, fixes that were verified,
+    trajectories (so also commands that were run) that earned the full reward, and episodes with a
+    score of at least 0.85; bad are failures, fixes that were not verified, trajectories that earned
+    nothing, and episodes below 0.50. What lies between is neither, nor are other records, nor what
     was archived.
     """
 

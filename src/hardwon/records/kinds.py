@@ -107,7 +107,10 @@ RuleState = Literal["candidate", "active", "retired"]
 RULE_STATES: Final = get_args(RuleState)
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
-# What people and programs call the four outcomes.
+# How whatever was tried may have turned out: those that a search can ask for.
+Ending = Literal["success", "failure", "learning", "interaction", "partial", "unknown"]
+ENDINGS: Final[tuple[str, ...]] = get_args(Ending)
+# What people and programs call them.
 OUTCOME_WORDS: Final[Mapping[str, str]] = {
     word: outcome
     for outcome, words in {
@@ -116,6 +119,7 @@ OUTCOME_WORDS: Final[Mapping[str, str]] = {
         "failure": "fail failed fails failing bad error errored broken crash crashed timeout",
         "learning": "learn learned learnt lesson insight note fact",
         "interaction": "chat conversation feedback",
+        "partial": "partly partially",
     }.items()
     for word in words.split()
 }
@@ -130,14 +134,17 @@ def plain_outcome(word: object) -> object:
 
 
 # An outcome, by whichever of its words.
-OutcomeWord = Annotated[Outcome, BeforeValidator(plain_outcome)]
+OutcomeWord = Annotated[Ending, BeforeValidator(plain_outcome)]
 
 STATUSES: Final = get_args(Status)
 # Somebody, or a test, stands behind a record of these.
 VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
 
-# A trajectory's final reward, or an episode's score, from which on it ended well.
-SOLVED_FROM: Final = 0.5
+# The final reward from which on a trajectory solved its task. What earned nothing, or less, failed.
+SOLVED_FROM: Final = 1.0
+# Training memory's thresholds of a score: at least 0.85 is good, below 0.50 is bad.
+GOOD_SCORE: Final = 0.85
+BAD_SCORE_BELOW: Final = 0.5
 
 # Kept, moved and merged like records, but nothing that was tried: they are among them only where
 # they are asked for.
@@ -330,8 +337,10 @@ class Record(Model, Tabular):
 
     @property
     def turned_out_well(self) -> bool | None:
-        """Whether what was tried worked; None where that is no question."""
-        return None
+        """Whether what was tried worked; None where it did in part, where nobody knows, and where
+        that is no question.
+        """
+        return {"success": True, "failure": False}.get(judge_record(self))
 
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""
@@ -339,7 +348,7 @@ class Record(Model, Tabular):
         return {
             "id": self.id,
             "kind": self.kind,
-            "outcome": outcome_of(self),
+            "outcome": judge_record(self),
             "when": self.metadata.context.timestamp,
             "author": self.said_by,
             "status": self.metadata.validation.status,
@@ -446,10 +455,6 @@ class Experience(Record):
                 check_keys({key: data[key]})
             except PydanticCustomError as error:
                 yield Problem(key, data[key], error.message())
-
-    @property
-    def turned_out_well(self) -> bool | None:
-        return None if self.unrouted else {"success": True, "failure": False}.get(self.outcome)
 
     @property
     def path(self) -> str | None:
@@ -562,12 +567,11 @@ class Trajectory(Record):
     ]
     final_reward: Annotated[
         Finite | None,
-        Field(description="How it ended; from 0.5 on it was solved. Left out: nobody knows."),
+        Field(
+            description="How it ended: 1 or more solved the task, 0 or less failed, between is "
+            "partial. Left out: nobody knows."
+        ),
     ] = None
-
-    @property
-    def turned_out_well(self) -> bool | None:
-        return None if self.final_reward is None else self.final_reward >= SOLVED_FROM
 
     def to_agentdb(self) -> dict[str, Any]:
         data = super().to_agentdb()
@@ -619,10 +623,6 @@ class Episode(Record):
     mistake_cards: Annotated[
         list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")
     ] = []
-
-    @property
-    def turned_out_well(self) -> bool:
-        return self.score >= SOLVED_FROM
 
 
 class Issue(Model):
@@ -721,10 +721,6 @@ class Fix(Record):
     def succeeded(self) -> bool:
         """Whether it was applied and verified."""
         return self.fix_success and self.verification_success
-
-    @property
-    def turned_out_well(self) -> bool:
-        return self.succeeded
 
 
 class Decision(Record):
@@ -955,8 +951,31 @@ def headline(record: AnyRecord) -> str:
             return record.content
 
 
-def outcome_of(record: Record) -> str:
-    """How it turned out; empty where that is no question."""
-    if isinstance(record, Experience):
-        return record.outcome
-    return {True: "success", False: "failure", None: ""}[record.turned_out_well]
+def judge_reward(reward: float | None, solved_from: float = SOLVED_FROM) -> Ending:
+    """How a run ended that earned this: `success`, `failure`, `partial`, or `unknown` where nobody
+    knows.
+    """
+    if reward is None:
+        return "unknown"
+    if reward >= solved_from:
+        return "success"
+    return "failure" if reward <= 0 else "partial"
+
+
+def judge_record(record: Record, solved_from: float = SOLVED_FROM) -> str:
+    """How it turned out, wherever that is asked: an experience as it says; a trajectory by its final
+    reward; an episode by its score; a fix is a success where it was applied and verified. Empty
+    where it is no question.
+    """
+    match record:
+        case Experience():
+            return "" if record.unrouted else record.outcome
+        case Trajectory():
+            return judge_reward(record.final_reward, solved_from)
+        case Episode():
+            if record.score >= GOOD_SCORE:
+                return "success"
+            return "failure" if record.score < BAD_SCORE_BELOW else "partial"
+        case Fix():
+            return "success" if record.succeeded else "failure"
+    return ""

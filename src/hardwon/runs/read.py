@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from hardwon.records.kinds import SOLVED_FROM, Trajectory, judge_reward
 from hardwon.records.kinds import Step as Recorded
-from hardwon.records.kinds import Trajectory
 from hardwon.runs.lasting import file_name, find_lasting
 from hardwon.runs.problems import find_problems
 from hardwon.runs.shapes import Run, RunOutcome, Step
 from hardwon.runs.steps import read_steps
 
-SOLVED_FROM: Final = 1.0
+_ENDED: Final[Mapping[str, RunOutcome]] = {
+    "success": "solved",
+    "failure": "failed",
+    "partial": "partial",
+    "unknown": "unknown",
+}
 
 
 def read_run(record: Trajectory, solved_from: float = SOLVED_FROM) -> Run:
@@ -44,9 +49,7 @@ def read_ending(
     the last change, if the run did not write that check itself. Else nobody knows.
     """
     if final_reward is not None:
-        if final_reward >= solved_from:
-            return "solved"
-        return "failed" if final_reward <= 0 else "partial"
+        return _ENDED[judge_reward(final_reward, solved_from)]
     own = {
         file_name(touch.name) for step in steps for touch in step.touches if touch.thing == "file"
     }

@@ -36,7 +36,7 @@ from hardwon.records.kinds import (
     AnyRecord,
     StaleFile,
     headline,
-    outcome_of,
+    judge_record,
 )
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import FORM, Remembered, index_text
@@ -389,7 +389,7 @@ class Hit(Tabular):
     @property
     def outcome(self) -> str:
         """How it turned out; empty where that is no question."""
-        return outcome_of(self.record)
+        return judge_record(self.record)
 
     @property
     def kind(self) -> str:

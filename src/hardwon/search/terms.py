@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import (
+    Ending,
     FactType,
     Kind,
-    Outcome,
     OutcomeWord,
     SourceType,
     Status,
@@ -39,7 +39,7 @@ class MoreFilters(TypedDict, total=False):
     """`FilterKeywords` of a method that asks for a task and a tag itself."""
 
     kind: Kind | None
-    outcome: Outcome | None
+    outcome: Ending | None
     tool: str | None
     fact_type: FactType | None
     entity: str | None
@@ -74,8 +74,8 @@ class Narrowing(Model):
     outcome: Annotated[
         OutcomeWord | None,
         Field(
-            description="success or failure, of whatever was tried; learning or interaction, of "
-            "experiences."
+            description="success or failure, of whatever was tried; partial, of runs and episodes; "
+            "unknown, of runs; learning or interaction, of experiences."
         ),
     ] = None
     tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None

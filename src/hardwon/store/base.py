@@ -53,7 +53,7 @@ from hardwon.records.kinds import (
     Fix,
     Record,
     Validation,
-    outcome_of,
+    judge_record,
 )
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
@@ -113,7 +113,8 @@ def row_of(
     tool = task_id = model = issue_type = None
     has_keys = True
     if isinstance(record, Experience):
-        outcome, tool = (None, None) if record.unrouted else (record.outcome, record.tool)
+        outcome = judge_record(record) or None
+        tool = None if record.unrouted else record.tool
         extra = record.__pydantic_extra__
         routed_by, _ = ROUTES.get((record.outcome, record.tool)) or ("", ())
         task_id = extra.get("task_id")
@@ -122,7 +123,7 @@ def row_of(
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
     else:
-        outcome = outcome_of(record) or None
+        outcome = judge_record(record) or None
         if isinstance(record, Episode):
             task_id = record.task_id
         elif isinstance(record, Fix):

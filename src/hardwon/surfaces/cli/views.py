@@ -18,7 +18,7 @@ from hardwon.records.kinds import (
     Decision,
     Fix,
     headline,
-    outcome_of,
+    judge_record,
 )
 from hardwon.text.terms import counted as counted
 
@@ -41,6 +41,7 @@ STYLES: Final[Mapping[str, str]] = {
     "failure": "red",
     "learning": "cyan",
     "interaction": "magenta",
+    "partial": "yellow",
     "verified": "green",
     "applied": "yellow",
     "failed": "red",
@@ -309,7 +310,7 @@ def hotspots_text(screen: Screen, spots: Sequence[Hotspot]) -> str:
 def reflection_text(screen: Screen, seen: Reflection) -> str:
     counts = {**seen.by_outcome, **({INTAKE: seen.intake} if seen.intake else {})}
     newest = [
-        (f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", outcome_of(record), record)
+        (f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", judge_record(record), record)
         for record in seen.recent
     ]
     names = pad(name for _, name, _ in newest)
@@ -410,7 +411,7 @@ def records_text(screen: Screen, records: Iterable[AnyRecord]) -> str:
 
 def _record_lines(screen: Screen, record: AnyRecord, start: str, more: str = "") -> tuple[str, str]:
     """`more` is told of it beside its status."""
-    name = outcome_of(record)
+    name = judge_record(record)
     shown = screen.styled(f"  {screen.visible(name)}" if name else "", STYLES.get(name, ""))
     about = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
     return (

@@ -30,7 +30,7 @@ from starlette.datastructures import ImmutableMultiDict
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import headline, outcome_of
+from hardwon.records.kinds import headline, judge_record
 
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
@@ -311,7 +311,7 @@ def environment() -> Environment:
         percent=percent,
         time=time,
         headline=headline,
-        outcome=outcome_of,
+        outcome=judge_record,
     )
     made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="", frame="base.html")
     return made

@@ -27,6 +27,7 @@ from hardwon.learn.actions import judge_steps, pairs_of
 from hardwon.memory.ask import Stats
 from hardwon.memory.results import Credited, LifeEvent, Links
 from hardwon.records.kinds import (
+    ENDINGS,
     OUTCOMES,
     REWARD_UNKNOWN,
     STATUSES,
@@ -36,7 +37,7 @@ from hardwon.records.kinds import (
     Episode,
     Trajectory,
     headline,
-    outcome_of,
+    judge_record,
 )
 from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
@@ -49,7 +50,7 @@ from hardwon.text.terms import counted, matches, own_texts, query_terms
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": (*KINDS, "decision"),
-    "outcome": OUTCOMES,
+    "outcome": ENDINGS,
     "status": STATUSES,
 }
 WORDS: Final = (
@@ -557,7 +558,11 @@ def view_review(ask: Ask, request: PageRequest) -> WebPage:
     lists = {each: _list(ask, request, each) for each in {tab, *_COUNTED}}
     listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **lists[tab]}
     authors = sorted(stats.by_author, key=lambda each: (-stats.by_author[each], each))
-    choices = {"kind": KINDS, "outcome": OUTCOMES[:2], "author": authors[:_AUTHORS_OFFERED]}
+    choices = {
+        "kind": KINDS,
+        "outcome": (*OUTCOMES[:2], "partial"),
+        "author": authors[:_AUTHORS_OFFERED],
+    }
     return WebPage(
         "review.html",
         "What should I decide?",
@@ -596,7 +601,7 @@ def _group(waiting: Sequence[ReviewItem]) -> list[list[ReviewItem]]:
     """Those together that are of one kind, turned out alike and say much the same."""
     sorts: dict[tuple[str, str], list[tuple[int, ReviewItem]]] = defaultdict(list)
     for place, item in enumerate(waiting):
-        sorts[item.record.kind, outcome_of(item.record)].append((place, item))
+        sorts[item.record.kind, judge_record(item.record)].append((place, item))
     groups = [
         group
         for some in sorts.values()
@@ -684,7 +689,7 @@ def _list_status(
 
 
 def _passes(record: AnyRecord, chosen: Mapping[str, str]) -> bool:
-    said = {"kind": record.kind, "outcome": outcome_of(record), "author": record.said_by}
+    said = {"kind": record.kind, "outcome": judge_record(record), "author": record.said_by}
     return all(said[name] == value for name, value in chosen.items() if value)
 
 
