@@ -287,7 +287,7 @@ def fill(running: Served) -> None:
     memory.record_episode("task", 0.9, successes=[HOSTILE], mistakes=[HOSTILE])
     memory.record_fact(HOSTILE, "error")
     memory.record_trajectory(
-        HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9
+        HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 1.0
     )
 
 
@@ -438,8 +438,8 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
                 "x", "success" if works else "failure", tool="file_operation", timestamp=at
             )
             memory.record_fix(issue, True, works, timestamp=at)
-            memory.record_episode("t", 0.5 if works else 0.49, timestamp=at)
-            memory.record_trajectory("t", [], 0.5 if works else 0.49, timestamp=at)
+            memory.record_episode("t", 0.85 if works else 0.49, timestamp=at)
+            memory.record_trajectory("t", [], float(works), timestamp=at)
         gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
         memory.archive(gone.id, "not so")
         told = [

@@ -124,7 +124,7 @@ def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None
     [
         ("kind=fact", ["The parser is in src/parser.py."]),
         ("outcome=learning", ["read the manual first"]),
-        ("outcome=failure&kind=trajectory", ["make it parse (reward 0.2)"]),
+        ("outcome=partial&kind=trajectory", ["make it parse (reward 0.2)"]),
         ("outcome=success&kind=fix", ["gpt-4 TIMEOUT: too slow"]),
         ("author=maria&tool=code_interpreter", ["parser rewritten with a table"]),
         ("task_id=parse", ["parse (score 0.9)"]),
