@@ -76,7 +76,7 @@ from hardwon.records.kinds import (
     sources_named,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row, row_of
+from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row
 from hardwon.store.query import counted_from, dated, original_of, record_of, restored
 from hardwon.store.types import (
     Cursor,
@@ -483,14 +483,16 @@ class Change:
         *,
         in_order: bool = False,
         made_here: bool = False,
+        rows: Sequence[Row] | None = None,
     ) -> list[R]:
         """Keeps the records, which are what was `given` with its defaults; as they are kept.
         `in_order`: their times are not only theirs to choose, but put one behind the other.
-        `made_here`: whoever made them is in our checkout, if we are in one.
+        `made_here`: whoever made them is in our checkout, if we are in one. `rows`: what they are
+        kept as, where that was made before the transaction began; then they have their times, too.
         """
-        if not in_order:
-            records = self.project.date(records)
-        rows = [row_of(record) for record in records]
+        if rows is None:
+            records = records if in_order else self.project.date(records)
+            rows = self.project.store.make_rows(self.project.name, records)
         appended = self.writer.append(rows)
         if appended.forgotten:
             raise ConflictError(

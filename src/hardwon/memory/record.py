@@ -418,16 +418,18 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     the time.
     """
     head, size = project.head, limits.ADD_BATCH_ROWS
-    early = len(given) <= size  # before anybody waits for us, where they are few
-    ready = [project.prepare(each, head) for each in given] if early else given
+    ready, rows = given, None
+    if len(given) <= size:  # before anybody waits for us, where they are few
+        ready = project.date([project.prepare(record, head) for record in given])
+        rows = project.store.make_rows(project.name, ready)
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
         for start in range(0, len(given), size):
             batch = ready[start : start + size]
-            if not early:
-                batch = [project.prepare(each, head) for each in batch]
-            batch = change.append(batch, given[start : start + size], made_here=True)
+            if rows is None:
+                batch = [project.prepare(record, head) for record in batch]
+            batch = change.append(batch, given[start : start + size], made_here=True, rows=rows)
             if project.embedder:
                 change.embed(batch)
             kept += batch if returned else ()
@@ -632,13 +634,15 @@ def _named(fact: Fact) -> Fact:
 
 def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
     """Keeps what is new of these; of what is known, the first fact that says it comes back."""
+    facts = project.date(given)
+    rows = project.store.make_rows(project.name, facts)
 
     def work(change: Change) -> list[Fact]:
         kept: list[Fact] = []
-        for fact in given:
+        for fact, row in zip(facts, rows, strict=True):
             first = _said_before(change.writer, fact)
             if first is None:
-                kept += change.append([fact], made_here=True)
+                kept += change.append([fact], made_here=True, rows=[row])
                 change.embed([fact])
             else:
                 _repeat(change, first, fact)

@@ -774,6 +774,12 @@ class Store(TallyReader):
         `on_failure`): others may then append at the same time, where the store can do that.
         """
 
+    def make_rows(self, project: str, records: Sequence[Record]) -> list[Row]:  # noqa: ARG002
+        """What these records of a project are kept as: made before a transaction begins, so that
+        nobody waits for it.
+        """
+        return list(map(row_of, records))
+
     # What this thread reads of the project in the block is read in one transaction, where beginning
     # one costs a way to a server. Each reading sees what was kept when it began.
     together: Callable[[str], AbstractContextManager[object]] = nullcontext

@@ -176,8 +176,9 @@ class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it
     (and, for `status`, `validation` and `author`, from the record's events), as are the columns
     before it. `author` is the source: `ann via import` where a record came from elsewhere.
-    What it `taught` is counted, not kept, and `record` is what the row was made of, where a design
-    keeps something of its kind: a row that was read has neither.
+    What it `taught` is counted, not kept, `record` is what the row was made of, where a design
+    keeps something of its kind, and `sent` is what is sent to a server that keeps it: a row that
+    was read has none of them.
     """
 
     project_id: str
@@ -202,6 +203,7 @@ class Row(NamedTuple):
     hindered: int = 0
     taught: RecordCounts | None = None
     record: Record | None = None
+    sent: str | None = None
 
 
 class Stored(NamedTuple):

@@ -26,7 +26,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.learn.tallies import FixRow, RecordCounts, did, entry_of, shortened, strategy_text
 from hardwon.outside.locations import COPIES
-from hardwon.records.kinds import VIA_IMPORT, Event
+from hardwon.records.kinds import VIA_IMPORT, Event, Record
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
@@ -64,6 +64,7 @@ from hardwon.store.postgres.search import (
     count_terms,
     set_counted,
     text_columns,
+    write_json,
 )
 from hardwon.store.query import (
     FIX_KINDS,
@@ -163,8 +164,8 @@ class PostgresWriter(Writer):
             self._must_govern()
         # The database makes sure of what a writer says, and counts what its records teach.
         sql = _ADD_RECORDS if governs else "SELECT * FROM add_records(?1)"
-        given = as_json(_given(row, lessons=not governs) for row in rows)
-        numbers = dict(self.session.select(sql, (given,)))
+        given = ",".join(row.sent or write_row(row, lessons=not governs) for row in rows)
+        numbers = dict(self.session.select(sql, (f"[{given}]",)))
         fixes = {row.id for row in rows if row.kind == "fix"}
         self._numbers |= {new: seq for new, seq in numbers.items() if new in fixes}
         added: list[Row] = []
@@ -452,6 +453,11 @@ def _arrives_retired(row: Row) -> bool:
     return row.status == "archived" and row.author.endswith(VIA_IMPORT)
 
 
+def write_row(row: Row, *, lessons: bool) -> str:
+    """A row and what is derived of it, as JSON for `add_records`."""
+    return write_json(_given(row, lessons=lessons))
+
+
 def _given(row: Row, *, lessons: bool = False) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it; `lessons`: what it teaches, too."""
     return {
@@ -628,6 +634,11 @@ class PostgresStore(Store):
             writer = PostgresWriter(session, project, reach, self._unasked)
             yield writer
             writer.finish()
+
+    def make_rows(self, project: str, records: Sequence[Record]) -> list[Row]:
+        governs = GOVERNOR in self._reach(project).levels
+        rows = super().make_rows(project, records)
+        return [row._replace(sent=write_row(row, lessons=not governs)) for row in rows]
 
     # --- reading ---
 

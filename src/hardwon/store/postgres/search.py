@@ -102,7 +102,12 @@ def _in_regular_expression(part: re.Match[str]) -> str:
 
 def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
     """Many rows as one parameter: arrays take the driver several times as long."""
-    return json.dumps(list(rows), ensure_ascii=False, separators=(",", ":"))
+    return write_json(list(rows))
+
+
+def write_json(value: Any) -> str:
+    """As short as can be."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- terms ---
