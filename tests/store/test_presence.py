@@ -7,15 +7,20 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from faults import Disk, Fault, Process
 from hardwon import Memory
 from hardwon.errors import StorageError
 from hardwon.store.sqlite import presence
+from hardwon.store.sqlite.connection import connect
 
 
 def held_files() -> int:
@@ -106,3 +111,26 @@ def test_without_such_locks_everything_else_works(
     with Memory(tmp_path) as memory:
         memory.record_fact("Port 80 is open.", "observation")
         assert memory.doctor().ok
+
+
+def test_several_threads_that_open_it_at_once_all_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is still being opened has nothing yet that could have been replaced."""
+    Memory(tmp_path).close()
+
+    def connect_slowly(*arguments: Any) -> apsw.Connection:
+        time.sleep(0.05)
+        return connect(*arguments)
+
+    monkeypatch.setattr("hardwon.store.sqlite.engine.connect", connect_slowly)
+
+    def work(number: int) -> str:
+        time.sleep(number / 100)
+        with Memory(tmp_path) as memory:
+            return memory.remember(f"note {number}", "success", "file_operation").id
+
+    with ThreadPoolExecutor(6) as threads:
+        ids = list(threads.map(work, range(6)))
+    with Memory(tmp_path) as memory:
+        assert {record.id for record in memory.browse()} == set(ids)

@@ -171,6 +171,7 @@ class Presence:
     ) -> bool:
         """Somebody may be folding in just now: what does not fit is looked at again for a while."""
         deadline = time.monotonic() + limits.FOLDING_WAIT_MS / 1000
+        is_last = False
         while True:
             self._find_root(session)
             found = self._read()
@@ -189,9 +190,11 @@ class Presence:
             if found.number and not states and expected is None:
                 self.generation += 1
                 break
-            if time.monotonic() > deadline:
+            if is_last:
                 # 0 where the table moved, which only a connection could tell
                 return session is None and not found.number
+            # once more: this thread itself may have been stopped between two looks
+            is_last = time.monotonic() > deadline
             time.sleep(0.005)
         self._kept = found
         return True
@@ -576,6 +579,8 @@ class OpenFile:
         """
         if self._lost:
             raise LostFileError(self._lost)
+        if self._file is None:  # another thread is about to open it: there is nothing to lose yet
+            return
         seen = _look_at(self._name)
         if closely or seen != self._seen:
             if seen is None:
