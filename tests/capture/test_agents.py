@@ -28,7 +28,7 @@ from hardwon import Memory, limits
 from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
-from hardwon.capture.sessions import AgentSession, arranged, close_abandoned, left_failing
+from hardwon.capture.sessions import AgentSession, close_abandoned
 from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon.text.failures import failure_hash
@@ -224,8 +224,9 @@ def test_a_deployment_that_fails_is_mended_and_fails_again_next_day_elsewhere(
         prompted = warned = said
     assert FIX in prompted
     assert "Stop. This was tried 2 times" in warned
-    assert f"That went away before by: {FIX}" in warned
-    assert f"This error went away here before by: {FIX}" in said
+    if solved:
+        assert f"That went away before by: {FIX}" in warned
+        assert f"This error went away here before by: {FIX}" in said
     warned, said = second.run("make deploy")  # the third blind try
     assert "This was tried 3 times" in (said if agent == "cursor" else warned)
     assert FIX not in warned + said, "not twice in one session"
@@ -346,6 +347,7 @@ def test_an_edit_that_made_the_same_command_work_is_what_settled_it(shop: Path) 
     say("prompt", prompt="Build it, with the token ghp_" + "a1B2c3D4e5" * 4)
     ran("npm run build", 1, ERROR)
     ran("npm install left-pad")
+    ran("npm run build", 1, ERROR)
     say("after", file=str(shop / "src" / "schema.py"), change="VERSION = 7\n")
     say("after", file="README.md", change="more words")
     say("stop")
@@ -357,9 +359,11 @@ def test_an_edit_that_made_the_same_command_work_is_what_settled_it(shop: Path) 
     assert [step.action for step in work.steps] == [
         "npm run build",
         "npm install left-pad",
+        "npm run build",
         "edit src/schema.py: VERSION = 7",
         "edit README.md: more words",
         "npm run build",
+        "edit README.md: other words",
     ]
     assert "ghp_" not in work.to_json()
     assert work.final_reward is None, "nobody built it again since the last edit"
@@ -391,24 +395,6 @@ def test_what_a_session_leaves_failing_is_told_to_the_next_one(shop: Path) -> No
     assert "undone" in say("start", session="next", forgot=True)  # after /clear
     assert not list((Path(os.environ["XDG_DATA_HOME"]) / "hardwon" / "sessions").glob("s*"))
     assert shop.exists()
-
-
-def test_tests_and_commits_decide_and_a_slip_does_not() -> None:
-    def item(line: str, worked: bool, **more: bool) -> dict[str, Any]:
-        return {"id": "1", "line": line, "worked": worked, "tests": False, "commits": False} | more
-
-    good, bad = item("make a", True), item("make b", False)
-    assert not left_failing([])
-    assert left_failing([bad])
-    assert not left_failing([bad, good, good, good])  # tried once, and let be
-    assert left_failing([bad, bad, good, good, good])
-    assert not left_failing([bad, bad, item("git commit -m x", True, commits=True)])
-    assert not left_failing([bad, item("A=1 make b --fast", True)])
-    assert left_failing([item("pytest", False, tests=True), good, good, good])
-    assert not left_failing([bad, bad, item("pytest", True, tests=True)])
-    fix = item("A=1 make b", True)
-    lines = [each["line"] for each in arranged([bad, good, bad, fix])]
-    assert lines == ["make a", "make b", "make b", "A=1 make b"]
 
 
 def test_a_subagent_is_told_and_closed_by_itself(shop: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_success_is_recorded() -> None:
     first, *printed = kept.steps[0].observation.split("\n")
     assert re.fullmatch(r"exit code 0 after \d+\.\d s", first)
     assert sorted(printed) == ["err", "out"]
-    assert kept.steps[0].reward == 1.0
+    assert (kept.steps[0].ok, kept.steps[0].reward) == (True, 0.0)
     source = kept.metadata.source
     assert (source.type, source.author, kept.metadata.tags) == (
         "agent_execution",
@@ -874,6 +874,7 @@ def test_ctrl_z_stops_it_and_fg_continues_it(screens: list[Screen]) -> None:
     screen.await_(b"ready\r\n")
     screen.keys(b"\x1a")
     screen.await_(b"Stopped")
+    screen.await_(b"$ ")
     screen.keys(b"echo in $((40 + 2)) between\r")
     screen.await_(b"in 42 between\r\n")
     screen.keys(b"fg\r")

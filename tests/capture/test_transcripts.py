@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def claude_code(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]]) -> str:
+Done = Sequence[tuple[str, int | None, str]]
+"""Commands with exit code and output; an edit is a file, None, and what was put there."""
+
+
+def claude_code(session: str, folder: str, prompt: str, ran: Done) -> str:
     common = {
         "isSidechain": False,
         "userType": "external",
@@ -59,7 +63,7 @@ def claude_code(session: str, folder: str, prompt: str, ran: list[tuple[str, int
         },
     ]
     for number, (command, code, output) in enumerate(ran):
-        use = {
+        use: dict[str, Any] = {
             "type": "tool_use",
             "id": f"toolu_{number}",
             "name": "Bash",
@@ -71,7 +75,12 @@ def claude_code(session: str, folder: str, prompt: str, ran: list[tuple[str, int
             "content": f"Exit code {code}\n{output}" if code else output,
             "is_error": bool(code),
         }
-        stored = f"Error: Exit code {code}" if code else {"stdout": output, "interrupted": False}
+        stored: Any = (
+            f"Error: Exit code {code}" if code else {"stdout": output, "interrupted": False}
+        )
+        if code is None:
+            use |= {"name": "Edit", "input": {"file_path": command, "new_string": output}}
+            stored = {"filePath": command}
         at = f"2026-10-01T08:00:{number:02}.000Z"
         lines += [
             {
@@ -91,7 +100,7 @@ def claude_code(session: str, folder: str, prompt: str, ran: list[tuple[str, int
     return "\n".join(map(json.dumps, lines)) + "\n"
 
 
-def codex(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]]) -> str:
+def codex(session: str, folder: str, prompt: str, ran: Done) -> str:
     at = "2026-10-01T08:00:00.000Z"
 
     def line(kind: str, /, **payload: Any) -> dict[str, Any]:
@@ -110,6 +119,20 @@ def codex(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]
         line("turn_context", cwd=folder, model="gpt-5-codex"),
     ]
     for number, (command, code, output) in enumerate(ran):
+        if code is None:
+            file = Path(command).relative_to(folder)
+            patch = f"*** Begin Patch\n*** Update File: {file}\n@@\n+{output}\n*** End Patch"
+            call: dict[str, Any] = {"type": "custom_tool_call", "name": "apply_patch"}
+            lines += [
+                line("response_item", **call, input=patch, call_id=f"call_{number}"),
+                line(
+                    "response_item",
+                    type="custom_tool_call_output",
+                    call_id=f"call_{number}",
+                    output="Done!",
+                ),
+            ]
+            continue
         arguments: dict[str, Any] = {"command": ["bash", "-lc", command], "workdir": folder}
         told: str = json.dumps({"output": output, "metadata": {"exit_code": code}})
         name = "shell"
@@ -131,7 +154,7 @@ def codex(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]
     return "\n".join(map(json.dumps, lines)) + "\n"
 
 
-def otlp(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]]) -> str:
+def otlp(session: str, folder: str, prompt: str, ran: Done) -> str:
     def attributes(**said: str) -> list[dict[str, Any]]:
         return [
             {"key": f"gen_ai.{key.replace('__', '.')}", "value": {"stringValue": value}}
@@ -174,12 +197,12 @@ def otlp(session: str, folder: str, prompt: str, ran: list[tuple[str, int, str]]
     return json.dumps(whole) + "\n"
 
 
-WRITERS: dict[Format, Callable[[str, str, str, list[tuple[str, int, str]]], str]] = {
+WRITERS: dict[Format, Callable[[str, str, str, Done], str]] = {
     "claude-code": claude_code,
     "codex": codex,
     "otlp": otlp,
 }
-RAN = [("make deploy", 2, ERROR), ("ls", 0, "a"), (FIX, 0, f"with the token {SECRET}")]
+RAN: Done = [("make deploy", 2, ERROR), ("ls", 0, "a"), (FIX, 0, f"with the token {SECRET}")]
 
 
 def written(form: Format, shop: Path, folder: Path, many: int) -> Path:
@@ -205,7 +228,7 @@ def test_a_session_becomes_what_was_done_and_what_settled_it(
         (work,) = memory.browse()
         assert isinstance(work, Trajectory)
         looked = ["ls"] if form == "otlp" else []  # of other tools nobody knows what teaches
-        assert [step.action for step in work.steps] == [*looked, "make deploy", FIX]
+        assert [step.action for step in work.steps] == ["make deploy", *looked, FIX]
         assert (work.final_reward, work.metadata.validation.status) == (None, "hypothesis")
         assert work.task.startswith("Deploy the shop 0 [REDACTED")
         assert work.metadata.source.id == "s0"
@@ -294,28 +317,6 @@ def test_several_prompts_are_several_pieces_unless_something_is_left_failing(
     )
     again = answered("import", "claude-code", str(tmp_path / "one.jsonl"))
     assert (again["present"], again["changed"], again["added"]) == (1, 1, 0)
-
-
-def test_edits_and_patches_that_settled_a_failure(shop: Path, tmp_path: Path) -> None:
-    patch = "*** Begin Patch\n*** Update File: deploy.mk\n@@\n+REGION = eu\n*** End Patch"
-    lines = codex("s", str(shop), "Deploy", [("make deploy", 2, ERROR), ("make deploy", 0, "")])
-    failed, _, rest = lines.partition('"call_id": "call_0", "output"')
-    output, _, rest = rest.partition("\n")
-    edit = [
-        {"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": "p"},
-        {"type": "custom_tool_call_output", "call_id": "p", "output": "Done!"},
-    ]
-    between = "".join(
-        json.dumps({"type": "response_item", "payload": each}) + "\n" for each in edit
-    )
-    text = f'{failed}"call_id": "call_0", "output"{output}\n{between}{rest}'
-    (tmp_path / "one.jsonl").write_text(text)
-    with Memory() as memory:
-        take_in(memory, "codex", tmp_path / "one.jsonl")
-        (work,) = memory.browse()
-        assert isinstance(work, Trajectory)
-        actions = [step.action for step in work.steps]
-        assert actions == ["make deploy", "edit deploy.mk: REGION = eu", "make deploy"]
 
 
 def test_whatever_the_file_holds_nothing_breaks(shop: Path, tmp_path: Path) -> None:

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from cases import each
 from command_line import answered, at_once
 from engines import ENGINES
 from hardwon import Memory, Step, Trajectory
 from hardwon.capture.agents import Manner, respond
-from hardwon.capture.sessions import Item, command_item, edit_item, final_reward, write_item
 from hardwon.capture.tests import RanTest
 from hardwon.capture.transcripts import FORMATS, Format, take_in
 from hardwon.errors import InvalidInputError
@@ -26,7 +24,6 @@ from hardwon.records.kinds import json_schema
 from hardwon.records.reading import parse_record, read_record
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import make_server
-from hardwon.text import shell
 from hardwon.trust.access import Caller
 from mcp_calls import run, text_of
 from serving import served
@@ -45,103 +42,6 @@ def way(action: str = FIX) -> list[Step]:
         Step(action="make deploy", observation=ERROR, reward=0.0),
         Step(action=action, observation=GOOD, reward=1.0),
     ]
-
-
-# --- how a session ended ---
-
-
-def ran(line: str, *, worked: bool = True, told: bool = True) -> Item:
-    parts = shell.parts_of(line)
-    tests = any(map(shell.runs_tests, parts.commands if parts else []))
-    checks = told and shell.ends_with_check(line)
-    return command_item("1", line, worked=worked, tests=tests, checks=checks)
-
-
-def edited(file: str) -> Item:
-    return edit_item(file, "x = 1")
-
-
-SOLVED: list[list[Item]] = [
-    [edited("src/tax.py"), ran("pytest")],
-    [edited("src/tax.py"), ran("pytest 2>&1 | tail -5")],
-    [edited("src/tax.py"), ran("cd web && npm run build")],
-    [edited("src/tax.py"), ran("ruff check src")],
-    [edited("src/tax.py"), ran("python -m mypy src/other.py")],
-    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("make test")],
-    [edited("tests/test_tax.py"), ran("pip install tax"), ran("pytest")],
-    [edited("src/tax.py"), ran("pytest tests/test_old.py::test_tax")],
-    [edited("src/tax.py"), ran("pytest"), ran("git add -A && git commit -m tax"), ran("git push")],
-    [edited("src/tax.py"), ran("pytest && git commit -am tax")],
-    [ran("make test", worked=False), ran("DATABASE_URL=x make test")],
-    [edited("src/tax.py"), ran("cargo build")],
-]
-UNKNOWN: list[list[Item]] = [
-    [],
-    [ran("echo DONE")],
-    [ran("python solve.py")],
-    [ran("make deploy", worked=False), ran(FIX)],
-    [edited("src/tax.py"), ran("git commit -am tax")],
-    [edited("src/tax.py"), ran("pytest"), edited("src/tax.py")],
-    [edited("src/tax.py"), ran("pytest"), write_item(["src/tax.py"])],
-    [edited("src/tax.py"), ran("pytest"), ran("pip install other")],
-    [edited("src/tax.py"), ran("pytest && rm -rf build")],
-    [edited("src/tax.py"), ran("pytest"), ran("ruff check .", worked=False)],
-    # what the session says of itself
-    [edited("tests/test_tax.py"), ran("pytest")],
-    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("pytest tests/test_tax.py -q")],
-    [edited("src/tax.py"), write_item(["test_own.py"]), ran("pytest test_own.py")],
-    [edited("src/tax.py"), ran("sed -i s/1/2/ tests/test_a.py"), ran("pytest tests/test_a.py")],
-    [ran("cat > test_own.py <<'END'\nassert True\nEND\npytest test_own.py")],
-    # nobody said how the tests ended
-    [edited("src/tax.py"), ran("pytest", told=False)],
-]
-FAILED: list[list[Item]] = [
-    [edited("src/tax.py"), ran("pytest", worked=False)],
-    [edited("src/tax.py"), ran("ruff check ."), ran("pytest", worked=False)],
-    [ran("make deploy", worked=False), ran("make deploy", worked=False)],
-]
-
-
-@each(
-    ("items", "reward"),
-    [
-        *((items, 1.0) for items in SOLVED),
-        *((items, None) for items in UNKNOWN),
-        *((items, 0.0) for items in FAILED),
-    ],
-)
-def test_it_is_solved_where_a_check_of_others_passed_after_the_last_change(
-    items: list[Item], reward: float | None
-) -> None:
-    assert final_reward(items) == reward
-
-
-def test_a_test_that_the_session_wrote_in_an_earlier_turn_is_its_own() -> None:
-    items = [edited("src/tax.py"), ran("pytest tests/test_tax.py")]
-    assert final_reward(items) == 1.0
-    assert final_reward(items, ["tests/test_tax.py"]) is None
-
-
-@each(
-    ("line", "files"),
-    [
-        ("cat > a.py <<'END'\nx > y\nEND", ["a.py"]),
-        ("echo hi >> notes.md", ["notes.md"]),
-        ("ls 2>&1 | tee -a out.txt", ["out.txt"]),
-        ("make 2>/dev/null", []),
-        ("make > /dev/null 2>&1", []),
-        ("git log --format='%h > x'", []),
-        ('printf a > "my file"', ["_"]),
-        ("diff <(ls a) b", []),
-    ],
-)
-def test_which_files_a_line_writes(line: str, files: list[str]) -> None:
-    assert shell.files_written(line) == files
-
-
-def test_however_long_a_line_is_it_is_looked_at_in_time_that_grows_as_it_does() -> None:
-    for start, again, end in ((">", " ", "&"), ("", "> ", ""), ("", "tee ", ""), ("tee", " ", "")):
-        assert isinstance(shell.files_written(start + again * 200_000 + end), list)
 
 
 @pytest.fixture

@@ -8,9 +8,11 @@ import time
 
 import pytest
 
+from cases import each
 from hardwon.records.kinds import Step as Recorded
+from hardwon.records.kinds import Trajectory
 from hardwon.runs.problems import find_problems, is_misspelled
-from hardwon.runs.read import read_steps_as_run
+from hardwon.runs.read import read_records, read_session_reward, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run
 from hardwon.runs.steps import read_action, read_steps
 from hardwon.text.shell import run_observation
@@ -322,6 +324,81 @@ def test_nobody_knows_how_a_run_ended_unless_a_check_of_somebody_elses_passes_af
     assert read(edit, ran("pytest -q", 1, "1 failed")).outcome == "unknown"
     own = ran("cat > test_mine.py <<'EOF'\ndef test(): pass\nEOF")
     assert read(own, ran("pytest test_mine.py", 0, "1 passed")).outcome == "unknown"
+
+
+def edited(file: str) -> Recorded:
+    return did(f"edit {file}: x = 1", ok=True)
+
+
+SOLVED = [
+    [edited("src/tax.py"), ran("pytest")],
+    [edited("src/tax.py"), ran("pytest 2>&1 | tail -5", 0, "3 passed"), ran("pytest")],
+    [edited("src/tax.py"), ran("ruff check src")],
+    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("make test")],
+    [edited("src/tax.py"), ran("pytest tests/test_old.py::test_tax")],
+    [edited("src/tax.py"), ran("pytest"), ran("git add -A && git commit -m tax"), ran("git push")],
+    [edited("src/tax.py"), ran("pytest && git commit -am tax")],
+    [ran("make test", 2, "error: no"), ran("DATABASE_URL=x make test")],
+]
+UNKNOWN = [
+    [],
+    [ran("echo DONE")],
+    [ran("python solve.py")],
+    [ran("make deploy", 2, "error: no"), ran("REGION=eu make deploy")],
+    [edited("src/tax.py"), ran("git commit -am tax")],
+    [edited("src/tax.py"), ran("pytest"), edited("src/tax.py")],
+    [edited("src/tax.py"), ran("pytest"), ran("cat > src/tax.py <<END\nx = 2\nEND")],
+    [edited("src/tax.py"), ran("pytest"), ran("pip install other")],
+    [edited("src/tax.py"), ran("pytest | tail", 0, "3 passed")],
+    [ran("make deploy", 2, "error: no"), ran("make docs"), ran("make site")],
+    # what the session says of itself
+    [edited("src/tax.py"), edited("tests/test_tax.py"), ran("pytest tests/test_tax.py -q")],
+    [ran("cat > test_own.py <<'END'\nassert True\nEND\npytest test_own.py")],
+]
+FAILED = [
+    [edited("src/tax.py"), ran("pytest", 1, "1 failed")],
+    [edited("src/tax.py"), ran("pytest", 1, "1 failed"), edited("src/tax.py")],
+    [edited("src/tax.py"), ran("ruff check ."), ran("pytest", 1, "1 failed")],
+    [ran("make deploy", 2, "error: no"), ran("make deploy", 2, "error: no")],
+    [ran("make deploy", 2, "error: no")],
+]
+
+
+@each(
+    ("steps", "reward"),
+    [
+        *((steps, 1.0) for steps in SOLVED),
+        *((steps, None) for steps in UNKNOWN),
+        *((steps, 0.0) for steps in FAILED),
+    ],
+)
+def test_what_a_session_earned_is_told_by_its_last_checks(
+    steps: list[Recorded], reward: float | None
+) -> None:
+    assert read_session_reward(steps) == reward
+
+
+def test_a_test_that_the_session_wrote_in_an_earlier_turn_is_its_own() -> None:
+    steps = [edited("src/tax.py"), ran("pytest tests/test_tax.py")]
+    assert read_session_reward(steps) == 1.0
+    assert read_session_reward(steps, ["test_tax.py"]) is None
+
+
+def test_records_of_one_run_are_read_as_one_in_the_order_of_their_time() -> None:
+    alone = [
+        Trajectory(task=step.action, steps=[step], final_reward=reward)
+        for step, reward in (
+            (ran("make test", 2, "KeyError: 'PORT'"), 0.0),
+            (ran("make config"), 1.0),
+            (ran("make test"), 1.0),
+        )
+    ]
+    alone[0] = alone[0].altered(task="Let the tests pass")
+    run = read_records(alone)
+    assert (run.task, run.outcome) == ("Let the tests pass", "solved")
+    assert [cured_by(problem) for problem in run.problems] == [["make config"]]
+    assert read_records(alone[:2]).outcome == "unknown", "a command that worked solved nothing"
+    assert read_records(alone[:1]).outcome == "failed"
 
 
 def test_reading_takes_time_in_proportion_to_the_length_of_a_run() -> None:

@@ -21,18 +21,28 @@ from hardwon.brief.advice import INSTEAD
 from hardwon.brief.fence import fenced
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
-from hardwon.capture.process import OutputExcerpt, RunResult
+from hardwon.capture.process import OutputExcerpt
 from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, written
-from hardwon.capture.sessions import TAG, AgentSession, close_abandoned, open_session
+from hardwon.capture.sessions import (
+    TAG,
+    AgentSession,
+    close_abandoned,
+    edit_step,
+    open_session,
+)
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
-from hardwon.records.kinds import Trajectory
+from hardwon.records.kinds import Step, Trajectory
+from hardwon.runs.read import read_run
+from hardwon.runs.steps import read_action
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import error_words, exact_message, shows_error
+from hardwon.text.failures import error_words, exact_message
+from hardwon.text.lines import read_line
+from hardwon.text.programs import looks
 from hardwon.text.shown import describe_failure
 from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
@@ -93,11 +103,7 @@ def answer(
             os.chdir(event.folder)
     event = replace(event, folder=str(current_folder()))
     command = command_of(event) if event.event in ("before", "after") else None
-    # what only prints may print into a file
-    wrote = (
-        shell_lines.files_written(event.command) if event.event == "after" and not command else []
-    )
-    if event.event in ("before", "after") and not command and not event.file and not wrote:
+    if event.event in ("before", "after") and not command and not event.file:
         return None
     settings = Settings.read(options)
     keeps = manner.make_memory and command is not None and event.event == "after"
@@ -114,6 +120,8 @@ def answer(
         ) as session,
     ):
         reply = _answered(event, command, memory, session, manner)
+        if session.is_full:
+            session.close(memory, ended=False)
         waiting = session.kept.get("waiting", "")
         if waiting or reply:
             said = "\n".join(filter(None, (waiting, reply.say if reply else "")))
@@ -143,13 +151,11 @@ def _answered(
         case "before" if command:
             return _before_command(command, memory, session, manner)
         case "before":
-            return _before_edit(event.file, memory, session, manner)
-        case "after" if command:
-            return _after_command(event, command, memory, session)
-        case "after" if event.file:
-            session.edited(_relative(event.file), event.change)
+            return _before_edit(name_file(event), memory, session, manner)
+        case "after" if command and command.step:
+            return _after_command(command.step, command, memory, session)
         case "after":
-            session.wrote(shell_lines.files_written(event.command))
+            session.add_edit(edit_step(name_file(event), event.change))
         case "compact":
             session.close(memory, ended=False)
             session.forget_told()
@@ -171,9 +177,6 @@ def _fenced(lines: Iterable[str]) -> str:
 def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
     found = memory.context(query, budget_tokens=tokens, explain=True) if query.strip() else None
     return [(line.text, line.ids) for line in found.lines] if found else []
-
-
-# --- when work starts ---
 
 
 def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Line]:
@@ -201,8 +204,10 @@ def _left_undone(memory: Memory) -> list[Line]:
     last = next(memory.browse(limit=1, kind="trajectory", tag=TAG), None)
     if not isinstance(last, Trajectory) or last.turned_out_well is not False:
         return []
-    failed = next((step for step in reversed(last.steps) if not step.reward), None)
-    how = f": {failed.action} failed: {error_words(failed.observation)}" if failed else ""
+    failed = next(
+        (step for step in reversed(read_run(last).steps) if step.outcome == "failed"), None
+    )
+    how = f": {failed.action} failed: {error_words(failed.output)}" if failed else ""
     return [(f"The last session here left this undone: {last.task}{how}", (last.id,))]
 
 
@@ -221,64 +226,63 @@ def _at_prompt(
     return [*start, *_context(memory, prompt, manner.budget_tokens)]
 
 
-# --- files ---
-
-
-def _relative(file: str) -> str:
-    """As it is called in its checkout."""
-    path = Path(os.path.normpath(Path.cwd() / file))
-    root = repository_root(path.parent) or Path.cwd()
+def name_file(event: HookEvent) -> str:
+    """The file of an event, as it is called in its checkout."""
+    folder = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
+    path = Path(os.path.normpath(folder / event.file))
+    root = repository_root(path.parent) or folder
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def _before_edit(file: str, memory: Memory, session: AgentSession, manner: Manner) -> Reply | None:
-    name = _relative(file)
+def _before_edit(name: str, memory: Memory, session: AgentSession, manner: Manner) -> Reply | None:
     tokens = min(manner.budget_tokens, limits.AGENT_ASIDE_TOKENS)
     lines = _context(memory, f"edit {name}", tokens)
     return _said(session, [line for line in lines if name in line[0]])
 
 
-# --- commands ---
-
-
 @dataclass(frozen=True)
 class Command:
     """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
-    that it is for, whether it runs tests, whether it ends with tests, a build or a linter, and
-    whether exit code 0 means that it worked.
+    that it is for, whether it only checks, and, once it ended, what is to be kept of it.
     """
 
     line: str
     purpose: str
     tests: bool
-    checks: bool
-    exit_code_tells: bool
-
-    def tells_of_check(self, printed: str, *, by_words: bool) -> bool:
-        """Whether it is known how the check ended that it ran: by its exit code, or, of tests behind
-        a pipe, by what they printed.
-        """
-        return (
-            self.checks
-            and not by_words
-            and (self.exit_code_tells or (self.tests and bool(printed.strip())))
-        )
+    step: Step | None = None
 
 
 def command_of(event: HookEvent) -> Command | None:
-    """None where nothing is tried."""
+    """What is tried, and how it ended; None for what only looks, unless it could not even look, and
+    for what records itself.
+    """
     typed = event.command.strip()
-    if not typed or len(typed) > limits.AGENT_COMMAND_CHARS_MAX or shell_lines.only_looks(typed):
+    is_long = len(typed) > limits.AGENT_COMMAND_CHARS_MAX  # it writes a file
+    if not typed or (is_long and event.event == "before"):
         return None
+    line = _place_line(typed[: limits.AGENT_COMMAND_CHARS_MAX], event)
+    doing = [command.program for command in read_line(line) if not looks(command)]
+    if doing and set(doing) == {"hardwon"}:
+        return None
+    step = None
+    if event.event == "after":
+        output = OutputExcerpt()
+        output.add(event.output.encode())
+        printed = attempts.shown_of(output)
+        step = attempts.make_step(line, event.exit_code, printed, event.seconds)
+    parts = read_action(0, step or Step(action=line))
+    if all(part.kind == "look" for part in parts):
+        return None
+    purpose = event.purpose.strip()[: limits.LESSON_CHARS_MAX]
+    return Command(line, purpose, parts[-1].tests, step)
+
+
+def _place_line(typed: str, event: HookEvent) -> str:
+    """The line as one would type it at the root of the checkout."""
     here = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
     line, folder = _placed(typed, here, after=event.event == "after")
-    parts = shell_lines.parts_of(line)
-    return Command(
-        attempts.typed_line(line, folder),
-        event.purpose.strip()[: limits.LESSON_CHARS_MAX],
-        any(map(shell_lines.runs_tests, parts.commands if parts else [line.split()])),
-        shell_lines.ends_with_check(line),
-        shell_lines.exit_code_tells(line),
+    return (
+        attempts.typed_line(line, folder) if repository_root(folder) else attempts.typed_line(typed)
     )
 
 
@@ -357,44 +361,19 @@ def _fixes(
     return lines[: limits.INSTEAD_MAX]
 
 
-def ended_of(event: HookEvent, command: Command) -> tuple[RunResult, bool] | None:
-    """How it ended, and whether what it printed decides; None where nobody knows."""
-    output = OutputExcerpt()
-    output.add(event.output.encode())
-    code = event.exit_code
-    doubtful = code == 0 and not command.exit_code_tells and shows_error(attempts.shown_of(output))
-    if doubtful and not command.tests:  # who knows: a search that prints errors has worked
-        return None
-    return RunResult(code or 0, seconds=event.seconds, output=output), doubtful or code is None
-
-
 def _after_command(
-    event: HookEvent, command: Command, memory: Memory, session: AgentSession
+    step: Step, command: Command, memory: Memory, session: AgentSession
 ) -> Reply | None:
     """Keeps how it went; of a failure, says what made it go away before."""
-    ended = ended_of(event, command)
-    if ended is None:
-        return None
-    record = attempts.record(
+    record = attempts.record_step(
         memory,
-        command.line,
-        ended[0],
+        step,
         attempts.RunSession(session.kept["session"]),
         task=command.purpose or None,
         tests=command.tests,
         author=session.kept["author"],
-        by_words=ended[1],
     )
-    if not isinstance(record, Trajectory):
-        return None
-    worked = bool(record.turned_out_well)
-    session.did(
-        record.id,
-        command.line,
-        worked=worked,
-        tests=command.tests,
-        checks=command.tells_of_check(event.output, by_words=ended[1]),
-    )
-    if worked:
+    session.add_command(record.id)
+    if record.turned_out_well is not False:
         return None
     return _said(session, _fixes(memory, record.steps[0].observation, command, session, _AFTER))

@@ -6,26 +6,32 @@ says nothing about the command: it is a fact, which counts neither for it nor ag
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from hardwon import limits
 from hardwon.capture.process import OutputExcerpt, RunResult
-from hardwon.errors import BusyError, T
-from hardwon.learn.actions import error_in
+from hardwon.errors import BusyError, PlaceError, T
 from hardwon.memory import Memory
 from hardwon.memory.record import metadata_of
-from hardwon.outside.files import repository_root
+from hardwon.outside import files
+from hardwon.outside.files import repository_root, user_folder
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Step, Trajectory
+from hardwon.runs.steps import read_action
+from hardwon.text.failures import failure_hash
 from hardwon.text.shell import reported_failure, run_observation
 from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
@@ -33,8 +39,9 @@ from hardwon.trust.redact import redact
 # The environment variable by which a run inside a run knows: the session's id, then a key of each
 # command under way.
 RUNNING: Final = "HARDWON_RUN"
-
-# --- the command line ---
+# Commands in one terminal and folder are one run until nothing was run for so long.
+_PAUSE_S: Final = 1_800
+_FORGOTTEN_S: Final = 86_400
 
 
 def command_line(command: Sequence[str], folder: Path | None = None) -> str:
@@ -55,13 +62,15 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     return redact(line)[0][: limits.ACTION_CHARS_MAX]
 
 
+def runs_tests(line: str) -> bool:
+    """Whether the last thing that a line does is to run tests, or to check in another way."""
+    return read_action(0, Step(action=line))[-1].tests
+
+
 def told_of_tests(failures: int) -> str:
     """Tests are run again after every change: that is no circle."""
     times = "once" if failures == 1 else f"{failures} times in the same way"
     return f"These tests failed here before, {times} since they last passed."
-
-
-# --- one run inside another ---
 
 
 @dataclass(frozen=True)
@@ -72,15 +81,17 @@ class RunSession:
     under_way: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> RunSession:
-        """The one that the environment names, or a new one."""
-        given = environment.get(RUNNING, "")
+    def of(cls, environment: Mapping[str, str], folder: Path | None = None) -> RunSession:
+        """The one that the environment names, else that of this terminal and folder, else a new
+        one.
+        """
+        named = environment.get(RUNNING, "")
         if not re.fullmatch(
-            rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}", given
+            rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}", named
         ):
-            return cls(new_id())
-        found, *under_way = given.split(" ")
-        return cls(found, tuple(under_way))
+            return cls(_find_run_here(folder) if folder else new_id())
+        run_id, *under_way = named.split(" ")
+        return cls(run_id, tuple(under_way))
 
     def holds(self, line: str) -> bool:
         """Whether this very command is under way already: then whoever runs it tells of it."""
@@ -94,7 +105,35 @@ class RunSession:
         return {RUNNING: " ".join((self.id, *under_way))}
 
 
-# --- what it printed ---
+def _find_run_here(folder: Path) -> str:
+    """The id of the run that this terminal and folder are in: a new one where nothing was run here
+    for a while. It is kept in a file of the user's, which is as old as the last command; where that
+    cannot be written, each command is a run.
+    """
+    place = f"{_name_terminal()}\0{folder}"
+    path = user_folder("data") / "runs" / sha256(os.fsencode(place)).hexdigest()[:32]
+    run_id, now = new_id(), time.time()
+    with suppress(OSError, PlaceError):
+        files.make_folder(path.parent)
+        for other in path.parent.iterdir():
+            if other.stat().st_mtime < now - _FORGOTTEN_S:
+                other.unlink(missing_ok=True)
+        with suppress(FileNotFoundError, ValueError):
+            known = path.read_text(encoding="ascii")
+            if path.stat().st_mtime > now - _PAUSE_S and re.fullmatch("[0-9a-f-]{36}", known):
+                os.utime(path)
+                return known
+        path.write_text(run_id, encoding="ascii")
+    return run_id
+
+
+def _name_terminal() -> str:
+    """The terminal that we are in, or where there is none, what we were started with."""
+    for number in (0, 1, 2):
+        with suppress(OSError):
+            return f"{os.ttyname(number)} {os.getsid(0)}"
+    return str(os.getsid(0))
+
 
 _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ "
@@ -147,7 +186,25 @@ def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
     return f"{head.rpartition(chr(10))[0] or head}\n[{much} left out]\n{tail.partition(chr(10))[2] or tail}"
 
 
-# --- the record ---
+def make_step(
+    line: str,
+    exit_code: int | None,
+    printed: str,
+    seconds: float = 0.0,
+    signal_name: str = "",
+) -> Step:
+    """What was done and what came of it. `ok` is what the exit code says; None where that says
+    nothing: nobody knows it (`exit_code` is None), or it is that of something else, such as `tail`.
+    """
+    if exit_code is None:
+        return Step(action=line, observation=printed)
+    header = Step(action=line, observation=run_observation(exit_code, signal_name, seconds, ""))
+    outcome = read_action(0, header)[-1].outcome
+    return Step(
+        action=line,
+        observation=run_observation(exit_code, signal_name, seconds, printed),
+        ok=None if outcome == "unknown" else outcome == "worked",
+    )
 
 
 def record(
@@ -160,36 +217,49 @@ def record(
     tests: bool = False,
     author: str | None = None,
     tags: Sequence[str] = (),
-    by_words: bool = False,
 ) -> AnyRecord:
-    """Keeps the attempt. `tests`: the command is one that runs tests. `by_words`: its exit code is
-    that of something else, and what it printed decides.
-    """
-    envelope = _envelope(session, tests, author, tags)
-    about = redact(task)[0] if task else line
+    """Keeps the attempt. `tests`: the command is one that runs tests."""
     if ran.stopped:
+        about = redact(task)[0] if task else ""
         stopped = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
         return memory.record_fact(
-            f"{stopped} Task: {about}" if task else stopped, "observation", 1.0, **envelope
+            f"{stopped} Task: {about}" if task else stopped,
+            "observation",
+            1.0,
+            **_envelope(session, tests, author, tags),
         )
-    step = step_of(line, ran, by_words=by_words)
-    if reported_failure(step.observation):
-        envelope["failure_hash"] = error_in(step.observation)
-    return memory.record_trajectory(about, [step], step.reward, **envelope)
-
-
-def step_of(line: str, ran: RunResult, *, by_words: bool = False) -> Step:
-    """What was done, what came of it, and whether that was good."""
-    printed = ran.refusal or shown_of(ran.output)
     try:
         signal_name = signal.Signals(ran.signal).name if ran.signal else ""
     except ValueError:
         signal_name = f"signal {ran.signal}"
-    observation = (
-        printed if by_words else run_observation(ran.exit_code, signal_name, ran.seconds, printed)
+    printed = ran.refusal or shown_of(ran.output)
+    # it is that of the command, whatever is inside: whoever runs it so wants to know
+    step = make_step(line, ran.exit_code, printed, ran.seconds, signal_name).altered(
+        ok=ran.exit_code == 0
     )
-    failed = reported_failure(observation) if by_words else ran.exit_code
-    return Step(action=line, observation=observation, reward=0.0 if failed else 1.0)
+    return record_step(memory, step, session, task=task, tests=tests, author=author, tags=tags)
+
+
+def record_step(
+    memory: Memory,
+    step: Step,
+    session: RunSession,
+    *,
+    task: str | None = None,
+    tests: bool = False,
+    author: str | None = None,
+    tags: Sequence[str] = (),
+) -> Trajectory:
+    """Keeps a command that ended, as a trajectory of its own: whether it worked is its outcome, as
+    far as that is known.
+    """
+    envelope = _envelope(session, tests, author, tags)
+    done = read_action(0, step)[-1]
+    if done.outcome == "failed":
+        envelope["failure_hash"] = failure_hash(reported_failure(step.observation) or done.output)
+    rewards = {"worked": 1.0, "failed": 0.0, "unknown": None}
+    about = redact(task)[0] if task else step.action
+    return memory.record_trajectory(about, [step], rewards[done.outcome], **envelope)
 
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
@@ -205,9 +275,6 @@ def _envelope(
     if author is not None:
         source["author"] = author
     return {"source": source, "tags": list(dict.fromkeys(("run", *tags)))}
-
-
-# --- patience ---
 
 
 def within(seconds: float, ask: Callable[[], T]) -> T:

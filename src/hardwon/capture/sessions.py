@@ -1,15 +1,14 @@
 """What an agent's session did and was told so far, from one hook to the next; and what becomes of
-it: one trajectory, with the outcome that its commands, tests and commits have. It failed where
-something was left failing, and solved its task where a check that it did not write itself passed
-after all that it changed. Else nobody knows.
+it: one trajectory, whose steps stand in the order in which they were done, with the outcome that
+`runs` reads in them.
 
 Each command is recorded when it ends, as a trajectory of one step, so that nothing is lost and
 everybody is warned at once. Where a turn ends and nothing is left failing, or the session ends,
-these become one, and are superseded by it: counted once, and what failed stands before what settled
-it. What was told before is credited, or not, by how that ended (`recalled`).
+these become one, and are superseded by it: counted once. What was told before is credited, or not,
+by how that ended (`recalled`).
 
-Between hooks a session is a small file of the user's own, under a lock. It holds ids, the lines of
-commands and the task, without secrets, and goes when the session ends.
+Between hooks a session is a small file of the user's own, under a lock. It holds ids, the edits and
+the task, without secrets, and goes when the session ends.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,44 +32,35 @@ from hardwon.outside import files
 from hardwon.outside.files import user_folder
 from hardwon.records.fields import read_json
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.text.shell import changes_nothing, files_written, hands_in, parts_of
+from hardwon.runs.read import files_written, read_session_reward
+from hardwon.runs.steps import read_steps
 from hardwon.trust.redact import redact
 
 TAG: Final = "session"
 
-# A command, by the id of its record, or an edit; with what decides how the work ended.
-Item = dict[str, Any]
-
 
 @dataclass
 class AgentSession:
-    """One session, of one agent or subagent, with one memory."""
+    """One session, of one agent or subagent, with one memory. Of what is kept, `items` are the ids
+    of recorded commands and, as actions, edits, in order; `wrote` are the files that were written
+    before those.
+    """
 
     kept: dict[str, Any]
     ended: bool = False
 
-    # --- what was done ---
-
-    def did(
-        self, record_id: str, line: str, *, worked: bool, tests: bool, checks: bool = False
-    ) -> None:
+    def add_command(self, record_id: str) -> None:
         """A command ended, and is kept as this record."""
-        self._add(command_item(record_id, line, worked=worked, tests=tests, checks=checks))
+        self.kept.setdefault("items", []).append({"id": record_id})
 
-    def edited(self, file: str, change: str) -> None:
-        self._add(edit_item(file, change))
+    def add_edit(self, step: Step) -> None:
+        """A file was edited."""
+        self.kept.setdefault("items", []).append({"action": step.action})
 
-    def wrote(self, files: Sequence[str]) -> None:
-        """A command that is no record wrote these files."""
-        self._add(write_item(files))
-
-    def _add(self, item: Item) -> None:
-        items = add_item(self.kept.setdefault("items", []), item)
-        first = max(0, len(items) - limits.AGENT_SESSION_ITEMS_MAX)
-        self.kept["wrote"] = wrote_before(self.kept.get("wrote", []), items[:first])
-        del items[:first]
-
-    # --- what was told ---
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was done that it is a piece of work whatever comes."""
+        return len(self.kept.get("items", [])) >= limits.AGENT_SESSION_ITEMS_MAX
 
     def unsaid(self, lines: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
         """Those that this session was not told yet. They count as told from now on, and the records
@@ -83,7 +72,7 @@ class AgentSession:
             key = sha256(text.encode()).hexdigest()[:16]
             if key not in told:
                 told.append(key)
-                recalled.extend(each for each in ids if each not in recalled)
+                recalled.extend(line_id for line_id in ids if line_id not in recalled)
                 new.append(text)
         del told[: -limits.AGENT_SESSION_TOLD_MAX], recalled[: -limits.AGENT_SESSION_TOLD_MAX]
         return new
@@ -92,37 +81,44 @@ class AgentSession:
         """The model no longer has it."""
         self.kept["told"] = []
 
-    # --- what becomes of it ---
-
     def close(self, memory: Memory, *, ended: bool) -> Trajectory | None:
-        """What was done so far, as one trajectory. Where something is left failing it stays open,
-        unless the session `ended`: the next turn may find out.
+        """What was done so far, as one trajectory; None where that is nothing. Where something is
+        left failing it stays open, unless the session `ended`: the next turn may find out.
         """
-        items = self.kept.get("items", [])
-        reward = final_reward(items, self.kept.get("wrote", []))
+        ids, steps = self._read_items(memory)
+        wrote = self.kept.get("wrote", [])
+        reward = read_session_reward(steps, wrote)
         if ended:
             self.ended = True
-        elif reward == 0:
+        elif reward == 0 and not self.is_full:
             return None
-        ids, steps = [], []
-        for item in arranged(items):
-            record = memory.get(item["id"]) if "id" in item else None
-            # what somebody confirmed, or took out, stands, or lies, for itself
-            if isinstance(record, Trajectory) and record.metadata.validation.status == "hypothesis":
-                ids.append(record.id)
-                steps += record.steps
-            elif "id" not in item:
-                steps.append(Step(action=item["line"]))
-        commands = (item["line"] for item in items if "id" in item)
+        commands = (step.action for step in steps if not step.action.startswith("edit "))
         task = self.kept.get("task") or next(commands, "")
-        recalled = [each for each in self.kept.get("recalled", []) if each not in ids]
-        wrote = wrote_before(self.kept.get("wrote", []), items)
-        self.kept.update(items=[], recalled=[], task="", wrote=wrote)
+        recalled = [line_id for line_id in self.kept.get("recalled", []) if line_id not in ids]
+        wrote = dict.fromkeys((*wrote, *files_written(read_steps(steps))))
+        self.kept.update(
+            items=[], recalled=[], task="", wrote=list(wrote)[-limits.AGENT_SESSION_TOLD_MAX :]
+        )
         if not ids:
             return None
         source = {"id": self.kept["session"], "author": self.kept["author"]}
         own = {"task": task, "steps": steps, "final_reward": reward}
         return _join(memory, ids, own, {"source": source, "tags": [TAG], "recalled": recalled})
+
+    def _read_items(self, memory: Memory) -> tuple[list[str], list[Step]]:
+        """The ids of the commands and the steps, in order. What somebody confirmed, or took out,
+        stands, or lies, for itself.
+        """
+        ids: list[str] = []
+        steps: list[Step] = []
+        for item in self.kept.get("items", []):
+            record = memory.get(item["id"]) if "id" in item else None
+            if isinstance(record, Trajectory) and record.metadata.validation.status == "hypothesis":
+                ids.append(record.id)
+                steps += record.steps
+            elif "action" in item:
+                steps.append(Step(action=item["action"], ok=True))
+        return ids, steps
 
 
 def _join(
@@ -135,9 +131,9 @@ def _join(
 
     def work(change: Change) -> Trajectory:
         (kept,) = change.append([whole], made_here=True)
-        for each in ids:
+        for part_id in ids:
             change.happen(
-                each, "superseded", author, replaced_by=kept.id, reason="a part of that session"
+                part_id, "superseded", author, replaced_by=kept.id, reason="a part of that session"
             )
         change.follow()
         return kept
@@ -145,170 +141,10 @@ def _join(
     return project.carry_out(work)
 
 
-def command_item(
-    record_id: str, line: str, *, worked: bool, tests: bool, checks: bool = False
-) -> Item:
-    """`checks`: it ran tests, built or linted, and how that ended is known."""
-    parts = parts_of(line)
-    commits = any(words[:2] == ["git", "commit"] for words in (parts.commands if parts else []))
-    told = {"id": record_id, "line": line, "worked": worked, "tests": tests, "commits": commits}
-    return told | {"checks": checks}
-
-
-def edit_item(file: str, change: str) -> Item:
+def edit_step(file: str, change: str) -> Step:
+    """The edit of a file, as a step that worked: the file, and the beginning of what was put there."""
     shown = " ".join(redact(change)[0].split())[: limits.BEGINNING_CHARS]
-    line = f"edit {file}: {shown}" if shown else f"edit {file}"
-    return {"line": line, "worked": True, "wrote": [file]}
-
-
-def write_item(files: Sequence[str]) -> Item:
-    """Of a command that is told by nothing else than the files that it wrote."""
-    shown = [redact(file)[0][-limits.BEGINNING_CHARS :] for file in files[: limits.FILES_NAMED_MAX]]
-    return {"line": "", "worked": True, "wrote": shown}
-
-
-def _sort_of(item: Item) -> str:
-    """What a command is about, whatever variables and options it has: those that only differ there
-    are tries at the same.
-    """
-    parts = parts_of(item["line"])
-    found = [
-        " ".join([word for word in words if not word.startswith("-")][:2])
-        for words in (parts.commands if parts else [item["line"].split()])
-        if words[0] != "cd"
-    ]
-    return "\n".join(found)
-
-
-def left_failing(items: Sequence[Item]) -> bool:
-    """Tests decide where some ran. Else something is left failing that did not work since: unless
-    it was tried once and let be, or a commit came after it.
-    """
-    commands = [item for item in items if "id" in item]
-    tests = [item["worked"] for item in commands if item["tests"]]
-    if tests:
-        return not tests[-1]
-    after = max((at for at, item in enumerate(commands, 1) if item["commits"]), default=0)
-    tries: dict[str, list[int]] = {}
-    for at, item in enumerate(commands[after:]):
-        sort = _sort_of(item)
-        tries[sort] = [] if item["worked"] else [*tries.get(sort, []), at]
-    recent = len(commands) - after - limits.AGENT_LET_BE_AFTER
-    return any(len(failed) > 1 or (failed and failed[0] >= recent) for failed in tries.values())
-
-
-def add_item(items: list[Item], item: Item) -> list[Item]:
-    """The items, with one more; files that are written one after the other are one item."""
-    if items and not items[-1]["line"] and not item["line"]:
-        items[-1]["wrote"] = [*items[-1]["wrote"], *item["wrote"]][
-            -limits.AGENT_SESSION_ITEMS_MAX :
-        ]
-    else:
-        items.append(item)
-    return items
-
-
-def final_reward(items: Sequence[Item], wrote_earlier: Sequence[str] = ()) -> float | None:
-    """How a session, or a part of one, ended: 0.0 where something was left failing, 1.0 where a check
-    that the session did not write passed after all that it changed, None where nobody knows. What
-    a check names must not have been written in the session; one that names no file says something
-    where more than tests was changed.
-    """
-    if left_failing(items):
-        return 0.0
-    for item in reversed(items):
-        if item.get("checks"):
-            if not item["worked"]:
-                return None
-            if not _wrote_itself(item, items, wrote_earlier):
-                return 1.0
-        elif _changes(item):
-            return None
-    return None
-
-
-def _changes(item: Item) -> bool:
-    """Whether what was done may have changed something."""
-    if "id" not in item:
-        return True
-    line = item["line"]
-    return not (item["tests"] or item.get("checks") or hands_in(line) or changes_nothing(line))
-
-
-def _wrote_itself(check: Item, items: Sequence[Item], wrote_earlier: Sequence[str]) -> bool:
-    """Whether what a check tells is what the session made it tell."""
-    wrote = [*wrote_before(wrote_earlier, items), *files_written(check["line"])]
-    others = [item["line"] for item in items if "id" in item and _changes(item)]
-    if named := _files_named(check["line"]):
-        changed = named.intersection(map(_name_of_file, wrote))
-        return bool(changed) or any(named & _files_named(line) for line in others)
-    return bool(wrote) and not others and all(map(_TEST_FILE.search, wrote))
-
-
-def wrote_before(wrote: Sequence[str], items: Sequence[Item]) -> list[str]:
-    """The files that a session wrote, with those of these items."""
-    more = (file for item in items for file in item.get("wrote", ()))
-    return list(dict.fromkeys((*wrote, *more)))[-limits.AGENT_SESSION_TOLD_MAX :]
-
-
-def _files_named(line: str) -> frozenset[str]:
-    """The names of the files that a command line names, without their folders."""
-    parts = parts_of(line)
-    commands = parts.commands if parts else [line.split()]
-    paths = (word.partition("::")[0] for words in commands for word in words[1:])
-    return frozenset(_name_of_file(path) for path in paths if _FILE.search(path))
-
-
-def _name_of_file(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
-
-
-_FILE: Final = re.compile(r"\w\.[A-Za-z]\w*$")
-_TEST_FILE: Final = re.compile(r"(?i)(?:^|[/\\_.-])(?:tests?|specs?|conftest)(?:[/\\_.-]|$)")
-
-
-def arranged(items: Sequence[Item]) -> list[Item]:
-    """In an order in which a failure stands right before what settled it: another line of the same
-    sort, or, where the same line worked later, what was done in between. Other edits settled
-    nothing, and come before everything: of each file the last, as many as are told of a run.
-    """
-    done: list[Item] = []
-    for item in items:
-        if not item["line"]:
-            continue
-        sort = _sort_of(item) if "id" in item else ""
-        first = next(
-            (
-                at
-                for at, other in enumerate(done)
-                if sort
-                and not other["worked"]
-                and not other.get("settled")
-                and _sort_of(other) == sort
-            ),
-            None,
-        )
-        if item["worked"] and first is not None:
-            since = [("id" in other and _sort_of(other) == sort, other) for other in done[first:]]
-            same = [other for is_same, other in since if is_same]
-            between = [other for is_same, other in since if not is_same]
-            for other in same:
-                other["settled"] = True
-            if item["line"] == same[-1]["line"]:
-                for other in between:
-                    other["settles"] = True
-                done[first:] = same + between
-            else:
-                done[first:] = between + same
-        done.append(dict(item))
-    kept = [item for item in done if "id" in item or item.get("settles")]
-    edits = {item["line"].partition(":")[0]: item for item in done if "id" not in item}
-    for item in kept:
-        edits.pop(item["line"].partition(":")[0], None)
-    return [*list(edits.values())[-limits.WAY_STEPS_MAX :], *kept]
-
-
-# --- between two hooks ---
+    return Step(action=f"edit {file}: {shown}" if shown else f"edit {file}", ok=True)
 
 
 @contextmanager
@@ -323,11 +159,11 @@ def open_session(
     files.make_folder(path.parent)
     with _locked(path) as (file, kept):
         kept.update(location=location, project=project, session=session, author=author)
-        found = AgentSession(kept)
+        opened = AgentSession(kept)
         try:
-            yield found
+            yield opened
         finally:
-            if found.ended:
+            if opened.ended:
                 path.unlink(missing_ok=True)
             else:
                 file.seek(0)

@@ -19,21 +19,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from hardwon import limits
-from hardwon.capture import run as attempts
-from hardwon.capture.agents import command_of, ended_of
+from hardwon.capture.agents import command_of, name_file
 from hardwon.capture.protocols import HookEvent, Json, read_hook
-from hardwon.capture.sessions import (
-    TAG,
-    Item,
-    add_item,
-    arranged,
-    command_item,
-    edit_item,
-    final_reward,
-    left_failing,
-    write_item,
-    wrote_before,
-)
+from hardwon.capture.sessions import TAG, edit_step
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.record import make
@@ -42,8 +30,9 @@ from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.records.fields import derived_id, is_derived, parse_time, read_json
 from hardwon.records.kinds import Step, Trajectory
+from hardwon.runs.read import files_written, read_session_reward
+from hardwon.runs.steps import read_steps
 from hardwon.store.types import Progress
-from hardwon.text.shell import ends_with_check, files_written
 
 Format = Literal["claude-code", "codex", "otlp"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -80,7 +69,10 @@ class Imported:
 
 @dataclass
 class _Work:
-    """A session that is being read, and its pieces so far."""
+    """A session that is being read, and its pieces so far. Of what was done since the last one, each
+    step stands with the id of its call, an edit with none; `_wrote` are the files that were written
+    before.
+    """
 
     author: str
     session: str
@@ -88,7 +80,7 @@ class _Work:
     branch: str = ""
     pieces: list[Json] = field(default_factory=list)
     _task: str = ""
-    _items: list[Item] = field(default_factory=list)
+    _done: list[tuple[str, Step]] = field(default_factory=list)
     _wrote: list[str] = field(default_factory=list)
     _at: str | datetime = ""
 
@@ -96,64 +88,47 @@ class _Work:
         text = text.strip()
         # what a program put there
         if text and not text.startswith(("<", "Caveat:", "[Request interrupted", "/")):
-            if any(item["line"] for item in self._items) and not left_failing(self._items):
+            if self._done and self._reward != 0:
                 self.close()
             self._task = self._task or text[: limits.LESSON_CHARS_MAX]
 
     def tool(self, event: HookEvent | None, call_id: str, at: str) -> None:
-        """A command or an edit that ended."""
+        """A command or an edit that ended, as hooks record it."""
         if event is None:
             return
-        if event.file:
-            self._add(edit_item(event.file, event.change), at)
         command = command_of(event)
-        ended = ended_of(event, command) if command else None
-        if command and ended:
-            step = attempts.step_of(command.line, ended[0], by_words=ended[1])
-            checks = command.tells_of_check(event.output, by_words=ended[1])
-            worked = step.reward > 0
-            self.step(step, call_id, at, worked=worked, tests=command.tests, checks=checks)
-        elif not command and (wrote := files_written(event.command)):
-            self._add(write_item(wrote), at)
+        if event.file:
+            self.step(edit_step(name_file(event), event.change), "", at)
+        elif command and command.step:
+            self.step(command.step, call_id, at)
 
-    def step(
-        self,
-        step: Step,
-        call_id: str,
-        at: str | datetime,
-        *,
-        worked: bool,
-        tests: bool = False,
-        checks: bool = False,
-    ) -> None:
-        item = command_item(call_id, step.action, worked=worked, tests=tests, checks=checks)
-        self._add({**item, "step": step}, at)
-
-    def _add(self, item: Item, at: str | datetime) -> None:
-        add_item(self._items, item)
+    def step(self, step: Step, call_id: str, at: str | datetime) -> None:
+        self._done.append((call_id, step))
         self._at = at or self._at
-        shown = [done for done in self._items if done["line"]]
-        if len(shown) >= limits.AGENT_SESSION_ITEMS_MAX:
+        if len(self._done) >= limits.AGENT_SESSION_ITEMS_MAX:
             self.close()
+
+    @property
+    def _steps(self) -> list[Step]:
+        return [step for _, step in self._done]
+
+    @property
+    def _reward(self) -> float | None:
+        return read_session_reward(self._steps, self._wrote)
 
     def close(self) -> None:
         """What was done so far is a piece of work."""
-        steps = [item.get("step") or Step(action=item["line"]) for item in arranged(self._items)]
-        first = next((item for item in self._items if "id" in item), None)
+        first_id, first = next((done for done in self._done if done[0]), ("", None))
         if first is not None:
-            self.pieces.append(
-                {
-                    "id": derived_id("session", self.author, self.session, first["id"]),
-                    "own": {
-                        "task": self._task or first["line"],
-                        "steps": steps,
-                        "final_reward": final_reward(self._items, self._wrote),
-                    },
-                    "at": self._at,
-                }
-            )
-        self._wrote = wrote_before(self._wrote, self._items)
-        self._task, self._items = "", []
+            own = {
+                "task": self._task or first.action,
+                "steps": self._steps,
+                "final_reward": self._reward,
+            }
+            piece_id = derived_id("session", self.author, self.session, first_id)
+            self.pieces.append({"id": piece_id, "own": own, "at": self._at})
+        self._wrote += files_written(read_steps(self._steps))
+        self._task, self._done = "", []
 
 
 def take_in(
@@ -169,13 +144,11 @@ def take_in(
     other repositories than the one that we are in.
     """
     suffixes = (".json", ".jsonl") if form == "otlp" else (".jsonl",)
-    found = (
-        sorted(each for each in path.rglob("*") if each.suffix in suffixes)
-        if path.is_dir()
-        else [path]
-    )
-    found = [each for each in found if each.is_file()]
-    if not found:
+    named = sorted(path.rglob("*")) if path.is_dir() else [path]
+    sources = [
+        file for file in named if file.is_file() and (file == path or file.suffix in suffixes)
+    ]
+    if not sources:
         raise PlaceError(
             f"there are no sessions at {path}: a file, or a folder of {suffixes[-1]} files"
         )
@@ -189,8 +162,8 @@ def take_in(
     def read() -> Iterator[Trajectory]:
         """Twice: all are checked before the first is written."""
         nonlocal seen
-        seen = Imported(files=len(found))
-        for file in found:
+        seen = Imported(files=len(sources))
+        for file in sources:
             for work in _READERS[form](file, _lines(file, seen)):
                 seen.sessions += 1
                 if work.session in live:
@@ -425,19 +398,18 @@ def _take_tool_span(work: _Work, span: Json, said: Json) -> None:
         given if isinstance(given, str) else json.dumps(given, ensure_ascii=False) if given else ""
     )
     action = command or f"{_text(said.get('gen_ai.tool.name'))} {shown}".strip()
-    failed = _at(span, "status", "code") in (2, "STATUS_CODE_ERROR") or bool(said.get("error.type"))
+    code = _at(span, "status", "code")
+    failed = code in (2, "STATUS_CODE_ERROR") or bool(said.get("error.type"))
     words = [_text(said.get("error.type")), _text(_at(span, "status", "message"))] if failed else []
     words.append(_text(result) if isinstance(result, str) else json.dumps(result) if result else "")
     step = Step(
         action=action[: limits.ACTION_CHARS_MAX],
         observation="\n".join(filter(None, words)),
-        reward=float(not failed),
-        ok=not failed,
+        # many leave out that something went well, whatever became of it
+        ok=False if failed else True if code in (1, "STATUS_CODE_OK") else None,
     )
     at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=_started_ns(span) // 1000)
-    # many leave out that something went well, whatever became of it
-    checks = _at(span, "status", "code") in (1, "STATUS_CODE_OK") and ends_with_check(command)
-    work.step(step, _text(span.get("spanId")) or action, at, worked=not failed, checks=checks)
+    work.step(step, _text(span.get("spanId")) or action, at)
 
 
 _READERS: Final[Mapping[Format, Callable[[Path, Iterable[Json]], Iterator[_Work]]]] = {

@@ -1,8 +1,9 @@
-"""A record of something tried, read as a run."""
+"""A record of something tried, or several of one run, read as a run; and how a run ended."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from hardwon.records.kinds import SOLVED_FROM, Trajectory, judge_reward
@@ -18,11 +19,34 @@ _ENDED: Final[Mapping[str, RunOutcome]] = {
     "partial": "partial",
     "unknown": "unknown",
 }
+_NAME: Final = re.compile(r"[\w.@+-]+")
 
 
 def read_run(record: Trajectory, solved_from: float = SOLVED_FROM) -> Run:
     """The run that a trajectory tells of."""
     return read_steps_as_run(record.steps, record.task, record.final_reward, solved_from)
+
+
+def read_records(records: Sequence[Trajectory], solved_from: float = SOLVED_FROM) -> Run:
+    """The run that the records of one run id are, in the order of their time. What each of several
+    said of its own end says nothing of the whole: unless the last of them is a failure or a success
+    of more than a command, its last checks do.
+    """
+    if len(records) == 1:
+        return read_run(records[0], solved_from)
+    records = sorted(records, key=lambda record: (record.at_us, record.id))
+    tasks = [record.task for record in records if record.task not in _actions_in(record)]
+    last_reward = records[-1].final_reward if records and len(records[-1].steps) > 1 else None
+    return read_steps_as_run(
+        [step for record in records for step in record.steps],
+        (tasks or [record.task for record in records] or [""])[0],
+        last_reward,
+        solved_from,
+    )
+
+
+def _actions_in(record: Trajectory) -> set[str]:
+    return {step.action for step in record.steps}
 
 
 def read_steps_as_run(
@@ -43,20 +67,48 @@ def read_steps_as_run(
 
 
 def read_ending(
-    steps: Sequence[Step], final_reward: float | None, solved_from: float
+    steps: Sequence[Step],
+    final_reward: float | None = None,
+    solved_from: float = SOLVED_FROM,
+    own_files: Collection[str] = (),
 ) -> RunOutcome:
-    """How a run ended: as its caller says; else solved where the last thing that checks passed after
-    the last change, if the run did not write that check itself. Else nobody knows.
+    """How a run ended: as its caller says; else solved where a check that the run did not write
+    itself passed after the last change, and none failed there. Else nobody knows. `own_files` were
+    written before these steps.
     """
     if final_reward is not None:
         return _ENDED[judge_reward(final_reward, solved_from)]
-    own = {
-        file_name(touch.name) for step in steps for touch in step.touches if touch.thing == "file"
-    }
+    own = {*own_files, *files_written(steps)}
+    passed: set[str] = set()
     for step in reversed(steps):
-        if step.tests:
-            foreign = not any(name in step.action for name in own)
-            return "solved" if step.outcome == "worked" and foreign else "unknown"
         if step.kind == "change" and step.outcome != "failed":
+            break
+        if not step.tests:
+            continue
+        if step.outcome == "failed" and step.key not in passed:
             return "unknown"
-    return "unknown"
+        if step.outcome == "worked" and own.isdisjoint(_NAME.findall(step.action)):
+            passed.add(step.key)
+    return "solved" if passed else "unknown"
+
+
+def read_session_reward(
+    recorded: Sequence[Recorded], own_files: Collection[str] = ()
+) -> float | None:
+    """What the steps of a session, of whose end nobody tells, have earned: 1.0 where they solved
+    their task, 0.0 where the last check failed, or the last command did, else None.
+    """
+    steps = [step for step in read_steps(recorded) if step.kind not in ("look", "hand-in")]
+    if read_ending(steps, own_files=own_files) == "solved":
+        return 1.0
+    checks = [step for step in steps if step.kind == "check"]
+    commands = [step for step in steps if not step.key.startswith("edit\n")]
+    left = [*checks[-1:], *commands[-1:]]
+    return 0.0 if any(step.outcome == "failed" for step in left) else None
+
+
+def files_written(steps: Sequence[Step]) -> list[str]:
+    """The names of the files that steps wrote or removed, without their folders."""
+    return [
+        file_name(touch.name) for step in steps for touch in step.touches if touch.thing == "file"
+    ]

@@ -37,7 +37,6 @@ from hardwon.surfaces.cli.main import (
 )
 from hardwon.surfaces.cli.output import FAILED, Line, complain, show, write
 from hardwon.surfaces.cli.views import counted
-from hardwon.text.shell import runs_tests
 from hardwon_cli import hook
 
 T = TypeVar("T")
@@ -85,8 +84,8 @@ def run(
     with suppress(OSError):  # the folder is gone: the line alone is kept then
         folder = Path.cwd()
     line = attempts.command_line(words, folder)
-    session = attempts.RunSession.of(os.environ)
-    again, tests = session.holds(line), runs_tests(words)
+    session = attempts.RunSession.of(os.environ, folder)
+    again, tests = session.holds(line), attempts.runs_tests(line)
     ask = partial(_ask, [])
     if not again and (not quiet or stop_if_blocked):
         advice = ask(

@@ -1,0 +1,247 @@
+"""One reading for every way in: the same session, brought in by hooks of each agent, by a transcript
+and by the API, is the same run; and commands of one terminal are one run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warm
+from checkouts import new_repository
+from hardwon import Memory
+from hardwon.capture.agents import Manner, respond
+from hardwon.capture.protocols import Agent
+from hardwon.capture.transcripts import Format, take_in
+from hardwon.records.kinds import Trajectory
+from hardwon.runs.read import read_records, read_run
+from hardwon.runs.shapes import Run
+from test_transcripts import WRITERS, Done
+
+TASK = "Let the shop charge taxes"
+NO_TAX = "FAILED tests/test_tax.py::test_tax - AssertionError: assert 0 == 19\n1 failed in 0.1s"
+NO_TABLE = "sqlite3.OperationalError: no such table: taxes\nmake: *** [Makefile:4: serve] Error 1"
+NOT_KNOWN = "git: 'comit' is not a git command. See 'git --help'."
+LEFT = "src/tax.py:3:1: F401 [*] `os` imported but unused\nFound 1 error."
+SESSION: Done = [
+    ("ls src", 0, "shop.py\ntax.py"),
+    ("pytest -q 2>&1 | tail -5", 0, NO_TAX),
+    ("cat src/tax.py", 0, "RATE = 0"),
+    ("src/tax.py", None, "RATE = 19"),
+    ("pytest -q 2>&1 | tail -5", 0, "3 passed in 0.1s"),
+    ("make serve", 2, NO_TABLE),
+    ("pip install sqlite-utils", 0, "Successfully installed sqlite-utils-3.38"),
+    ("make serve", 2, NO_TABLE),
+    ("grep -rn taxes migrations", 1, ""),
+    ("cat > migrations/2.sql <<'END'\nCREATE TABLE taxes (rate);\nEND", 0, ""),
+    ("make migrate", 0, "1 migration"),
+    ("make serve", 0, "listening"),
+    ("cd web && npm run build 2>&1 | tail -3", 0, "built"),
+    ("ruff check .", 1, LEFT),
+    ("src/tax.py", None, "import math"),
+    ("ruff check .", 0, "All checks passed!"),
+    ("git comit -am taxes", 1, NOT_KNOWN),
+    ("git commit -am taxes", 0, "1 file changed"),
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = new_repository(tmp_path / "shop")
+    (folder / "web").mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("HARDWON_MEMORY", "HARDWON_RUN"):
+        monkeypatch.delenv(name, raising=False)
+    Memory(folder / ".hardwon", "shop").close()
+    return folder
+
+
+def tell(agent: Agent, told: dict[str, Any]) -> None:
+    _, complaint = respond(agent, json.dumps(told).encode(), {}, Manner())
+    assert complaint == ""
+
+
+def by_hooks_of_claude_code(shop: Path) -> None:
+    common = {"session_id": "s", "cwd": str(shop)}
+    tell("claude-code", common | {"hook_event_name": "UserPromptSubmit", "prompt": TASK})
+    for command, code, output in SESSION:
+        after: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
+        if code is None:
+            change = {"file_path": str(shop / command), "new_string": output}
+            after = {"tool_name": "Edit", "tool_input": change}
+        elif code:
+            after["error"] = f"Exit code {code}\n{output}"
+        else:
+            after["tool_response"] = {"stdout": output, "stderr": "", "interrupted": False}
+        name = "PostToolUseFailure" if code else "PostToolUse"
+        tell("claude-code", common | after | {"hook_event_name": name})
+    tell("claude-code", common | {"hook_event_name": "SessionEnd"})
+
+
+def by_hooks_of_codex(shop: Path) -> None:
+    common = {"session_id": "s", "cwd": str(shop)}
+    tell("codex", common | {"hook_event_name": "UserPromptSubmit", "prompt": TASK})
+    for command, code, output in SESSION:
+        patch = f"*** Begin Patch\n*** Update File: {command}\n@@\n+{output}\n*** End Patch"
+        printed = f"Process exited with code {code}\nOutput:\n{output}"
+        after = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
+        if code is not None:
+            after = {"tool_name": "Bash", "tool_input": {"command": command}}
+            after["tool_response"] = printed
+        tell("codex", common | after | {"hook_event_name": "PostToolUse"})
+    with Memory(shop / ".hardwon", "shop"):  # Codex does not tell that it ends
+        tell("codex", common | {"hook_event_name": "PreCompact"})
+
+
+def by_hooks_of_cursor(shop: Path) -> None:
+    common = {"conversation_id": "s", "workspace_roots": [str(shop)]}
+    tell("cursor", common | {"hook_event_name": "beforeSubmitPrompt", "prompt": TASK})
+    for command, code, output in SESSION:
+        after: dict[str, Any] = {"tool_name": "Shell", "tool_input": {"command": command}}
+        after["tool_output"] = json.dumps({"exitCode": code, "stdout": output})
+        if code is None:
+            change = {"path": str(shop / command), "content": output}
+            after = {"tool_name": "Write", "tool_input": change}
+        tell("cursor", common | after | {"hook_event_name": "postToolUse"})
+    tell("cursor", common | {"hook_event_name": "sessionEnd"})
+
+
+def by_hooks_of_others(shop: Path) -> None:
+    common = {"session": "s", "folder": str(shop)}
+    tell("other", common | {"event": "prompt", "prompt": TASK})
+    for command, code, output in SESSION:
+        after = {"command": command, "exit_code": code, "output": output}
+        if code is None:
+            after = {"file": command, "change": output}
+        tell("other", common | after | {"event": "after"})
+    tell("other", common | {"event": "end"})
+
+
+def by_transcript(shop: Path, form: Format) -> None:
+    done = [(str(shop / did) if code is None else did, code, out) for did, code, out in SESSION]
+    file = shop / "session.jsonl"
+    file.write_text(WRITERS[form]("s", str(shop), TASK, done))
+    with Memory() as memory:
+        assert take_in(memory, form, file).added == 1
+
+
+def by_api(_: Path) -> None:
+    steps = []
+    for command, code, output in SESSION:
+        did = f"edit {command}: {output}" if code is None else command
+        ok = None if "|" in command else not code
+        steps.append({"action": did, "observation": "" if code is None else output, "ok": ok})
+    with Memory() as memory:
+        memory.record_trajectory(TASK, steps)
+
+
+def the_run() -> Run:
+    with Memory() as memory:
+        whole = list(memory.browse(kind="trajectory", status="hypothesis"))
+    (work,) = whole
+    assert isinstance(work, Trajectory)
+    return read_run(work)
+
+
+def outline(run: Run) -> dict[str, Any]:
+    """A run without its looks, which hooks leave out."""
+    return {
+        "task": run.task,
+        "steps": [
+            (step.kind, step.action, step.outcome, step.failure and step.failure.exact)
+            for step in run.steps
+            if step.kind != "look"
+        ],
+        "problems": [
+            (problem.failure.exact, problem.check.action, [step.action for step in problem.cure])
+            for problem in run.problems
+        ],
+        "lasting": [step.action for step in run.lasting],
+        "outcome": run.outcome,
+    }
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_hooks_of_claude_code,
+        by_hooks_of_codex,
+        by_hooks_of_cursor,
+        by_hooks_of_others,
+        lambda shop: by_transcript(shop, "claude-code"),
+        lambda shop: by_transcript(shop, "codex"),
+    ],
+)
+def test_a_session_is_the_same_run_whichever_way_it_came_in(
+    shop: Path, way: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    way(shop)
+    found = outline(the_run())
+    other = new_repository(tmp_path / "other")
+    monkeypatch.chdir(other)
+    Memory(other / ".hardwon", "other").close()
+    by_api(other)
+    assert found == outline(the_run())
+
+
+def test_what_the_run_of_that_session_is(shop: Path) -> None:
+    by_hooks_of_others(shop)
+    run = the_run()
+    cures = {
+        problem.failure.words.split("\n")[0]: [step.action.split("\n")[0] for step in problem.cure]
+        for problem in run.problems
+    }
+    assert cures == {
+        "assert 0 == 19 in test_tax": ["edit src/tax.py: RATE = 19"],
+        "sqlite3.OperationalError: no such table: taxes": [
+            "cat > migrations/2.sql <<'END'",
+            "make migrate",
+        ],
+        "src/tax.py:3:1: F401 [*] `os` imported but unused": ["edit src/tax.py: import math"],
+        "git: 'comit' is not a git command. See 'git --help'.": ["git commit -am taxes"],
+    }
+    assert [step.action for step in run.problems[1].in_vain] == ["pip install sqlite-utils"]
+    assert run.outcome == "solved"
+
+
+def hardwon_run(*command: str) -> int:
+    words = [warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", *command]
+    return subprocess.run(words, check=False, capture_output=True, timeout=60).returncode
+
+
+def test_commands_of_one_terminal_and_folder_are_one_run_until_a_pause(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / "package.json").write_text('{"scripts": {"build": "sh build.sh"}}')
+    (shop / "build.sh").write_text("test -e modules || { echo 'no module left-pad'; exit 1; }")
+    npm = tmp_path / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text('#!/bin/sh\nif [ "$1" = ci ]; then touch modules; else sh build.sh; fi\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}:{os.environ['PATH']}")
+    assert hardwon_run("npm", "run", "build") == 1
+    assert hardwon_run("npm", "ci") == 0
+    assert hardwon_run("npm", "run", "build") == 0
+    with Memory() as memory:
+        done = [one for one in memory.browse() if isinstance(one, Trajectory)]
+    (run_id,) = {one.metadata.source.id for one in done}
+    run = read_records(done)
+    (problem,) = run.problems
+    assert problem.failure.words == "no module left-pad"
+    assert [step.action for step in problem.cure] == ["npm ci"]
+    monkeypatch.chdir(shop / "web")
+    assert hardwon_run("sh", "-c", "exit 0") == 0
+    monkeypatch.chdir(shop)
+    an_hour_ago = time.time() - 3_600
+    for file in (Path(os.environ["XDG_DATA_HOME"]) / "hardwon" / "runs").iterdir():
+        os.utime(file, (an_hour_ago, an_hour_ago))
+    assert hardwon_run("npm", "run", "build") == 0
+    with Memory() as memory:
+        ids = [one.metadata.source.id for one in memory.browse()]
+    assert (len(set(ids)), ids.count(run_id)) == (3, 3)
