@@ -574,6 +574,7 @@ OF_NO_PROJECT = (
     "backup",
     "tokens",
     "close",
+    "make_rows",
     "write",
 )
 
