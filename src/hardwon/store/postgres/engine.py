@@ -34,6 +34,7 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
+    ADD_EVENTS,
     COUNTED_TO,
     COUNTS,
     DERIVED_TABLES,
@@ -48,10 +49,8 @@ from hardwon.store.postgres.schema import (
     VOUCHED,
     WORDS_COUNTED,
     WRITER,
-    add_events,
-    add_records,
     derive_again,
-    events_in,
+    insert_records,
 )
 from hardwon.store.postgres.search import (
     COUNTED,
@@ -98,8 +97,7 @@ from hardwon.store.vectors import COSINE_MIN, find_nearest, read_chunks
 
 # --- writer ---
 
-_ADD_RECORDS: Final = add_records("?1::json")
-_ADD_EVENTS: Final = add_events(events_in("?1::json"))
+_ADD_RECORDS: Final = f"{insert_records('?1::json')} SELECT id, seq FROM added"
 _DERIVE_AGAIN: Final = derive_again("?1::json", "?2")
 _REWRITTEN: Final = [name for name in RECORD if name not in ("id", "body", "digest")]
 
@@ -215,7 +213,7 @@ class PostgresWriter(Writer):
         governs = self.may_govern(project)
         if any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
             self._must_govern()
-        sql = _ADD_EVENTS if governs else "SELECT * FROM add_events(?1)"
+        sql = ADD_EVENTS if governs else "SELECT * FROM add_events(?1)"
         given = as_json(
             {
                 "id": event.id,
