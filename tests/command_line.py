@@ -23,7 +23,8 @@ from typer.testing import CliRunner, Result
 
 import warm
 from hardwon.surfaces.cli.main import app
-from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.shapes import jsonable, make_schema, parse
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
@@ -183,7 +184,7 @@ def keys_told_of(command: str) -> set[str]:
     text = " ".join(" ".join(said).split())
     elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
     of_http = [
-        schema_of(each.gives)
+        make_schema(each.gives)
         for each in OPERATIONS.values()
         if f"[`{each.method} {each.path}`]" in text
     ]
@@ -213,7 +214,7 @@ def check_json(command: str, found: Any) -> None:
     words = command.split()
     command = next(name for n in (2, 1) if (name := " ".join(words[:n])) in BUILT)
     if operation := OPERATION_OF.get(command):
-        assert jsonable(parsed(operation.gives, found)) == found
+        assert jsonable(parse(operation.gives, found)) == found
     else:
         # its own keys are issue types
         by_type = command == "fix-history successful" or (
@@ -228,5 +229,5 @@ def as_http_answers(words: str, *arguments: str, complaints: bool = False) -> An
     operation.
     """
     found = answered(*words.split(), *arguments, complaints=complaints)
-    assert jsonable(parsed(OPERATION_OF[words].gives, found)) == found
+    assert jsonable(parse(OPERATION_OF[words].gives, found)) == found
     return found

@@ -23,9 +23,9 @@ from pydantic import ConfigDict
 import hardwon
 import warm
 from hardwon import Memory
+from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
 from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
 from hardwon.surfaces.mcp.tools import TOOLS
-from hardwon.surfaces.operations import EXAMPLE_ID, Arguments
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
 MODES = ("legacy", "auto")

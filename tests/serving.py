@@ -22,9 +22,9 @@ from starlette.applications import Starlette
 
 from hardwon import Memory
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.rest import app as rest_server
+from hardwon.surfaces.rest import server as rest_server
 from hardwon.surfaces.rest.app import build_app
-from hardwon.surfaces.rest.guard import ServerOptions
+from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.trust.access import Caller, Scope
 
 PROJECT = "default"
@@ -66,7 +66,7 @@ def served(
     *,
     open_to: Caller | None = None,
     requests_per_s: float = 100_000.0,
-    certificate: rest_server.Certificate | None = None,
+    certificate: tuple[Path, Path] | None = None,
     verify: Any = True,
     **settings: Any,
 ) -> Iterator[Served]:
@@ -89,7 +89,7 @@ def served(
             requests_per_s=requests_per_s,
         )
         app = build_app(gate, chosen)
-        server = rest_server.server_of(app, certificate, ready.set)
+        server = rest_server.Server(app, ready.set, *(certificate or ()))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         assert ready.wait(_PATIENCE_S)

@@ -15,10 +15,10 @@ from generating.markdown import MADE, code, table
 from generating.markdown import listed as listed_words
 from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
+from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
 from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, Said, Tool
-from hardwon.surfaces.operations import Nothing
 from hardwon.trust.access import Caller
 
 BEGINS: Final = f"""\

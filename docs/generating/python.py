@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import hardwon
 from generating.classes import answers_section, is_told, link, records_section
+from generating.here_alone import HERE_ALONE
 from generating.markdown import MADE, allowed, code, listed, prose, table
 from generating.signatures import call, named_in, returned, signature, words_in
 from hardwon import errors, limits
@@ -19,7 +20,7 @@ from hardwon.memory.decide import Deciding
 from hardwon.memory.project import Opened
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
-from hardwon.surfaces.operations import HERE_ALONE, Filtered
+from hardwon.surfaces.arguments import Filtered
 
 GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "Recording": (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from generating.markdown import Link, Schema, fields_table
-from hardwon.surfaces.operations import Arguments, Enveloped, Filtered
+from hardwon.surfaces.arguments import Arguments, Enveloped, Filtered
 
 SHARED: Final[Mapping[str, type[Arguments]]] = {"envelope": Enveloped, "filters": Filtered}
 

@@ -1244,30 +1244,12 @@ SERVE_THREADS: Final = 16
 # small.
 STREAMS_AT_ONCE_MAX: Final = 8
 
-# Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow
-# as it may be, takes less than three hours.
-SPOOLED_S_MAX: Final = 86_400.0
-
-# Requests that a server has taken on at a time, bodies that are still coming included. Whoever
-# comes then is told to wait.
-REQUESTS_AT_ONCE_MAX: Final = 256
-
 # Connections that are open at a time: below what systems allow a process, so that the memory's own
 # files can be opened. While there are more, requests are told to come again.
 SERVED_CONNECTIONS_MAX: Final = 900
 
-# Files and connections that a server's process asks the system for, where the system lets it: those
-# that are open, and ten times as many that begin TLS and take the minute that they have for it.
-SERVED_FILES_MAX: Final = 10_000
-
 # The body of one request: some of the largest records, or BATCH_ROWS ordinary ones.
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
-
-# Nesting of a body: that of a free-form value, and the record around it.
-BODY_DEPTH_MAX: Final = JSON_DEPTH_MAX + 8
-
-# Values in one body, all levels together: they are looked through in some tenths of a second.
-BODY_VALUES_MAX: Final = 2 * JSON_VALUES_MAX
 
 # The body of an import, which goes to disk and not into memory. Larger files are loaded where the
 # memory is.
@@ -1293,13 +1275,6 @@ SEND_WAIT_S: Final = 30.0
 # How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
 # to 90 seconds.
 SHUTDOWN_S_MAX: Final = 30
-
-# When to try again what a busy server did not take on.
-RETRY_AFTER_S: Final = 1
-
-# How long the number of a project's records is believed. To count a million takes half a second,
-# and metrics are asked for often.
-METRICS_COUNTED_S: Final = 60.0
 
 # --- the dashboard ---
 

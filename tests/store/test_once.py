@@ -19,7 +19,7 @@ import pytest
 from engines import ENGINES, Places
 from hardwon import Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError, UnknownRecordError
-from hardwon.surfaces import operations as arguments
+from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.trust.access import Caller

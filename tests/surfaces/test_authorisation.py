@@ -10,9 +10,10 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from hardwon.surfaces.operations import EXAMPLE_ID, OPERATIONS, Operation
+from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.rest.app import ApiRoute
-from hardwon.surfaces.rest.openapi import document, path_of
+from hardwon.surfaces.rest.openapi import document, make_path
 from hardwon.trust.access import SCOPES, Scope, includes
 from serving import PROJECT, Served, served
 from test_rest import NDJSON, example_of
@@ -161,6 +162,6 @@ def test_every_operation_has_its_route_and_its_place_in_the_document(running: Se
     }
     assert routes == told
     for operation in OPERATIONS.values():
-        assert told[path_of(operation), operation.method] == operation.name
-        scope = document()["paths"][path_of(operation)][operation.method.lower()]["x-scope"]
+        assert told[make_path(operation), operation.method] == operation.name
+        scope = document()["paths"][make_path(operation)][operation.method.lower()]["x-scope"]
         assert scope == operation.scope

@@ -26,7 +26,7 @@ from hardwon.surfaces.mcp.tools import (
     fit,
     output_schema,
 )
-from hardwon.surfaces.operations import schema_of
+from hardwon.surfaces.shapes import make_schema
 from hardwon.trust.access import Caller
 
 ROOM = 2_000
@@ -110,7 +110,7 @@ def test_no_record_makes_a_result_longer_than_a_model_can_read(system_info: dict
 
 def test_what_an_answer_has_of_itself_is_less_than_what_is_never_cut() -> None:
     for tool in TOOLS.values():
-        schema = schema_of(tool.gives) if tool.gives is not dict else {}
+        schema = make_schema(tool.gives) if tool.gives is not dict else {}
         for described in (schema, *schema.get("$defs", {}).values()):
             assert len(described.get("properties", {})) <= limits.COUNTS_SHOWN_MIN, described
 

@@ -27,9 +27,9 @@ from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.mcp.server import SCHEME
 from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL
-from hardwon.surfaces.rest import app as rest_server
+from hardwon.surfaces.rest import server as rest_server
 from hardwon.surfaces.rest.app import build_app
-from hardwon.surfaces.rest.guard import ServerOptions
+from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import (
     MODES,
@@ -113,7 +113,7 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
             every_tool=every_tool,
         )
         ready = threading.Event()
-        server = rest_server.server_of(build_app(gate, settings), None, ready.set)
+        server = rest_server.Server(build_app(gate, settings), ready.set)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         assert ready.wait(120)

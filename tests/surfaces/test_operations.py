@@ -16,20 +16,14 @@ import pytest
 
 import hardwon
 from command_line import COMMANDS
+from generating.here_alone import HERE_ALONE
 from hardwon import Client, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
 from hardwon.memory.project import Noun
-from hardwon.surfaces import operations as arguments
+from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.operations import (
-    HERE_ALONE,
-    OPERATIONS,
-    Operation,
-    json_bytes,
-    jsonable,
-    parsed,
-    schema_of,
-)
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.shapes import json_bytes, jsonable, make_schema, parse
 from hardwon.trust.access import SCOPES, Caller
 
 ALL = list(OPERATIONS.values())
@@ -199,7 +193,7 @@ def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:
 
 @pytest.mark.parametrize("operation", ALL, ids=NAMES)
 def test_an_operation_takes_what_the_method_takes(operation: Operation) -> None:
-    parameters = inspect.signature(operation.method_of(Memory)).parameters
+    parameters = inspect.signature(operation.find_method(Memory)).parameters
     named = {
         name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD
     }
@@ -352,15 +346,17 @@ def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
     said = {"record_id": newest.id} if operation.in_path else SAID.get(name, {})
     answer = operation.do(full, operation.takes.model_validate(said), Caller("me", "admin"))
     wire = json.loads(json_bytes(answer))
-    assert parsed(operation.gives, wire) == answer
-    jsonschema.validate(wire, schema_of(operation.gives), format_checker=jsonschema.FormatChecker())
+    assert parse(operation.gives, wire) == answer
+    jsonschema.validate(
+        wire, make_schema(operation.gives), format_checker=jsonschema.FormatChecker()
+    )
 
 
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError, match="nothing that goes over a wire"):
         jsonable(object())
     with pytest.raises(InvalidInputError):
-        parsed(list[int], ["x"])
+        parse(list[int], ["x"])
 
 
 # --- the gate ---

@@ -29,9 +29,11 @@ from hardwon.errors import (
 )
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Fact
-from hardwon.surfaces.operations import EXAMPLE_ID, OPERATIONS, Operation, parsed
-from hardwon.surfaces.rest.guard import answer_to
-from hardwon.surfaces.rest.openapi import document, path_of
+from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.rest.openapi import document, make_path
+from hardwon.surfaces.rest.problems import answer_to
+from hardwon.surfaces.shapes import parse
 from serving import PROJECT, Process, Served, served, wait_until
 
 OTHER_ID = "0198c0de-0000-7000-8000-000000000002"
@@ -52,8 +54,8 @@ def client(running: Served) -> httpx.Client:
 
 def example_of(operation: Operation) -> dict[str, Any]:
     """A request as the document shows it."""
-    told = document()["paths"][path_of(operation)][operation.method.lower()]
-    path, query = path_of(operation), {}
+    told = document()["paths"][make_path(operation)][operation.method.lower()]
+    path, query = make_path(operation), {}
     for parameter in told["parameters"]:
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
@@ -95,7 +97,7 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
     answer = client.request(**request)
     assert answer.status_code == expected, answer.text
     if expected == 200:
-        parsed(operation.gives, answer.json())
+        parse(operation.gives, answer.json())
         assert answer.headers["content-type"] == "application/json"
     else:
         assert answer.json()["errors"]
@@ -363,6 +365,10 @@ def test_what_is_mounted_stands_behind_the_same_guard(
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": told.encode()})
 
+        @property
+        def manager(self) -> Any:
+            return self
+
         @asynccontextmanager
         async def run(self) -> AsyncIterator[None]:
             happened.append("begun")
@@ -542,6 +548,6 @@ def test_a_database_that_is_away_is_waited_for_and_not_named(
     error: type[HardwonError], caplog: pytest.LogCaptureFixture
 ) -> None:
     said = answer_to(error("db.internal:5432 went away"))
-    assert (said.status_code, said.headers["Retry-After"]) == (503, str(limits.RETRY_AFTER_S))
+    assert (said.status_code, said.headers["Retry-After"]) == (503, "1")
     assert b"db.internal" not in bytes(said.body)
     assert "db.internal:5432 went away" in caplog.text

@@ -22,8 +22,8 @@ from command_line import at_once, hardwon_does
 from hardwon import Memory, limits
 from hardwon.fixes.reports import Fixes
 from hardwon.surfaces.cli import servers
-from hardwon.surfaces.rest import app as rest_server
-from hardwon.surfaces.rest.guard import ServerOptions
+from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.trust.access import Caller
 from serving import PROJECT, Process, Served, served, wait_until
 
@@ -53,7 +53,7 @@ def kind_of(answer: httpx.Response) -> str:
 )
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:80", "localhost", "localhost:1", "127.0.0.1:x", "", "a b"],
+    ["evil.example", "evil.example:80", "127.0.0.1:x", "localhost.evil.example", "", "a b"],
 )
 def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: str) -> None:
     answer = running.client(None).get(path, headers={"Host": host})
@@ -63,7 +63,7 @@ def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: 
 def test_its_own_names_are_known(running: Served) -> None:
     port = running.url.rpartition(":")[2]
     for host in (
-        f"localhost:{port}",
+        "localhost",
         f"LOCALHOST:{port}",
         f"[::1]:{port}",
         "memory.example.org",
@@ -76,10 +76,10 @@ def test_names_follow_the_address() -> None:
     every = "0.0.0.0"  # noqa: S104
     wide = ServerOptions(every, 80, PROJECT, Path(), allow_hosts=("a.example:8080",))
     assert all(map(wide.knows_host, ("localhost", "a.example:8080")))
-    assert not any(map(wide.knows_host, ("a.example", every, "localhost:81")))
+    assert not any(map(wide.knows_host, ("a.example", "a.example:81", every)))
     one = ServerOptions("192.0.2.7", 443, PROJECT, Path(), tls=True)
     assert all(map(one.knows_host, ("192.0.2.7", "192.0.2.7:443")))
-    assert not any(map(one.knows_host, ("192.0.2.7:80", "localhost")))
+    assert not any(map(one.knows_host, ("192.0.2.8", "localhost")))
     assert one.knows_origin("https://192.0.2.7", "192.0.2.7")
     assert not one.knows_origin("http://192.0.2.7", "192.0.2.7")
 
@@ -240,7 +240,7 @@ def test_only_so_many_files_are_on_their_way_at_once(
         refused = client.get(running.at("/backup"))
         assert (kind_of(refused), refused.headers["retry-after"]) == (
             "busy",
-            str(limits.RETRY_AFTER_S),
+            "1",
         )
         assert client.get(running.at("/stats")).status_code == 200
     # each ends in the moment in which its last byte is there
@@ -261,7 +261,7 @@ def test_addresses_and_headers_have_a_bound(running: Served, long: str) -> None:
     assert running.client().get("/readyz").status_code == 200
 
 
-@pytest.mark.parametrize("depth", [limits.BODY_DEPTH_MAX + 2, 150, 5_000, 200_000])
+@pytest.mark.parametrize("depth", [limits.JSON_DEPTH_MAX + 2, 150, 200_000])
 def test_deep_bodies_are_refused(running: Served, depth: int) -> None:
     nested = b'{"record":' + b"[" * depth + b"]" * depth + b"}"
     answer = running.client().post(running.at("/records"), content=nested, headers=JSON)
@@ -269,7 +269,7 @@ def test_deep_bodies_are_refused(running: Served, depth: int) -> None:
 
 
 def test_wide_bodies_are_refused(running: Served) -> None:
-    wide = {"record": {"kind": "fact", "x": [1] * (limits.BODY_VALUES_MAX + 1)}}
+    wide = {"record": {"kind": "fact", "x": [1] * (limits.JSON_VALUES_MAX + 1)}}
     answer = running.client().post(running.at("/records"), json=wide)
     assert (answer.status_code, kind_of(answer)) == (422, "invalid-input")
     assert "values" in answer.json()["detail"]
@@ -318,27 +318,6 @@ def test_a_body_with_two_lengths_is_refused(running: Served) -> None:
     assert b"connection: close" in received
 
 
-def test_only_so_many_requests_are_taken_on(
-    running: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    token = running.token()
-    client = running.client()
-    monkeypatch.setattr(limits, "REQUESTS_AT_ONCE_MAX", 3)
-    with ExitStack() as held:
-
-        def is_refused() -> bool:
-            # one more each time: a question may have had the place of one of them
-            held.enter_context(connected(running)).sendall(head(running, token) + b"{")
-            return client.get("/readyz").status_code == 503
-
-        wait_until(is_refused)
-        answer = client.get("/readyz")
-        assert (answer.status_code, kind_of(answer)) == (503, "busy")
-        assert int(answer.headers["retry-after"]) >= 1
-        assert client.get("/healthz").status_code == 200
-    wait_until(lambda: client.get("/readyz").status_code == 200)
-
-
 def sign_in_slowly(running: Served) -> socket.socket:
     connection = connected(running)
     host = running.url.removeprefix("http://")
@@ -349,8 +328,7 @@ def sign_in_slowly(running: Served) -> socket.socket:
     return connection
 
 
-def test_slow_sign_ins_keep_nobody_out(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "REQUESTS_AT_ONCE_MAX", 3)
+def test_slow_sign_ins_keep_nobody_out(running: Served) -> None:
     browser = running.client(None, Origin=running.url)
     with ExitStack() as held:
         for _ in range(20):
@@ -508,7 +486,7 @@ def test_tls(tmp_path: Path) -> None:
         pem.write_to_path(str(chain), append=True)
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
-    with served(tmp_path, certificate=rest_server.Certificate(chain, key), verify=trusting) as safe:
+    with served(tmp_path, certificate=(chain, key), verify=trusting) as safe:
         assert safe.url.startswith("https://")
         client = safe.client()
         assert client.get("/readyz", headers={"Origin": safe.url}).status_code == 200

@@ -22,7 +22,7 @@ from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.reports import IssueTypeRecord
 from hardwon.records.kinds import Experience
-from hardwon.surfaces.rest.guard import pairs_of
+from hardwon.surfaces.rest.problems import parse_pairs
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import PageRequest, Sessions
@@ -225,9 +225,9 @@ def test_forms_are_bounded(running: Served) -> None:
     browser = signed_in(running)
     assert browser.post("/ui/sign-out", csrf="x" * limits.WEB_FORM_BYTES_MAX).status_code == 413
     with pytest.raises(InvalidInputError, match="at most 2 fields"):
-        pairs_of(b"a=1&b=2&c=3", 2, "form")
+        parse_pairs(b"a=1&b=2&c=3", 2, "form")
     with pytest.raises(InvalidInputError, match="UTF-8"):
-        pairs_of(b"a=%ff", 2, "form")
+        parse_pairs(b"a=%ff", 2, "form")
 
 
 def test_a_page_that_changes_nothing_takes_no_form(running: Served) -> None:

@@ -54,16 +54,9 @@ from hardwon.outside.locations import DEFAULT_PROJECT, check_path
 from hardwon.records.fields import check_items, check_text, check_that, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.search.terms import FilterKeywords
-from hardwon.surfaces.operations import (
-    NOT_SENT,
-    OPERATIONS,
-    Enveloped,
-    Operation,
-    Remember,
-    json_bytes,
-    jsonable,
-    parsed,
-)
+from hardwon.surfaces.arguments import NOT_SENT, Enveloped, Remember
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.shapes import json_bytes, jsonable, parse
 
 _IDLE_S: Final = 2.0
 
@@ -193,7 +186,7 @@ class Client(_Methods):
         flags = {"dry_run": dry_run, "strict": strict, "trust": trust}
         query = {name: "true" for name, given in flags.items() if given}
         answer = self._server.upload(self._path("/import", query), check_path("path", path))
-        return cast("Loaded", parsed(Loaded, answer))
+        return cast("Loaded", parse(Loaded, answer))
 
     def backup(self, path: str | Path, progress: Any = None) -> Backup:
         """Copies the whole memory to a file of this machine, verified; needs a token with the scope
@@ -243,7 +236,7 @@ class Client(_Methods):
         else:
             answer = self._server.answer("POST", self._path(path), json_bytes(sent))
         try:
-            return parsed(operation.gives, answer)
+            return parse(operation.gives, answer)
         except InvalidInputError as error:
             raise ServerError(
                 f"{self.location} sent something else than {name} gives ({error})"
@@ -254,7 +247,7 @@ def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
     """Takes out what a caller elsewhere has no say in, and refuses it where it was given all the
     same.
     """
-    usual = inspect.signature(OPERATIONS[name].method_of(Memory)).parameters
+    usual = inspect.signature(OPERATIONS[name].find_method(Memory)).parameters
     allowed = "nothing: the token says who asks, and a server tells no progress"
     for unsendable in given.keys() & NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
         value = given.pop(unsendable)
@@ -330,7 +323,7 @@ class _ClientCare(_ClientGroup):
 
 def _method(operation: Operation) -> Callable[..., Any]:
     """A method like `Memory`'s that asks the server."""
-    original = operation.method_of(Memory)
+    original = operation.find_method(Memory)
     signature = inspect.signature(original)
     kinds = {each.kind: name for name, each in signature.parameters.items()}
     rest = kinds.get(inspect.Parameter.VAR_KEYWORD, "")

@@ -27,7 +27,9 @@ from hardwon.errors import (
 from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.operations import OPERATIONS, Arguments, Operation, json_bytes
+from hardwon.surfaces.arguments import Arguments
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.shapes import json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
 
 

@@ -63,7 +63,7 @@ def json_text(value: object) -> str:
     nothing in it.
     """
     # the table of operations takes a while to load
-    from hardwon.surfaces.operations import jsonable
+    from hardwon.surfaces.shapes import jsonable
 
     return json.dumps(jsonable(value), indent=2, allow_nan=False)
 

@@ -97,23 +97,24 @@ def serve(
     require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import app as rest
-    from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
+    from hardwon.surfaces.rest import server
+    from hardwon.surfaces.rest.options import ServerOptions, is_loopback
 
     if (tls_cert is None) != (tls_key is None):
         missing = "tls_key" if tls_key is None else "tls_cert"
         raise InvalidInputError.one(missing, None, "both, or neither of them")
-    certificate = rest.Certificate(tls_cert, tls_key) if tls_cert and tls_key else None
-    check_reach(host, is_loopback(host), bool(certificate), no_auth=no_auth, plain_http=plain_http)
+    tls = tls_cert is not None
+    check_reach(host, is_loopback(host), tls, no_auth=no_auth, plain_http=plain_http)
     with (
         Memory(chosen().memory, chosen().project, checkout=False) as memory,
-        closing(rest.bind(host, port)) as listening,
+        closing(server.bind(host, port)) as listening,
         # for what is on its way: beside the memory's file, and of a database one of our own
         TemporaryDirectory(prefix="hardwon-serving-")
         if is_url(memory.location)
         else nullcontext(Path(memory.location).parent) as spool,
     ):
         names, origins = tuple(allow_host or ()), tuple(allow_origin or ())
-        at = host, listening.getsockname()[1], memory.project, Path(spool), bool(certificate)
+        at = host, listening.getsockname()[1], memory.project, Path(spool), tls
         settings = ServerOptions(*at, names, origins, btb, tools == "all")
         if btb:
             _plant(memory)
@@ -132,7 +133,7 @@ def serve(
                 write(json.dumps({"url": settings.url}) + "\n")
 
         made = rest.build_app(gate, settings)
-        rest.run(rest.server_of(made, certificate, tell_ready), listening)
+        server.run(server.Server(made, tell_ready, tls_cert, tls_key), listening)
 
 
 def check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:
@@ -418,7 +419,7 @@ def revoke_token(
 
 
 def _with_state(token: Token) -> dict[str, Any]:
-    from hardwon.surfaces.operations import jsonable  # it takes a while to load
+    from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
     return {**jsonable(token), "state": token.state(now())}
 

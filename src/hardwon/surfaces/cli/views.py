@@ -422,7 +422,7 @@ def _record_lines(screen: Screen, record: AnyRecord, start: str, more: str = "")
 
 def record_text(screen: Screen, record: AnyRecord) -> str:
     """All of a record: first what it says, then where it comes from."""
-    from hardwon.surfaces.operations import jsonable  # it takes a while to load
+    from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
     shape = jsonable(record)
     if record.kind == "trajectory":

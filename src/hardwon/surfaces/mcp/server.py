@@ -52,7 +52,7 @@ from hardwon.surfaces.mcp.tools import (
     input_schema,
     output_schema,
 )
-from hardwon.surfaces.operations import jsonable, schema_of
+from hardwon.surfaces.shapes import jsonable, make_schema
 from hardwon.tree.routing import Coherence
 from hardwon.trust.access import Caller, Scope
 from hardwon.trust.redact import redact
@@ -252,7 +252,7 @@ def _health(ask: Ask, _: str) -> Any:
 def _schema(_: Ask, __: str) -> Any:
     return {
         "records": {
-            kind: schema_of(MODEL_OF_KIND[kind])
+            kind: make_schema(MODEL_OF_KIND[kind])
             for kind in ("experience", "fact", "trajectory", "episode", "fix")
         },
         "routes": [

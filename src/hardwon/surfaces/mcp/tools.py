@@ -28,19 +28,11 @@ from hardwon import limits
 from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, check_that
 from hardwon.records.kinds import INTAKE, ROUTES, AnyRecord, Experience, Outcome, Record, headline
+from hardwon.surfaces.arguments import Arguments, Ids, Nothing, Remember
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.operations import (
-    OPERATIONS,
-    Arguments,
-    Ids,
-    Nothing,
-    Operation,
-    Remember,
-    jsonable,
-    parsed,
-    schema_of,
-)
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.shapes import jsonable, make_schema, parse
 from hardwon.text.clean import CODE_INDENT, CUT, clean_text
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
@@ -297,8 +289,8 @@ class After(Arguments):
 
 
 def _before(ask: Ask, said: Mapping[str, Any]) -> Said:
-    given: Before = parsed(Before, dict(said))
-    asked = {name: value for name, value in given.given().items() if value and value.strip()}
+    given: Before = parse(Before, dict(said))
+    asked = {name: value for name, value in given.keywords().items() if value and value.strip()}
     check_that(asked, "task", given.task, "a task, an error or an action")
     about = "\n".join(asked[name] for name in ("task", "error") if name in asked)
     context = ask("context", query=about or asked["action"])
@@ -322,7 +314,7 @@ _WITHOUT_ACTION: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def _after(ask: Ask, said: Mapping[str, Any]) -> Said:
-    given: After = parsed(After, dict(said))
+    given: After = parse(After, dict(said))
     envelope = {"recalled": given.recalled} if given.recalled else {}
     task, worked = given.task or given.action, given.outcome == "success"
     if task and given.outcome != "learning":
@@ -484,7 +476,7 @@ def output_schema(tool: Tool) -> dict[str, Any]:
 
 @cache
 def _schema(gives: Any) -> dict[str, Any]:
-    schema = schema_of(gives)
+    schema = make_schema(gives)
     name = schema.get("$ref", "").rpartition("/")[2]
     return schema["$defs"][name] if name else schema
 
@@ -678,7 +670,7 @@ def _btb_tool(
         scope,
         takes,
         dict,
-        lambda ask, arguments: run(ask, parsed(takes, dict(arguments))),
+        lambda ask, arguments: run(ask, parse(takes, dict(arguments))),
         words,
     )
 

@@ -10,15 +10,11 @@ from typing import Any, Final
 
 import hardwon
 from hardwon import limits
-from hardwon.surfaces.operations import (
-    EXAMPLE_ID,
-    OPERATIONS,
-    REF,
-    Arguments,
-    Operation,
-    schemas_of,
-)
-from hardwon.surfaces.rest.guard import LIVENESS, MEDIA_TYPE, PROBLEMS, problem_of
+from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.rest.guard import LIVENESS
+from hardwon.surfaces.rest.problems import MEDIA_TYPE, PROBLEMS, ProblemAnswer, make_problem
+from hardwon.surfaces.shapes import make_schemas
 
 API: Final = "/api/v1"
 PROJECTS: Final = f"{API}/projects"
@@ -30,6 +26,7 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
 CHECKSUM: Final = "Hardwon-SHA256"
+_REF: Final = "#/components/schemas/{model}"
 _EVERYWHERE: Final = (
     "not-admitted",
     "forbidden",
@@ -38,30 +35,6 @@ _EVERYWHERE: Final = (
     "internal",
     "busy",
 )
-_PROBLEM: Final[dict[str, Any]] = {
-    "type": "object",
-    "description": "What went wrong (RFC 9457).",
-    "required": ["type", "title", "status", "detail"],
-    "properties": {
-        "type": {"type": "string", "description": "Stays the same for the same sort of problem."},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "What is wrong, and what to do about it."},
-        "errors": {
-            "type": "array",
-            "description": "Of an input that breaks rules: what is wrong with it.",
-            "items": {
-                "type": "object",
-                "required": ["field", "value", "allowed"],
-                "properties": {
-                    "field": {"type": "string"},
-                    "value": {"description": "What was given, cut short, without secrets."},
-                    "allowed": {"type": "string"},
-                },
-            },
-        },
-    },
-}
 _PROJECT: Final[dict[str, Any]] = {
     "name": "project",
     "in": "path",
@@ -83,183 +56,117 @@ _KEY: Final[dict[str, Any]] = {
         "pattern": "^[!-~]+$",
     },
 }
-
-
-_RECORDS: Final[dict[str, Any]] = {
-    "required": True,
-    "content": {
-        NDJSON: {
-            "schema": {
-                "type": "string",
-                "description": "One record a line, with its id, as an export has them.",
-            },
-            "example": json.dumps(
-                {
-                    "kind": "fact",
-                    "id": EXAMPLE_ID,
-                    "content": "Uploads over 2 GB fail with HTTP 413.",
-                    "fact_type": "error",
-                }
-            )
-            + "\n",
-        }
-    },
+_NULL: Final = {"type": "null"}
+_EXAMPLE_LINE: Final = {
+    "kind": "fact",
+    "id": EXAMPLE_ID,
+    "content": "Uploads over 2 GB fail with HTTP 413.",
+    "fact_type": "error",
+}
+_STATUS: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"type": "string"}},
 }
 
 
-_STREAMED: Final[Mapping[str, dict[str, Any]]] = {
-    "export": {
-        "description": "Every record.",
-        "content": {
-            NDJSON: {"schema": {"type": "string", "description": "One record a line, as JSON."}}
-        },
-    },
-    "backup": {
-        "description": "The memory's file.",
-        "headers": {
-            CHECKSUM: {
-                "description": "The SHA-256 of the file, in hex.",
-                "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-            }
-        },
-        "content": {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}},
-    },
-}
-
-
-def path_of(operation: Operation) -> str:
+def make_path(operation: Operation) -> str:
+    """The operation's address, with what it takes in braces."""
     return f"{PROJECTS}/{{project}}{operation.path}"
 
 
 @cache
 def document_bytes() -> bytes:
+    """The document as it is sent."""
     return json.dumps(document()).encode()
 
 
 @cache
 def document() -> dict[str, Any]:
-    shapes = {f"{each.name} takes": each.takes for each in OPERATIONS.values()}
-    shapes |= {f"{each.name} gives": each.gives for each in OPERATIONS.values()}
-    made, shared = schemas_of(shapes, REF)
-    shared["Issue"]["properties"] = {
-        name: _or_null(prop) for name, prop in shared["Issue"]["properties"].items()
-    }
-    described_there = {each.takes.__name__ for each in OPERATIONS.values()}
-    paths: dict[str, dict[str, Any]] = {}
+    """The whole document."""
+    shapes: dict[str, Any] = {"problem": ProblemAnswer}
     for operation in OPERATIONS.values():
-        takes = made[f"{operation.name} takes"]
+        shapes[f"{operation.name} takes"] = operation.takes
+        shapes[f"{operation.name} gives"] = operation.gives
+    made, shared = make_schemas(shapes, _REF)
+    for name, field in shared["Issue"]["properties"].items():
+        shared["Issue"]["properties"][name] = _allow_null(field)
+    paths: dict[str, dict[str, Any]] = _describe_server()
+    for operation in OPERATIONS.values():
         # What an operation takes is described where it is taken, not among the definitions.
-        if "$ref" in takes:
-            takes = shared[takes["$ref"].rpartition("/")[2]]
+        reference = made[f"{operation.name} takes"].get("$ref", "")
+        takes = shared.get(reference.rpartition("/")[2]) or made[f"{operation.name} takes"]
         described = _describe(operation, takes, made[f"{operation.name} gives"])
-        paths.setdefault(path_of(operation), {})[operation.method.lower()] = described
+        paths.setdefault(make_path(operation), {})[operation.method.lower()] = described
+    for operation in OPERATIONS.values():
+        shared.pop(operation.takes.__name__, None)
+    about = "An experience memory for AI agents: what was tried, how it turned out, and what to do "
+    token = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "What `hardwon tokens create` prints.",
+    }
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Hardwon",
             "version": hardwon.__version__,
-            "description": "An experience memory for AI agents: what was tried, how it turned out, "
-            "and what to do next time.",
+            "description": f"{about}next time.",
         },
         "security": [{"token": []}],
-        "paths": {**_server_paths(), **paths},
+        "paths": paths,
         "components": {
-            "securitySchemes": {
-                "token": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "What `hardwon tokens create` prints.",
-                }
-            },
-            "schemas": {
-                **{name: schema for name, schema in shared.items() if name not in described_there},
-                "Problem": _PROBLEM,
-            },
-            "responses": {name: _problem(name) for name in PROBLEMS},
+            "securitySchemes": {"token": token},
+            "schemas": shared,
+            "responses": {name: _describe_problem(name) for name in PROBLEMS},
         },
     }
 
 
-def _server_paths() -> dict[str, Any]:
+def _describe_server() -> dict[str, Any]:
     """What is of no project."""
-    status = {
-        "type": "object",
-        "required": ["status"],
-        "properties": {"status": {"type": "string"}},
+    names = {"type": "array", "items": {"type": "string"}}
+    reached = "The projects that have records and that the token reaches."
+    alive = _get("health", "Whether the server runs. Needs no token.", _STATUS)
+    alive["responses"] |= _refer_to_problems(("foreign-host", "forbidden"))
+    alive["security"] = []
+    described = {
+        PROJECTS: _get("projects", reached, names, (*_EVERYWHERE, "invalid-input")),
+        f"{API}/openapi.json": _get("openapi", "This document.", {"type": "object"}, _EVERYWHERE),
+        READINESS: _get("ready", "Whether the memory answers.", _STATUS, _EVERYWHERE),
+        METRICS: _get("metrics", "Figures for Prometheus.", {"type": "string"}, _EVERYWHERE),
+        LIVENESS: alive,
     }
-    found: dict[str, Any] = {
-        path: {
-            "get": {
-                "operationId": name,
-                "summary": summary,
-                "tags": ["server"],
-                "responses": {
-                    "200": {
-                        "description": "What was asked for.",
-                        "content": {media_type: {"schema": schema}},
-                    },
-                    **_problems(problems),
-                },
-            }
-        }
-        for path, name, summary, media_type, schema, problems in (
-            (
-                PROJECTS,
-                "projects",
-                "The projects that have records and that the token reaches.",
-                JSON,
-                {"type": "array", "items": {"type": "string"}},
-                (*_EVERYWHERE, "invalid-input"),
-            ),
-            (
-                f"{API}/openapi.json",
-                "openapi",
-                "This document.",
-                JSON,
-                {"type": "object"},
-                _EVERYWHERE,
-            ),
-            (READINESS, "ready", "Whether the memory answers.", JSON, status, _EVERYWHERE),
-            (
-                METRICS,
-                "metrics",
-                "Figures for Prometheus.",
-                "text/plain",
-                {"type": "string"},
-                _EVERYWHERE,
-            ),
-            (
-                LIVENESS,
-                "health",
-                "Whether the server runs. Needs no token.",
-                JSON,
-                status,
-                ("foreign-host", "forbidden"),
-            ),
-        )
+    content = described[METRICS]["responses"]["200"]["content"]
+    content["text/plain"] = content.pop(JSON)
+    return {path: {"get": about} for path, about in described.items()}
+
+
+def _get(
+    name: str, summary: str, gives: dict[str, Any], problems: Iterable[str] = ()
+) -> dict[str, Any]:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "tags": ["server"],
+        "responses": {
+            "200": {"description": "What was asked for.", "content": {JSON: {"schema": gives}}},
+            **_refer_to_problems(problems),
+        },
     }
-    found[LIVENESS]["get"]["security"] = []
-    return found
 
 
 def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]) -> dict[str, Any]:
-    in_path, required = operation.in_path, set(takes.get("required", ()))
-    properties = takes.get("properties", {})
-    elsewhere = {name: schema for name, schema in properties.items() if name not in in_path}
-    parameters = [_PROJECT, *(_parameter(name, properties[name], "path", True) for name in in_path)]
+    fields, required = dict(takes.get("properties", {})), set(takes.get("required", ()))
+    parameters = [_PROJECT]
+    parameters += [_parameter(name, fields.pop(name), "path", True) for name in operation.in_path]
     if operation.method == "GET" or operation.streams == "in":
         parameters += [
-            _parameter(name, schema, "query", name in required)
-            for name, schema in elsewhere.items()
+            _parameter(name, schema, "query", name in required) for name, schema in fields.items()
         ]
     if operation.again is not None:
         parameters.append(_KEY)
     reach = " that reaches all projects" if operation.whole else ""
-    problems = [*_EVERYWHERE, "invalid-input", "not-found"]
-    problems += ["too-slow", "too-large", "wrong-media-type"] if operation.method == "POST" else []
-    problems += [] if operation.reads else ["conflict", "full"]
-    problems += ["full"] if operation.streams else []
-    problems += ["outside-failed"] if operation.name in ("record_fact", "consolidate") else []
     described = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
@@ -269,96 +176,122 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         "x-scope": operation.scope,
         "parameters": parameters,
         "responses": {
-            "200": _STREAMED.get(operation.name)
-            or {
-                "description": "What was asked for, or made.",
-                "content": {JSON: {"schema": gives}},
-            },
-            **_problems(problems),
+            "200": _describe_answer(operation, gives),
+            **_refer_to_problems(_list_problems(operation)),
         },
     }
     if operation.streams == "in":
-        described["requestBody"] = _RECORDS
+        text = "One record a line, with its id, as an export has them."
+        schema = {"type": "string", "description": text}
+        example = json.dumps(_EXAMPLE_LINE) + "\n"
+        content = {NDJSON: {"schema": schema, "example": example}}
+        described["requestBody"] = {"required": True, "content": content}
     elif operation.method == "POST":
-        described["requestBody"] = _body(operation.takes, takes, elsewhere, required)
+        described["requestBody"] = _describe_body(operation, takes, fields)
     return described
 
 
-def _problems(names: Iterable[str]) -> dict[str, Any]:
+def _list_problems(operation: Operation) -> list[str]:
+    names = [*_EVERYWHERE, "invalid-input", "not-found"]
+    if operation.method == "POST":
+        names += ["too-slow", "too-large", "wrong-media-type"]
+    if not operation.reads:
+        names += ["conflict", "full"]
+    if operation.streams:
+        names.append("full")
+    if operation.name in ("record_fact", "consolidate"):
+        names.append("outside-failed")
+    return names
+
+
+def _describe_answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
+    if operation.name == "export":
+        lines = {"type": "string", "description": "One record a line, as JSON."}
+        return {"description": "Every record.", "content": {NDJSON: {"schema": lines}}}
+    if operation.name == "backup":
+        digest = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+        header = {"description": "The SHA-256 of the file, in hex.", "schema": digest}
+        return {
+            "description": "The memory's file.",
+            "headers": {CHECKSUM: header},
+            "content": {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}},
+        }
+    return {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
+
+
+def _refer_to_problems(names: Iterable[str]) -> dict[str, Any]:
     return {
         str(status): {"$ref": f"#/components/responses/{name}"}
         for status, name in sorted((PROBLEMS[name][0], name) for name in set(names))
     }
 
 
-def _problem(name: str) -> dict[str, Any]:
-    example = problem_of(name, "…")
-    schema = {"$ref": REF.format(model="Problem")}
-    found: dict[str, Any] = {
-        "description": example["title"] + ".",
-        "content": {MEDIA_TYPE: {"schema": schema, "example": example}},
+def _describe_problem(name: str) -> dict[str, Any]:
+    example = make_problem(name, "…")
+    content = {
+        "schema": {"$ref": _REF.format(model="ProblemAnswer")},
+        "example": example.model_dump(exclude_defaults=True),
+    }
+    described: dict[str, Any] = {
+        "description": f"{example.title}.",
+        "content": {MEDIA_TYPE: content},
     }
     if name in ("too-many-requests", "busy"):
         seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
-        found["headers"] = {"Retry-After": seconds}
-    return found
+        described["headers"] = {"Retry-After": seconds}
+    return described
 
 
-def _body(
-    takes: type[Arguments],
-    schema: Mapping[str, Any],
-    elsewhere: Mapping[str, Any],
-    required: set[str],
+def _describe_body(
+    operation: Operation, takes: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    needed = [name for name in elsewhere if name in required]
-    inner: dict[str, Any] = {
+    required = [name for name in fields if name in takes.get("required", ())]
+    schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": dict(elsewhere),
-        **({"required": needed} if needed else {}),
-        **({"description": " ".join(takes.__doc__.split())} if takes.__doc__ else {}),
+        "properties": fields,
     }
+    body: dict[str, Any] = {"required": bool(required)}
+    if required:
+        schema["required"] = required
+    if operation.takes.__doc__:
+        schema["description"] = " ".join(operation.takes.__doc__.split())
+    if "description" in takes:
+        body["description"] = takes["description"]
     example = {
-        name: prop["examples"][0] for name, prop in elsewhere.items() if prop.get("examples")
+        name: field["examples"][0] for name, field in fields.items() if field.get("examples")
     }
-    about = {"description": schema["description"]} if "description" in schema else {}
-    content = {JSON: {"schema": inner, "example": example}}
-    return {"required": bool(needed), "content": content, **about}
+    return {**body, "content": {JSON: {"schema": schema, "example": example}}}
 
 
-def _parameter(name: str, schema: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
-    inner = _without_null(schema)
-    found: dict[str, Any] = {"name": name, "in": place, "required": required, "schema": inner}
-    if place == "query" and inner.get("maxLength", 0) > limits.QUERY_TEXT_CHARS_MAX:
-        inner["maxLength"] = limits.QUERY_TEXT_CHARS_MAX
-    if "description" in inner:
-        found["description"] = inner.pop("description")
-    if inner.get("examples"):
-        found["example"] = inner.pop("examples")[0]
-    return found
+def _parameter(name: str, field: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
+    schema = _leave_out_null(field)
+    parameter = {"name": name, "in": place, "required": required, "schema": schema}
+    if place == "query" and schema.get("maxLength", 0) > limits.QUERY_TEXT_CHARS_MAX:
+        schema["maxLength"] = limits.QUERY_TEXT_CHARS_MAX
+    if "description" in schema:
+        parameter["description"] = schema.pop("description")
+    if "examples" in schema:
+        parameter["example"] = schema.pop("examples")[0]
+    return parameter
 
 
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _leave_out_null(field: dict[str, Any]) -> dict[str, Any]:
     """A parameter that says nothing is left out; an address has no null."""
-    kept = {
-        key: value
-        for key, value in schema.items()
-        if key not in ("anyOf", "title") and not (key == "default" and value is None)
-    }
-    choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
-    if len(choices) == 1:
-        return {**_without_null(choices[0]), **kept}
-    return {**kept, "anyOf": [_without_null(choice) for choice in choices]} if choices else kept
+    rest = {name: value for name, value in field.items() if name not in ("anyOf", "title")}
+    if rest.get("default", "") is None:
+        del rest["default"]
+    choices = [_leave_out_null(choice) for choice in field.get("anyOf", ()) if choice != _NULL]
+    if len(choices) > 1:
+        return {**rest, "anyOf": choices}
+    return {**choices[0], **rest} if choices else rest
 
 
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _allow_null(field: dict[str, Any]) -> dict[str, Any]:
     """An issue may say of each of its fields that there is none: programs that write them do."""
-    about = ("title", "default", "description")
-    kept = {key: value for key, value in schema.items() if key in about}
-    choices = schema.get("anyOf") or [
-        {key: value for key, value in schema.items() if key not in about}
-    ]
-    return {
-        **kept,
-        "anyOf": [*(each for each in choices if each.get("type") != "null"), {"type": "null"}],
-    }
+    if "anyOf" in field:
+        return field if _NULL in field["anyOf"] else {**field, "anyOf": [*field["anyOf"], _NULL]}
+    kept = ("title", "default", "description")
+    about = {name: value for name, value in field.items() if name in kept}
+    shape = {name: value for name, value in field.items() if name not in about}
+    return {**about, "anyOf": [shape, _NULL]}

@@ -19,8 +19,8 @@ from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import AnyRecord, headline
+from hardwon.surfaces.arguments import ISSUE_FIELDS
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.operations import ISSUE_FIELDS
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
 from hardwon.surfaces.web.records import count_waiting

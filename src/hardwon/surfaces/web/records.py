@@ -41,7 +41,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
-from hardwon.surfaces.operations import jsonable
+from hardwon.surfaces.shapes import jsonable
 from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten
 from hardwon.text.likeness import group_alike
 from hardwon.text.terms import counted, matches, own_texts, query_terms

@@ -25,13 +25,8 @@ from starlette.routing import Route
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, NotAdmittedError
 from hardwon.surfaces.gate import Ask, check_access
-from hardwon.surfaces.rest.guard import (
-    OPERATION,
-    RefusedError,
-    Service,
-    answer_to,
-    pairs_of,
-)
+from hardwon.surfaces.rest.guard import OPERATION, Service
+from hardwon.surfaces.rest.problems import RefusedError, answer_to, parse_pairs
 from hardwon.surfaces.web import learning, overview, records
 from hardwon.surfaces.web.pages import (
     RANGES,
@@ -330,7 +325,7 @@ def _ask_to_sign_in(http: HttpRequest) -> Response:
 
 
 def _read_query(http: HttpRequest) -> dict[str, str]:
-    return dict(pairs_of(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
+    return dict(parse_pairs(http.scope["query_string"], limits.QUERY_FIELDS_MAX, "query"))
 
 
 def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) -> Form:
@@ -345,7 +340,7 @@ def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) ->
         or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
     ):
         raise RefusedError("foreign-origin", "only this server's own pages send its forms")
-    form = Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
+    form = Form(parse_pairs(body, limits.WEB_FORM_FIELDS_MAX, "form"))
     if session and not session.vouches_for(form.get("csrf", "")):
         raise RefusedError(
             "foreign-origin",
