@@ -21,6 +21,8 @@ _BY_ITSELF_WEIGHT: Final = 0.1
 # A change before the last one is half as likely the cause: whoever thought that
 # it was mended would have looked.
 _EARLIER_WEIGHT: Final = 0.5
+# A change that names what the failure names is that much likelier the cause.
+_ABOUT_WEIGHT: Final = 3.0
 # What is done in every thirtieth run explains half as much as what is never done otherwise.
 _COMMON: Final = 30
 _ROUNDS: Final = 6
@@ -61,15 +63,19 @@ class Cure:
     sources: int
 
 
-def weigh_cures(met: Sequence[Evidence], how_common: Callable[[str], float]) -> list[Cure]:
+def weigh_cures(
+    met: Sequence[Evidence],
+    how_common: Callable[[str], float],
+    is_about: Callable[[str], bool] = lambda _: False,
+) -> list[Cure]:
     """What helped against a failure, the likeliest first and, of what is as likely, the last one;
     nothing where nothing ever did. `how_common` tells of an action in how many of all runs the like
-    of it is done.
+    of it is done, `is_about` whether it names what the failure names.
     """
     in_vain = Counter(action for time in met for action in set(time.in_vain))
     gone = [time for time in met if time.cure is not None]
     passes = sum(not time.cure for time in gone) / max(1, len(gone))
-    shares = [_weigh_candidates(time.cure or (), how_common, passes) for time in gone]
+    shares = [_weigh_candidates(time.cure or (), how_common, is_about, passes) for time in gone]
     worth = [1.0 if time.checked else _UNCHECKED_WORTH for time in gone]
     present: dict[str, float] = {}
     for weights, much in zip(shares, worth, strict=True):
@@ -118,7 +124,10 @@ def _tried_in_vain(met: Sequence[Evidence], others: Set[str]) -> list[Cure]:
 
 
 def _weigh_candidates(
-    actions: Sequence[str], how_common: Callable[[str], float], passes: float
+    actions: Sequence[str],
+    how_common: Callable[[str], float],
+    is_about: Callable[[str], bool],
+    passes: float,
 ) -> dict[str, float]:
     """How well each of the changes explains that the failure went, before anything else is known.
     `passes` is the share of times that it went by itself.
@@ -126,7 +135,8 @@ def _weigh_candidates(
     weights = {_BY_ITSELF: _BY_ITSELF_WEIGHT + passes}
     for action in actions:
         place = 1.0 if action == actions[-1] else _EARLIER_WEIGHT
-        weights[action] = place / (1 + _COMMON * how_common(action))
+        about = _ABOUT_WEIGHT if is_about(action) else 1.0
+        weights[action] = about * place / (1 + _COMMON * how_common(action))
     return weights
 
 

@@ -250,6 +250,12 @@ def is_script(key: str) -> bool:
     return runs_scripts(key.split("\n")[1]) if "\n" in key else False
 
 
+def without_header(observation: str) -> str:
+    """What a command printed, without the line that we put before it."""
+    header = _HEADER.match(observation)
+    return observation[header.end() :] if header else observation
+
+
 def read_outcome(
     recorded: Recorded, *, looked: bool = False, exit_code_speaks: bool = True
 ) -> tuple[Outcome, str]:

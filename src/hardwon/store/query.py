@@ -694,6 +694,14 @@ class Query(Reader):
         )
         return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
 
+    def count_with_key(self, project: str, key: str, most: int) -> int:
+        """How many records that count have an exact key; `most` where there are more."""
+        sql = (
+            f"SELECT 1 FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND {TRUSTED_RECORD} LIMIT ?3"
+        )
+        return len(self._select(sql, (project, key, most)))
+
     def by_key(
         self,
         project: str,

@@ -47,6 +47,9 @@ _NUMBER: Final = re.compile(
     r"(?<![\w.:/=<>@+'\"-])(?<!\bport )\d+(?:[.,]\d+)*(?:[kMGT]i?B)?(?![\w:/='\"-]|\.\w)"
 )
 
+# A word that is a name wherever it stands: it has a sign, a digit or a capital within.
+_NAMED: Final = re.compile(r"(?<=['\"`‘])[\w][\w.-]*(?=['\"`’])|[A-Za-z_][\w-]*(?:[./_:-][\w-]+)+|[A-Za-z]+[A-Z0-9]\w*")
+
 _COMPLAINT_CHARS_MAX: Final = 2_000
 _LINES_TRIED: Final = 12
 _SAYS: Final = re.compile(r"[^\W\d_]{2}")
@@ -96,6 +99,13 @@ def line_keys(output: str) -> list[str]:
     """
     lines = [line.strip() for line in output.split("\n") if _SAYS.search(line)]
     return [make_key("exact", exact_line(line), "") for line in lines[: -_LINES_TRIED - 1 : -1]]
+
+
+def find_names(text: str) -> set[str]:
+    """What stands in quotes in a text, paths, and words with a sign or a digit in them: what it
+    names, as far as the text alone tells.
+    """
+    return {name.strip("./-:") for name in _NAMED.findall(text[:_WORDS_CHARS_MAX])} - {""}
 
 
 def complains(output: str) -> bool:

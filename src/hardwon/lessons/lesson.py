@@ -1,0 +1,56 @@
+"""A lesson: what follows in a situation, with its evidence. Its id is of its kind, its situation and
+its content alone, so that the same run teaches the same lesson on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final, Literal
+
+LessonKind = Literal["way", "cure", "dead end", "rule", "fact", "finding"]
+LESSON_KINDS: Final[tuple[LessonKind, ...]] = (
+    "way",
+    "cure",
+    "dead end",
+    "rule",
+    "fact",
+    "finding",
+)
+_LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_ID_CHARS: Final = 12
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What follows in a situation. `situation` says it in words: the failure, the task, or what a
+    rule is about. `tried` times it was done there, `helped` in so many of them, and `p_helps` is how
+    likely it is to do so again. `exact`: it was learned from this very failure or task, and not from
+    one like it. `evidence` are ids of records it was learned from, a sample.
+    """
+
+    id: str
+    kind: LessonKind
+    situation: str
+    action: str
+    tried: int
+    helped: int
+    p_helps: float
+    last: datetime
+    evidence: tuple[str, ...] = ()
+    sources: int = 1
+    exact: bool = True
+
+
+def make_lesson_id(kind: LessonKind, situation: str, content: str) -> str:
+    """Twelve letters and digits, the same for the same kind, situation key and content key."""
+    digest = blake2b(
+        "\0".join((kind, situation, content)).encode(errors="surrogatepass"), digest_size=8
+    )
+    number = int.from_bytes(digest.digest())
+    letters = []
+    for _ in range(_ID_CHARS):
+        number, letter = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[letter])
+    return "".join(letters)
