@@ -20,6 +20,7 @@ LESSON_KINDS: Final[tuple[LessonKind, ...]] = (
 )
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _ID_CHARS: Final = 12
+SHORT_ID_CHARS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Lesson:
     evidence: tuple[str, ...] = ()
     sources: int = 1
     exact: bool = True
+
+    @property
+    def short_id(self) -> str:
+        """The beginning of the id, by which `why`, `right` and `wrong` find it."""
+        return self.id[:SHORT_ID_CHARS]
 
 
 def make_lesson_id(kind: LessonKind, situation: str, content: str) -> str:

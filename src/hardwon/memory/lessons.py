@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
 
+from hardwon.learn.tallies import attempt_key, session_key
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
 from hardwon.lessons.digest import (
     ANY_RUN,
     Digest,
     Met,
+    Tried,
     digest_record,
     digest_together,
     sort_key,
 )
 from hardwon.lessons.lesson import Lesson, make_lesson_id
-from hardwon.learn.tallies import session_key
+from hardwon.lessons.transfer import carry_cures
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Trajectory
 from hardwon.runs.steps import key_of_action, sort_of_action, without_header
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
+from hardwon.tell.failing import say_cures, say_warning
+from hardwon.tell.situation import Line, Situation
 from hardwon.text.failure_keys import Failure, find_names, read_failure
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.
-_TIMES_READ_MAX = 60
-_RUN_RECORDS_MAX = 200
-_COUNTED_MAX = 1_000
+_TIMES_READ_MAX: Final = 60
+_RUN_RECORDS_MAX: Final = 200
+_COUNTED_MAX: Final = 1_000
 
 
 class Lessons:
@@ -37,37 +42,86 @@ class Lessons:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._store = project.store
-        self._how_common: Callable[[str], float] = cache(self._count_habit)
+        self._count_habit = cache(self._ask_habit)
 
-    def find_cures(self, failure: Failure) -> list[Lesson]:
-        """What made this very failure go away, the likeliest first, and what was tried in vain last.
-        Nothing where it was never met, or nothing was done about it.
+    # What is said at a moment.
+
+    def tell_after(self, situation: Situation) -> list[Line]:
+        """What made the failure of a situation go away before; nothing where nobody knows."""
+        if situation.failure is None:
+            return []
+        lines = say_cures(self.find_cures(situation.failure.exact), situation)
+        return lines or say_cures(self.find_like_cures(situation.failure), situation)
+
+    def tell_before(self, situation: Situation) -> list[Line]:
+        """Why the action of a situation failed when it was taken last, and what helped; nothing
+        where it did not.
         """
-        return self._weigh("exact", failure.exact)
+        last = self.find_last_end(situation.action)
+        if last is None:
+            return []
+        tried, record = last
+        cures, passing = [], 0.0
+        if tried.exact:
+            met = list(self._find_met("exact", tried.exact))
+            cures = self._weigh(met, tried.exact)
+            passing = _share_passing(met)
+        return say_warning(tried, cures, passing, situation, record.id, record.at_us)
+
+    # What is known.
+
+    def find_cures(self, exact: str) -> list[Lesson]:
+        """What was done about the failure with this exact key, the likeliest to help first; nothing
+        where it was never met, or nothing was done.
+        """
+        return self._weigh(list(self._find_met("exact", exact)), exact)
 
     def find_like_cures(self, failure: Failure) -> list[Lesson]:
-        """The same of failures that are this one but for the names in them."""
-        return [
-            lesson for lesson in self._weigh("family", failure.family) if lesson.exact is False
+        """What helped against failures that are this one but for names, where the names of the one
+        stand in the cure, so that those of the other can be put in their place.
+        """
+        by_key: dict[str, list[tuple[AnyRecord, Met]]] = {}
+        for record, met in self._find_met("family", failure.family):
+            if met.exact != failure.exact:
+                by_key.setdefault(met.exact, []).append((record, met))
+        known = [self._weigh(times, exact)[:1] for exact, times in by_key.items()]
+        return carry_cures([cures[0] for cures in known if cures], failure.words)
+
+    def find_last_end(self, action: str) -> tuple[Tried, AnyRecord] | None:
+        """How an action ended when it was taken last, and the record that tells; None where it never
+        was.
+        """
+        same = same_action(action)
+        found = self._store.by_key(self._project.name, [attempt_key(action)], Filters(), 1)
+        for record in readable(found):
+            digest = digest_record(record)
+            for tried in reversed(digest.tried if digest else ()):
+                if same_action(tried.action) == same:
+                    return tried, record
+        return None
+
+    # How it is found.
+
+    def _weigh(self, met: list[tuple[AnyRecord, Met]], exact: str) -> list[Lesson]:
+        if not met:
+            return []
+        words, check = met[0][1].words, met[0][1].check
+        named = find_names(words) - find_names(check)
+        evidence = [
+            Evidence(one.cure, one.in_vain, record.at_us, record.said_by, record.id, one.checked)
+            for record, one in met
         ]
-
-    def _weigh(self, sort: str, key: str) -> list[Lesson]:
-        met = list(self._times_met(sort, key))
-        words = met[0][1].words if met else ""
-        evidence = [self._make_evidence(record, one) for record, one in met]
-        named = find_names(words) - find_names(met[0][1].check if met else "")
         cures = weigh_cures(
-            evidence, self._how_common, lambda action: not named.isdisjoint(find_names(action))
+            evidence,
+            self._count_habit,
+            lambda action: not named.isdisjoint(find_names(action)),
         )
-        return [_make_lesson(cure, key, words, exact=sort == "exact") for cure in cures]
+        return [_make_lesson(cure, exact, words) for cure in cures]
 
-    def _make_evidence(self, record: AnyRecord, met: Met) -> Evidence:
-        return Evidence(
-            met.cure, met.in_vain, record.at_us, record.said_by, record.id, met.checked
-        )
-
-    def _times_met(self, sort: str, key: str) -> Iterator[tuple[AnyRecord, Met]]:
-        """The records of runs that met a failure, each with what became of it there."""
+    def _find_met(self, sort: str, key: str) -> Iterator[tuple[AnyRecord, Met]]:
+        """The times that a failure was met: the record that tells, and what became of it there. Where
+        a record leaves it open that is a part of a run, the whole run is read.
+        """
         found = self._store.by_key(
             self._project.name, [f"{sort}:{key}"], Filters(), _TIMES_READ_MAX, in_turns=True
         )
@@ -75,7 +129,7 @@ class Lessons:
         for record in readable(found):
             digest = digest_record(record)
             run_id = record.metadata.source.id
-            if digest and run_id and any(_is_open(met, sort, key) for met in digest.met):
+            if digest and run_id and _leaves_open(digest, sort, key):
                 if run_id in runs_read:
                     continue
                 runs_read.add(run_id)
@@ -96,24 +150,31 @@ class Lessons:
         ]
         return digest_together(parts) if len(parts) > 1 else digest_record(record)
 
-    def _count_habit(self, action: str) -> float:
-        """In which share of all runs something of this action's sort is done; 0 where it is of no
-        sort.
-        """
+    def _ask_habit(self, action: str) -> float:
+        """In which share of all runs something of this action's sort is done; 0 where it is of none."""
         sort = sort_of_action(action)
         if not sort:
             return 0.0
-        count = partial(self._store.count_with_key, self._project.name, most=_COUNTED_MAX)
-        return count(sort_key(sort)) / max(1, count(ANY_RUN))
+        count, project = self._store.count_with_key, self._project.name
+        runs = count(project, ANY_RUN, _COUNTED_MAX)
+        return count(project, sort_key(sort), _COUNTED_MAX) / max(1, runs)
 
 
-def _is_open(met: Met, sort: str, key: str) -> bool:
-    return met.cure is None and getattr(met, sort) == key
+def _leaves_open(digest: Digest, sort: str, key: str) -> bool:
+    return any(met.cure is None and getattr(met, sort) == key for met in digest.met)
 
 
-def _make_lesson(cure: Cure, key: str, words: str, *, exact: bool) -> Lesson:
+def _share_passing(met: list[tuple[AnyRecord, Met]]) -> float:
+    """In which share of the times that it went away a failure did so by itself; 0 where it never
+    did.
+    """
+    gone = [one for _, one in met if one.cure is not None]
+    return sum(one.passed for one in gone) / len(gone) if gone else 0.0
+
+
+def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
     return Lesson(
-        make_lesson_id("cure", key, same_action(cure.action)),
+        make_lesson_id("cure", exact, same_action(cure.action)),
         "cure",
         words,
         cure.action,
@@ -123,16 +184,9 @@ def _make_lesson(cure: Cure, key: str, words: str, *, exact: bool) -> Lesson:
         from_us(cure.last_us),
         cure.evidence,
         cure.sources,
-        exact,
     )
 
 
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:
     """The failure that an output tells of; None where it tells nothing."""
-    printed = without_header(shown)
-    return read_failure(printed, key_of_action(action) if action else "")
-
-
-def likely(lessons: Iterable[Lesson], p_from: float) -> list[Lesson]:
-    """Those that are likely enough."""
-    return [lesson for lesson in lessons if lesson.p_helps >= p_from]
+    return read_failure(without_header(shown), key_of_action(action) if action else "")

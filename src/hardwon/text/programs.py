@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from hardwon.text.lines import Command
+from hardwon.text.lines import Command, read_line
 
 # Programs that only show something, whatever they are asked.
 _LOOKING: Final = frozenset(
@@ -68,6 +68,10 @@ _INSTALLING: Final = frozenset("install add i ci upgrade require get".split())
 _OVERWRITING: Final = frozenset("cp mv ln install".split())
 _IN_FILES: Final = frozenset("sed touch mkdir chmod chown tee patch truncate dos2unix".split())
 _REMOVING: Final = frozenset("rm rmdir unlink shred".split())
+_ENDING: Final = frozenset("kill pkill killall fuser mkfs dd shutdown reboot".split())
+_DESTROYING_WORDS: Final = frozenset(
+    "drop prune rm rmi delete destroy purge uninstall remove flushdb flushall truncate down reset".split()
+)
 _SERVING: Final = frozenset(
     "docker docker-compose podman systemctl service kubectl brew supervisorctl kill pkill fuser".split()
 )
@@ -157,6 +161,21 @@ def command_key(command: Command) -> str:
     variables it has.
     """
     return "\n".join((command.folder, command.program, *plain_words(command)))
+
+
+def destroys(line: str) -> bool:
+    """Whether a line takes away what may not come back, or ends what others may need."""
+    return any(map(_destroys, read_line(line)))
+
+
+def _destroys(command: Command) -> bool:
+    program, words = command.program, command.words[1:]
+    if program in _REMOVING or program in _ENDING:
+        return True
+    options = {word for word in words if word.startswith("-")}
+    if any(word.lower() in _DESTROYING_WORDS for word in words):
+        return program not in _LOOKING
+    return program == "git" and bool(options & {"--hard", "--force", "-f", "-D"})
 
 
 def find_touches(command: Command) -> list[Touch]:

@@ -1,0 +1,88 @@
+"""What to say when something failed, and before something is done that failed when it was done last.
+
+Of what nobody knows nothing is said: a wrong line costs more than three right ones gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from hardwon.lessons.digest import Tried
+from hardwon.lessons.lesson import Lesson, make_lesson_id
+from hardwon.records.fields import from_us
+from hardwon.tell.situation import Line, Situation
+from hardwon.text.clean import clean_action, clean_line
+from hardwon.text.programs import destroys
+from hardwon.text.terms import same_action
+
+# A cure is said where it is likelier than not to be the one; what may destroy something, only where
+# that was seen more than once.
+_SAY_FROM: Final = 0.6
+_SAY_DESTROYING_FROM: Final = 0.75
+_CURES_MAX: Final = 3
+# What was done in this run counts as an attempt at the cause where it is this likely to be a cure.
+_TOUCHES_FROM: Final = 0.3
+# A failure that went by itself in half of the cases is no reason to warn.
+_PASSING_FROM: Final = 0.5
+_WORDS_CHARS_MAX: Final = 200
+
+
+def choose_cures(cures: Iterable[Lesson], situation: Situation) -> list[Lesson]:
+    """The cures that are worth saying, the likeliest first; nothing where none is likely."""
+    asked = same_action(situation.action)
+    chosen = [
+        cure
+        for cure in cures
+        if cure.helped and cure.p_helps >= _SAY_FROM and same_action(cure.action) != asked
+    ]
+    return [cure for cure in chosen if not destroys(cure.action) or _is_sure(cure)][:_CURES_MAX]
+
+
+def _is_sure(cure: Lesson) -> bool:
+    return cure.exact and cure.p_helps >= _SAY_DESTROYING_FROM
+
+
+def say_cures(cures: Iterable[Lesson], situation: Situation) -> list[Line]:
+    """A line for each cure that is worth saying."""
+    return [_say_cure(cure) for cure in choose_cures(cures, situation)]
+
+
+def _say_cure(cure: Lesson) -> Line:
+    if cure.exact:
+        begin = "This error went away here before by"
+    else:
+        words = clean_line(cure.situation, _WORDS_CHARS_MAX)
+        begin = f"A like error ({words}) went away here before by"
+    action = clean_action(cure.action)
+    text = f"{begin}: {action} (helped {cure.helped} of {cure.tried}) [{cure.short_id}]"
+    return Line(text, cure, cure.evidence)
+
+
+def say_warning(
+    last: Tried, cures: Sequence[Lesson], passing: float, situation: Situation, record_id: str, at_us: int
+) -> list[Line]:
+    """Before an action that failed when it was taken last: why it did, and what cured it. Nothing
+    where the failure passes by itself, or where this run did something about it.
+    """
+    if last.outcome != "failed" or not last.words or passing >= _PASSING_FROM:
+        return []
+    done = {same_action(action) for action in situation.done}
+    if same_action(situation.action) in done:
+        return []  # this run knows how it ended
+    if any(same_action(cure.action) in done for cure in cures if cure.p_helps >= _TOUCHES_FROM):
+        return []
+    words = clean_line(last.words, _WORDS_CHARS_MAX)
+    lesson = Lesson(
+        make_lesson_id("dead end", last.exact, same_action(last.action)),
+        "dead end",
+        last.words,
+        last.action,
+        tried=1,
+        helped=0,
+        p_helps=0.0,
+        last=from_us(at_us),
+        evidence=(record_id,),
+    )
+    warning = Line(f"It failed here when it last ran: {words} [{lesson.short_id}]", lesson, (record_id,))
+    return [warning, *say_cures(cures, situation)[:1]]

@@ -1,0 +1,29 @@
+"""What is known at the moment when somebody asks, and what is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hardwon.lessons.lesson import Lesson
+from hardwon.text.failure_keys import Failure
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The `task` at hand, the `action` about to be taken, or that just failed with this `failure`,
+    and what was `done` in this run before, in order.
+    """
+
+    task: str = ""
+    action: str = ""
+    failure: Failure | None = None
+    done: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing to say. It stands alone; `lesson` is what it says, `ids` are the records behind it."""
+
+    text: str
+    lesson: Lesson
+    ids: tuple[str, ...] = ()
