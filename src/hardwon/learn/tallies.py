@@ -48,7 +48,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.lessons.digest import digest_record, find_keys
 from hardwon.learn.actions import ANY_FAILURE, judge_steps, outcomes_of, pairs_of, task_key
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
@@ -340,8 +339,6 @@ def keys_of(record: Record) -> tuple[str, ...]:
     """
     own = _OWN_KEYS.get(record.kind)
     keys = set(own(record) if own else ())
-    if digest := digest_record(record):
-        keys.update(find_keys(digest))
     if session := record.metadata.source.id:
         keys.add(session_key(session))
     if failure := record.metadata.validation.failure_hash:

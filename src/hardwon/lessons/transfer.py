@@ -9,7 +9,7 @@ from typing import Final
 
 from hardwon.lessons.lesson import Lesson
 
-_WORD: Final = re.compile(r"[^\s'\"`‘’(),;]+")
+_WORD: Final = re.compile(r"[^\s'\"`(),;]+")
 _WORDS_MAX: Final = 60
 _LIKELY_FROM: Final = 0.5
 # One case proves nothing of another: two with different names say that the name does not matter.

@@ -8,24 +8,24 @@ from typing import Final
 
 from hardwon.learn.tallies import attempt_key, session_key
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
-from hardwon.lessons.digest import (
-    ANY_RUN,
-    Digest,
-    Met,
-    Tried,
-    digest_record,
-    digest_together,
-    sort_key,
-)
 from hardwon.lessons.lesson import Lesson, make_lesson_id
+from hardwon.lessons.teaching import (
+    ANY_RUN,
+    Met,
+    Teaching,
+    sort_key,
+    teach_together,
+)
 from hardwon.lessons.transfer import carry_cures
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Trajectory
+from hardwon.runs.read import read_run
+from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action, without_header
 from hardwon.search.terms import Filters
-from hardwon.store.query import readable
-from hardwon.tell.failing import say_cures, say_warning
+from hardwon.store.query import TeachingRow, readable
+from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.failure_keys import Failure, find_names, read_failure
 from hardwon.text.terms import same_action
@@ -60,13 +60,13 @@ class Lessons:
         last = self.find_last_end(situation.action)
         if last is None:
             return []
-        tried, record = last
-        cures, passing = [], 0.0
-        if tried.exact:
-            met = list(self._find_met("exact", tried.exact))
-            cures = self._weigh(met, tried.exact)
-            passing = _share_passing(met)
-        return say_warning(tried, cures, passing, situation, record.id, record.at_us)
+        step, record = last
+        if step.failure is None:
+            return []
+        met = list(self._find_met("exact", step.failure.exact))
+        cures = self._weigh(met, step.failure.exact)
+        past = Past(step.failure, _share_passing(met), record.id, record.at_us)
+        return say_warning(past, cures, situation)
 
     # What is known.
 
@@ -80,36 +80,34 @@ class Lessons:
         """What helped against failures that are this one but for names, where the names of the one
         stand in the cure, so that those of the other can be put in their place.
         """
-        by_key: dict[str, list[tuple[AnyRecord, Met]]] = {}
-        for record, met in self._find_met("family", failure.family):
+        by_key: dict[str, list[tuple[TeachingRow, Met]]] = {}
+        for row, met in self._find_met("family", failure.family):
             if met.exact != failure.exact:
-                by_key.setdefault(met.exact, []).append((record, met))
+                by_key.setdefault(met.exact, []).append((row, met))
         known = [self._weigh(times, exact)[:1] for exact, times in by_key.items()]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
 
-    def find_last_end(self, action: str) -> tuple[Tried, AnyRecord] | None:
+    def find_last_end(self, action: str) -> tuple[Step, AnyRecord] | None:
         """How an action ended when it was taken last, and the record that tells; None where it never
         was.
         """
-        same = same_action(action)
         found = self._store.by_key(self._project.name, [attempt_key(action)], Filters(), 1)
         for record in readable(found):
-            digest = digest_record(record)
-            for tried in reversed(digest.tried if digest else ()):
-                if same_action(tried.action) == same:
-                    return tried, record
+            if isinstance(record, Trajectory):
+                last = find_last(read_run(record), action)
+                return (last, record) if last else None
         return None
 
     # How it is found.
 
-    def _weigh(self, met: list[tuple[AnyRecord, Met]], exact: str) -> list[Lesson]:
+    def _weigh(self, met: list[tuple[TeachingRow, Met]], exact: str) -> list[Lesson]:
         if not met:
             return []
         words, check = met[0][1].words, met[0][1].check
         named = find_names(words) - find_names(check)
         evidence = [
-            Evidence(one.cure, one.in_vain, record.at_us, record.said_by, record.id, one.checked)
-            for record, one in met
+            Evidence(one.cure, one.in_vain, row.at_us, row.author, row.record_id, one.checked)
+            for row, one in met
         ]
         cures = weigh_cures(
             evidence,
@@ -118,37 +116,33 @@ class Lessons:
         )
         return [_make_lesson(cure, exact, words) for cure in cures]
 
-    def _find_met(self, sort: str, key: str) -> Iterator[tuple[AnyRecord, Met]]:
+    def _find_met(self, sort: str, key: str) -> Iterator[tuple[TeachingRow, Met]]:
         """The times that a failure was met: the record that tells, and what became of it there. Where
         a record leaves it open that is a part of a run, the whole run is read.
         """
-        found = self._store.by_key(
-            self._project.name, [f"{sort}:{key}"], Filters(), _TIMES_READ_MAX, in_turns=True
-        )
         runs_read: set[str] = set()
-        for record in readable(found):
-            digest = digest_record(record)
-            run_id = record.metadata.source.id
-            if digest and run_id and _leaves_open(digest, sort, key):
-                if run_id in runs_read:
+        for row in self._store.teachings(self._project.name, [f"{sort}:{key}"], _TIMES_READ_MAX):
+            teaching = row.teaching
+            if teaching.run_id and _leaves_open(teaching, sort, key):
+                if teaching.run_id in runs_read:
                     continue
-                runs_read.add(run_id)
-                digest = self._digest_run(record, run_id)
-            for met in digest.met if digest else ():
+                runs_read.add(teaching.run_id)
+                teaching = self._teach_run(row)
+            for met in teaching.met:
                 if getattr(met, sort) == key:
-                    yield record, met
+                    yield row, met
 
-    def _digest_run(self, record: AnyRecord, run_id: str) -> Digest | None:
+    def _teach_run(self, row: TeachingRow) -> Teaching:
         """What all the records of a run teach together."""
         found = self._store.by_key(
-            self._project.name, [session_key(run_id)], Filters(), _RUN_RECORDS_MAX
+            self._project.name, [session_key(row.teaching.run_id)], Filters(), _RUN_RECORDS_MAX
         )
         parts = [
             part
             for part in readable(found)
-            if isinstance(part, Trajectory) and part.said_by == record.said_by
+            if isinstance(part, Trajectory) and part.said_by == row.author
         ]
-        return digest_together(parts) if len(parts) > 1 else digest_record(record)
+        return teach_together(parts) if len(parts) > 1 else row.teaching
 
     def _ask_habit(self, action: str) -> float:
         """In which share of all runs something of this action's sort is done; 0 where it is of none."""
@@ -160,11 +154,20 @@ class Lessons:
         return count(project, sort_key(sort), _COUNTED_MAX) / max(1, runs)
 
 
-def _leaves_open(digest: Digest, sort: str, key: str) -> bool:
-    return any(met.cure is None and getattr(met, sort) == key for met in digest.met)
+def find_last(run: Run, action: str) -> Step | None:
+    """The last step of a run that was this action; None where none was, or it only looked."""
+    same = same_action(action)
+    for step in reversed(run.steps):
+        if step.kind != "look" and same_action(step.action) == same:
+            return step
+    return None
 
 
-def _share_passing(met: list[tuple[AnyRecord, Met]]) -> float:
+def _leaves_open(teaching: Teaching, sort: str, key: str) -> bool:
+    return any(met.cure is None and getattr(met, sort) == key for met in teaching.met)
+
+
+def _share_passing(met: list[tuple[TeachingRow, Met]]) -> float:
     """In which share of the times that it went away a failure did so by itself; 0 where it never
     did.
     """

@@ -38,6 +38,7 @@ from hardwon.learn.tallies import (
     summary_of,
     tallies_of,
 )
+from hardwon.lessons.teaching import find_keys, teach_record
 from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
     ROUTES,
@@ -134,6 +135,10 @@ def row_of(
     envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
     has_keys = has_keys or bool(metadata.source.id or envelope.failure_hash)
     at_us, lessons = to_us(metadata.context.timestamp), tallies_of(record)
+    teaching = teach_record(record)
+    keys = set(keys_of(record)) if has_keys else set()
+    if teaching:
+        keys.update(find_keys(teaching))
     status = (effective or envelope).status
     project, author = metadata.project_id, source or metadata.source.author
     return Row(
@@ -151,10 +156,11 @@ def row_of(
         digest_of(body),
         status,
         effective.to_json() if effective and effective != envelope else None,
+        teaching.to_json() if teaching else None,
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
         tuple(sorted(set(related))) if related else (),
-        keys_of(record) if has_keys else (),
+        tuple(sorted(keys)),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,
         record if record.kind in DESIGNS else None,
@@ -367,9 +373,12 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
 # --- the writer ---
 
 
-ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
+ROW: Final = (
+    "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, "
+    "status, validation, teaching"
+)
 # The columns that a new row is written into, which are as many as the first fields of a Row.
-ROW_FIELDS: Final = 14
+ROW_FIELDS: Final = 15
 
 
 class Kept(NamedTuple):

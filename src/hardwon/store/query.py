@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.tallies import session_key
+from hardwon.lessons.teaching import Teaching
 from hardwon.records.fields import digest_of, from_us, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
@@ -502,6 +503,16 @@ def rolled_back_authors(session: Session, project: str) -> set[str]:
 _BEHIND_ALL: Final = "\U0010ffff"
 
 
+class TeachingRow(NamedTuple):
+    """What a record teaches, and whose word it is."""
+
+    record_id: str
+    author: str
+    at_us: int
+    status: str
+    teaching: Teaching
+
+
 class Reader(ABC):
     """What a store answers, and a write transaction too, as it sees it itself."""
 
@@ -693,6 +704,27 @@ class Query(Reader):
             "ORDER BY r.at_us DESC LIMIT 1"
         )
         return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
+
+    def teachings(self, project: str, keys: Sequence[str], limit: int) -> list[TeachingRow]:
+        """What records with any of the exact keys teach, newest first, each author's newest before
+        any one's second. Archived ones and rolled-back sources are left out.
+        """
+        bound = Bound([project])
+        within = ", ".join(map(bound.add, rounded_up(keys)))
+        sql = (
+            "SELECT id, author, at_us, status, teaching FROM ("
+            "SELECT r.id, r.author, r.at_us, r.status, r.teaching, "
+            "row_number() OVER (PARTITION BY r.author ORDER BY r.at_us DESC, r.id DESC) AS turn "
+            f"FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND key IN ({within})) k "
+            f"{self.dialect.join} record r ON r.seq = k.seq "
+            f"WHERE r.project_id = ?1 AND r.teaching IS NOT NULL AND {TRUSTED_RECORD}) AS found "
+            f"ORDER BY turn, at_us DESC, id DESC LIMIT {bound.add(limit)}"
+        )
+        rows = [
+            TeachingRow(record_id, author, at_us, status, Teaching.from_json(teaching))
+            for record_id, author, at_us, status, teaching in self._select(sql, bound)
+        ]
+        return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
 
     def count_with_key(self, project: str, key: str, most: int) -> int:
         """How many records that count have an exact key; `most` where there are more."""

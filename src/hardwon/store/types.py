@@ -195,6 +195,7 @@ class Row(NamedTuple):
     digest: bytes
     status: str
     validation: str | None
+    teaching: str | None
     terms: str
     tags: tuple[str, ...]
     files: tuple[str, ...]

@@ -6,13 +6,14 @@ Of what nobody knows nothing is said: a wrong line costs more than three right o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from hardwon.lessons.digest import Tried
 from hardwon.lessons.lesson import Lesson, make_lesson_id
 from hardwon.records.fields import from_us
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
+from hardwon.text.failure_keys import Failure
 from hardwon.text.programs import destroys
 from hardwon.text.terms import same_action
 
@@ -59,30 +60,41 @@ def _say_cure(cure: Lesson) -> Line:
     return Line(text, cure, cure.evidence)
 
 
-def say_warning(
-    last: Tried, cures: Sequence[Lesson], passing: float, situation: Situation, record_id: str, at_us: int
-) -> list[Line]:
+@dataclass(frozen=True)
+class Past:
+    """How an action failed when it was taken last, in which share of the times that went by itself,
+    and which record tells.
+    """
+
+    failure: Failure
+    passing: float
+    record_id: str
+    at_us: int
+
+
+def say_warning(past: Past, cures: Sequence[Lesson], situation: Situation) -> list[Line]:
     """Before an action that failed when it was taken last: why it did, and what cured it. Nothing
     where the failure passes by itself, or where this run did something about it.
     """
-    if last.outcome != "failed" or not last.words or passing >= _PASSING_FROM:
+    if past.passing >= _PASSING_FROM:
         return []
     done = {same_action(action) for action in situation.done}
     if same_action(situation.action) in done:
         return []  # this run knows how it ended
     if any(same_action(cure.action) in done for cure in cures if cure.p_helps >= _TOUCHES_FROM):
         return []
-    words = clean_line(last.words, _WORDS_CHARS_MAX)
+    words = past.failure.words
     lesson = Lesson(
-        make_lesson_id("dead end", last.exact, same_action(last.action)),
+        make_lesson_id("dead end", past.failure.exact, same_action(situation.action)),
         "dead end",
-        last.words,
-        last.action,
+        words,
+        situation.action,
         tried=1,
         helped=0,
         p_helps=0.0,
-        last=from_us(at_us),
-        evidence=(record_id,),
+        last=from_us(past.at_us),
+        evidence=(past.record_id,),
     )
-    warning = Line(f"It failed here when it last ran: {words} [{lesson.short_id}]", lesson, (record_id,))
-    return [warning, *say_cures(cures, situation)[:1]]
+    shown = clean_line(words, _WORDS_CHARS_MAX)
+    text = f"It failed here when it last ran: {shown} [{lesson.short_id}]"
+    return [Line(text, lesson, (past.record_id,)), *say_cures(cures, situation)[:1]]

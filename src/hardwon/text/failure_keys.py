@@ -48,7 +48,9 @@ _NUMBER: Final = re.compile(
 )
 
 # A word that is a name wherever it stands: it has a sign, a digit or a capital within.
-_NAMED: Final = re.compile(r"(?<=['\"`‘])[\w][\w.-]*(?=['\"`’])|[A-Za-z_][\w-]*(?:[./_:-][\w-]+)+|[A-Za-z]+[A-Z0-9]\w*")
+_NAMED: Final = re.compile(
+    r"(?<=['\"`])[\w][\w.-]*(?=['\"`])|[A-Za-z_][\w-]*(?:[./_:-][\w-]+)+|[A-Za-z]+[A-Z0-9]\w*"
+)
 
 _COMPLAINT_CHARS_MAX: Final = 2_000
 _LINES_TRIED: Final = 12

@@ -68,7 +68,7 @@ def _read_columns(text: str) -> dict[str, str]:
 RECORD: Final = _read_columns(
     "id text, kind text, at_us bigint, author text, outcome text, tool text, task_id "
     "text, model text, issue_type text, body text, digest bytea, status text, "
-    "validation text, helped bigint, hindered bigint, extra jsonb"
+    "validation text, teaching text, helped bigint, hindered bigint, extra jsonb"
 )
 FIX: Final = _read_columns(
     "at text, pattern text, signature text, model text, issue_type text, strategy "

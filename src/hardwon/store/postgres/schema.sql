@@ -35,6 +35,7 @@ CREATE TABLE record (
     digest bytea NOT NULL,
     status text COLLATE "C" NOT NULL,
     validation text COLLATE "C",
+    teaching text COLLATE "C",
     helped bigint NOT NULL DEFAULT 0,
     hindered bigint NOT NULL DEFAULT 0,
     extra jsonb

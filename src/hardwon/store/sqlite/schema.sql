@@ -4,7 +4,8 @@
 -- One row per record. `body` is the record's JSON and the truth; `digest` tells whether it is undamaged; all
 -- other columns are derived from it so that filters need not read JSON. `status`, `validation`, `helped` and
 -- `hindered` are what the record's events add up to (`validation` NULL: nothing changed since it was written), and
--- so is `author`: `ann via import` where the record came from elsewhere.
+-- so is `author`: `ann via import` where the record came from elsewhere. `teaching` is what the record teaches as a
+-- run (`lessons/teaching.py`).
 CREATE TABLE record (
     seq INTEGER PRIMARY KEY,
     project_id TEXT NOT NULL,
@@ -21,6 +22,7 @@ CREATE TABLE record (
     digest BLOB NOT NULL,
     status TEXT NOT NULL,
     validation TEXT,
+    teaching TEXT,
     helped INTEGER NOT NULL DEFAULT 0,
     hindered INTEGER NOT NULL DEFAULT 0
 ) STRICT;
