@@ -92,6 +92,18 @@ class UnknownRecordError(HardwonError, LookupError):
     """No record of this project has that id."""
 
 
+class UnknownLessonError(HardwonError, LookupError):
+    """No lesson of this project has an id that begins so, or several have."""
+
+    def __init__(self, beginning: str, *, several: bool = False) -> None:
+        why = (
+            "several lessons have an id that begins"
+            if several
+            else "no lesson has an id that begins"
+        )
+        super().__init__(f"{why} with {beginning!r}: `hardwon lessons` lists them")
+
+
 class ConflictError(HardwonError):
     """A record with this id is already kept and says something else. Records are append-only."""
 

@@ -23,6 +23,7 @@ ROOMS = [
     {"runs"},
     {"lessons"},
     {"learn", "search", "brief", "trust"},
+    {"tell"},
     {"outside"},
     {"store"},
     {"memory"},

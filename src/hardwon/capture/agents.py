@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from hardwon import limits
-from hardwon.brief.advice import INSTEAD
 from hardwon.brief.fence import fenced
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
@@ -30,6 +29,7 @@ from hardwon.capture.sessions import (
     edit_step,
     open_session,
 )
+from hardwon.capture.speaking import STOP_AFTER, count_repeats, speak_after, speak_before
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, current_folder, memory_exists
@@ -38,13 +38,12 @@ from hardwon.outside.git import Repository
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.steps import read_action
+from hardwon.tell.situation import Line as TellLine
 from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
-from hardwon.text.failures import error_words, exact_message
+from hardwon.text.failures import error_words
 from hardwon.text.lines import read_line
 from hardwon.text.programs import looks
-from hardwon.text.shown import describe_failure
-from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 
 # Something to say, and the ids of the records behind it.
@@ -125,7 +124,7 @@ def answer(
         waiting = session.kept.get("waiting", "")
         if waiting or reply:
             said = "\n".join(filter(None, (waiting, reply.say if reply else "")))
-            whole = Reply(said, reply.decision if reply else "")
+            whole = replace(reply, say=said) if reply else Reply(said)
             heard = may_say(agent, event, whole)
             session.kept["waiting"] = "" if heard else said
             return whole if heard else None
@@ -303,62 +302,21 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 def _before_command(
     command: Command, memory: Memory, session: AgentSession, manner: Manner
 ) -> Reply | None:
-    """A word where it failed here before, with what made that go away."""
-    advice = memory.advise(command.line)
-    if not advice.failures:
-        return None
-    often = f"{advice.verdict} (p = {advice.p_success:.2f}, identical failures: {advice.failures})"
-    note = attempts.told_of_tests(advice.failures) if command.tests else often
-    lines: list[Line] = []
-    last = memory.get(advice.evidence[0]) if advice.evidence else None
-    if isinstance(last, Trajectory):
-        same = same_action(command.line)
-        shown = [step.observation for step in last.steps if same_action(step.action) == same]
-        lines += _fixes(memory, shown[-1], command, session, _BEFORE) if shown else []
-    if not command.tests:
-        # what helped is a line of its own: it is said once in a session, however often it is warned
-        message = advice.message.partition(INSTEAD)[0].rstrip() if lines else advice.message
-        lines.insert(0, (message, advice.evidence))
-    # two commands may have failed in the same way
-    new = session.unsaid([(f"{command.line}\n{note}", ())])
-    known = _said(session, lines)
-    if advice.verdict == "blocked" and manner.blocked != "warn" and not command.tests:
-        whole = known or Reply(_fenced([text for text, _ in lines]))
-        return Reply(f"{_RECORDED}{note}\n{whole.say}", manner.blocked)
-    if not new and not known:
-        return None
-    return Reply("\n".join(filter(None, (_RECORDED + note, known.say if known else ""))))
-
-
-_RECORDED: Final = "Hardwon, from what was recorded here: "
-_BEFORE: Final = "That went away before by: {} (helped {} of {})"
-_AFTER: Final = "This error went away here before by: {} (helped {} of {})"
-
-
-def _fixes(
-    memory: Memory, shown: str, command: Command, session: AgentSession, said: str
-) -> list[Line]:
-    """What made this very error go away before, other than the command itself. Nothing where the
-    command does not say why it failed, nor of another error of its kind: of what nobody knows, a
-    guess costs more than silence.
+    """A word where it failed here before, with what made that go away. What failed again and again
+    in this session, with nothing changed since, is stopped as the hooks were installed to.
     """
-    if not shell_lines.failure_words(shown):
-        return []
-    message = exact_message(describe_failure(shown))
-    known = memory.solutions(
-        shown,
-        limit=limits.SOLUTIONS_READ_MAX,
-        action=command.line,
-        task=session.kept.get("task") or command.purpose or None,
-    )
-    lines: list[Line] = [
-        (said.format(each.action, each.helped, each.tried), each.evidence)
-        for each in known
-        if each.helped
-        and exact_message(each.diagnosis) == message
-        and same_action(each.action) != same_action(command.line)
-    ]
-    return lines[: limits.INSTEAD_MAX]
+    repeats = count_repeats(command.line, session)
+    if repeats >= STOP_AFTER and not command.tests:
+        text = f"Stop. This failed {repeats} times in this session, and nothing was changed since."
+        decision = "" if manner.blocked == "warn" else manner.blocked
+        return Reply(_fenced([text]), decision)
+    return _tell(session, speak_before(command.line, memory, session))
+
+
+def _tell(session: AgentSession, lines: Sequence[TellLine]) -> Reply | None:
+    """What this session was not told yet."""
+    new = [line for line in lines if session.unsaid([(line.lesson.id, line.ids)])]
+    return Reply(_fenced([line.text for line in new]), lines=tuple(new)) if new else None
 
 
 def _after_command(
@@ -373,7 +331,7 @@ def _after_command(
         tests=command.tests,
         author=session.kept["author"],
     )
-    session.add_command(record.id)
+    session.add_command(record.id, command.line, failed=record.turned_out_well is False)
     if record.turned_out_well is not False:
         return None
-    return _said(session, _fixes(memory, record.steps[0].observation, command, session, _AFTER))
+    return _tell(session, speak_after(record.steps[0].observation, command.line, memory, session))

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from hardwon import limits
 from hardwon.records.fields import read_json
+from hardwon.tell.situation import Line
 
 Moment = Literal["start", "prompt", "before", "after", "compact", "subagent", "stop", "end"]
 Agent = Literal["claude-code", "codex", "cursor", "other"]
@@ -49,11 +50,14 @@ class HookEvent:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is told to the model (`say`), decided about a command, and shown to the person."""
+    """What is told to the model (`say`, which has these `lines`), decided about a command, and shown
+    to the person.
+    """
 
     say: str = ""
     decision: Literal["", "ask", "deny"] = ""
     notice: str = ""
+    lines: tuple[Line, ...] = ()
 
 
 def read_event(agent: Agent, data: bytes) -> HookEvent | None:

@@ -49,13 +49,25 @@ class AgentSession:
     kept: dict[str, Any]
     ended: bool = False
 
-    def add_command(self, record_id: str) -> None:
+    def add_command(self, record_id: str, line: str, *, failed: bool) -> None:
         """A command ended, and is kept as this record."""
         self.kept.setdefault("items", []).append({"id": record_id})
+        self._add_done(redact(line)[0], failed=failed)
 
     def add_edit(self, step: Step) -> None:
         """A file was edited."""
         self.kept.setdefault("items", []).append({"action": step.action})
+        self._add_done(step.action, failed=False)
+
+    def _add_done(self, action: str, *, failed: bool) -> None:
+        done = self.kept.setdefault("done", [])
+        done.append([action, failed])
+        del done[: -limits.AGENT_SESSION_TOLD_MAX]
+
+    @property
+    def done(self) -> list[tuple[str, bool]]:
+        """What was done last in the session, in order, each with whether it failed."""
+        return [(action, failed) for action, failed in self.kept.get("done", [])]
 
     @property
     def is_full(self) -> bool:

@@ -476,8 +476,18 @@ def exact_key(what: Literal["strategy", "tidied", "cleaned", "adopted"], which: 
     return f"{what}:{which}"
 
 
+VERDICTS: Final = ("right", "wrong")
+
+
+def verdict_key(lesson_id: str) -> str:
+    """Of what people said about a lesson."""
+    return f"verdict:{lesson_id}"
+
+
 def decision_key(decision: Decision) -> str:
     """Two decisions of the same key decide the same."""
+    if decision.action in VERDICTS:
+        return verdict_key(decision.target)
     if decision.action == "rollback":
         return f"rollback:{decision.target}"
     text = rule_key(decision.text) if decision.action == "rule" else ""

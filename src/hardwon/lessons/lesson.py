@@ -10,6 +10,8 @@ from hashlib import blake2b
 from typing import Final, Literal
 
 LessonKind = Literal["way", "cure", "dead end", "rule", "fact", "finding"]
+# What a person said of it; "" where nobody did.
+Verdict = Literal["", "right", "wrong"]
 LESSON_KINDS: Final[tuple[LessonKind, ...]] = (
     "way",
     "cure",
@@ -42,6 +44,7 @@ class Lesson:
     evidence: tuple[str, ...] = ()
     sources: int = 1
     exact: bool = True
+    verdict: Verdict = ""
 
     @property
     def short_id(self) -> str:

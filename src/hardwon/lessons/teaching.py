@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from hardwon.lessons.lesson import make_lesson_id
 from hardwon.records.kinds import Fix, Record, Trajectory
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.read import read_run, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run, RunOutcome
 from hardwon.runs.steps import sort_of_step
 from hardwon.text.failure_keys import make_key, read_failure
+from hardwon.text.terms import same_action
 
 # The key of every run.
 ANY_RUN: Final = "run"
@@ -159,9 +161,25 @@ def find_keys(teaching: Teaching) -> Iterator[str]:
     for met in teaching.met:
         yield f"exact:{met.exact}"
         yield f"family:{met.family}"
+        for action in met.cure or ():
+            yield lesson_key(make_lesson_id("cure", met.exact, same_action(action)))
+        yield lesson_key(make_lesson_id("dead end", met.exact, same_action(met.check)))
+    if teaching.lasting:
+        yield lesson_key(make_way_id(teaching))
     for sort in teaching.sorts:
         yield sort_key(sort)
     yield ANY_RUN
+
+
+def make_way_id(teaching: Teaching) -> str:
+    """The id of the lesson that a task is done by what lasted in this run."""
+    actions = "\0".join(map(same_action, teaching.lasting))
+    return make_lesson_id("way", make_key("task", same_action(teaching.task)), actions)
+
+
+def lesson_key(lesson_id: str) -> str:
+    """The key of runs that taught a lesson; the beginning of an id makes that of a key."""
+    return f"lesson:{lesson_id}"
 
 
 def sort_key(sort: str) -> str:

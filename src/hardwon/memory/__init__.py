@@ -20,6 +20,7 @@ from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
 from hardwon.memory.later import transfer
+from hardwon.memory.lessons import KnowingLessons
 from hardwon.memory.places import memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Opened
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from hardwon.tree.mirror import MemoryTree
 
 
-class Memory(Opened, Recording, Asking, Learned, Deciding, Keeping):
+class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keeping):
     """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or,
     with nothing said, the one that belongs to the current folder.
 

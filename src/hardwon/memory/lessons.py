@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
-from hardwon.learn.tallies import attempt_key, session_key
+from hardwon.errors import UnknownLessonError
+from hardwon.learn.tallies import attempt_key, session_key, verdict_key
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
-from hardwon.lessons.lesson import Lesson, make_lesson_id
+from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
     Met,
     Teaching,
+    lesson_key,
     sort_key,
     teach_together,
 )
 from hardwon.lessons.transfer import carry_cures
-from hardwon.memory.project import Project
-from hardwon.records.fields import from_us
-from hardwon.records.kinds import AnyRecord, Trajectory
+from hardwon.memory.project import Change, Group, Project
+from hardwon.records.fields import check_all, check_text, from_us
+from hardwon.records.kinds import AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action, without_header
 from hardwon.search.terms import Filters
-from hardwon.store.query import TeachingRow, readable
+from hardwon.store.query import TeachingRow, readable, record_of
 from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.failure_keys import Failure, find_names, read_failure
@@ -34,10 +37,15 @@ from hardwon.text.terms import same_action
 _TIMES_READ_MAX: Final = 60
 _RUN_RECORDS_MAX: Final = 200
 _COUNTED_MAX: Final = 1_000
+_VERDICTS_MAX: Final = 200
+_SHOWN_RUNS_MAX: Final = 10
+# How likely what a person calls right is to help.
+_PERSONS_WORD: Final = 0.98
+_PLACES: Final[dict[Verdict, int]] = {"right": 0, "": 1, "wrong": 2}
 
 
-class Lessons:
-    """What is known in one project."""
+class LessonFinder:
+    """Reads what is known in one project, for one answer."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -64,7 +72,7 @@ class Lessons:
         if step.failure is None:
             return []
         met = list(self._find_met("exact", step.failure.exact))
-        cures = self._weigh(met, step.failure.exact)
+        cures = _without_wrong(self._weigh(met, step.failure.exact))
         past = Past(step.failure, _share_passing(met), record.id, record.at_us)
         return say_warning(past, cures, situation)
 
@@ -74,7 +82,7 @@ class Lessons:
         """What was done about the failure with this exact key, the likeliest to help first; nothing
         where it was never met, or nothing was done.
         """
-        return self._weigh(list(self._find_met("exact", exact)), exact)
+        return _without_wrong(self._weigh(list(self._find_met("exact", exact)), exact))
 
     def find_like_cures(self, failure: Failure) -> list[Lesson]:
         """What helped against failures that are this one but for names, where the names of the one
@@ -84,8 +92,41 @@ class Lessons:
         for row, met in self._find_met("family", failure.family):
             if met.exact != failure.exact:
                 by_key.setdefault(met.exact, []).append((row, met))
-        known = [self._weigh(times, exact)[:1] for exact, times in by_key.items()]
+        known = [_without_wrong(self._weigh(times, exact))[:1] for exact, times in by_key.items()]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
+
+    def find_lesson(self, beginning: str) -> Lesson:
+        """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
+        keys = self._store.keys_beginning(self._project.name, lesson_key(beginning), 2)
+        if len(keys) != 1:
+            raise UnknownLessonError(beginning, several=len(keys) > 1)
+        lesson_id = keys[0].removeprefix(lesson_key(""))
+        for row in self._store.teachings(self._project.name, keys, _TIMES_READ_MAX):
+            for lesson in self._read_lessons(row.teaching):
+                if lesson.id == lesson_id:
+                    return lesson
+        raise UnknownLessonError(beginning)
+
+    def find_evidence(self, lesson: Lesson) -> list[TeachingRow]:
+        """The newest runs that taught a lesson, or tried it in vain."""
+        return self._store.teachings(self._project.name, [lesson_key(lesson.id)], _SHOWN_RUNS_MAX)
+
+    def list_lessons(self, limit: int) -> list[Lesson]:
+        """What the newest runs taught: each lesson once, newest first."""
+        lessons: dict[str, Lesson] = {}
+        for row in self._store.teachings(self._project.name, [ANY_RUN], _TIMES_READ_MAX):
+            for lesson in self._read_lessons(row.teaching):
+                if lesson.helped and lesson.verdict != "wrong":
+                    lessons.setdefault(lesson.id, lesson)
+            if len(lessons) >= limit:
+                break
+        newest = sorted(lessons.values(), key=lambda lesson: lesson.last, reverse=True)
+        return newest[:limit]
+
+    def _read_lessons(self, teaching: Teaching) -> Iterator[Lesson]:
+        """The lessons that a run was evidence of, each with all the evidence there is."""
+        for exact in dict.fromkeys(met.exact for met in teaching.met):
+            yield from self._weigh(list(self._find_met("exact", exact)), exact)
 
     def find_last_end(self, action: str) -> tuple[Step, AnyRecord] | None:
         """How an action ended when it was taken last, and the record that tells; None where it never
@@ -114,7 +155,37 @@ class Lessons:
             self._count_habit,
             lambda action: not named.isdisjoint(find_names(action)),
         )
-        return [_make_lesson(cure, exact, words) for cure in cures]
+        return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
+
+    def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
+        """The lessons with what people said of them, those first that they called right, those last
+        that they called wrong.
+        """
+        verdicts = self._find_verdicts([lesson.id for lesson in lessons])
+        if not verdicts:
+            return lessons
+        judged = [_judge(lesson, verdicts.get(lesson.id, "")) for lesson in lessons]
+        return sorted(judged, key=lambda lesson: _PLACES[lesson.verdict])
+
+    def _find_verdicts(self, lesson_ids: Sequence[str]) -> dict[str, Verdict]:
+        """What people said of these lessons. Between people, wrong stands until it is withdrawn."""
+        if not lesson_ids:
+            return {}
+        found = self._store.by_key(
+            self._project.name,
+            [verdict_key(lesson_id) for lesson_id in lesson_ids],
+            Filters(kind="decision"),
+            _VERDICTS_MAX,
+        )
+        verdicts: dict[str, Verdict] = {}
+        for decision in readable(found):
+            if not isinstance(decision, Decision) or not decision.in_effect:
+                continue
+            if decision.action == "wrong":
+                verdicts[decision.target] = "wrong"
+            elif decision.action == "right":
+                verdicts.setdefault(decision.target, "right")
+        return verdicts
 
     def _find_met(self, sort: str, key: str) -> Iterator[tuple[TeachingRow, Met]]:
         """The times that a failure was met: the record that tells, and what became of it there. Where
@@ -152,6 +223,19 @@ class Lessons:
         count, project = self._store.count_with_key, self._project.name
         runs = count(project, ANY_RUN, _COUNTED_MAX)
         return count(project, sort_key(sort), _COUNTED_MAX) / max(1, runs)
+
+
+def _judge(lesson: Lesson, verdict: Verdict) -> Lesson:
+    """The lesson as a person's word has it; as it is where nobody said anything."""
+    if verdict == "right":
+        return replace(lesson, verdict=verdict, p_helps=_PERSONS_WORD)
+    if verdict == "wrong":
+        return replace(lesson, verdict=verdict, p_helps=0.0)
+    return lesson
+
+
+def _without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
+    return [lesson for lesson in lessons if lesson.verdict != "wrong"]
 
 
 def find_last(run: Run, action: str) -> Step | None:
@@ -193,3 +277,72 @@ def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:
     """The failure that an output tells of; None where it tells nothing."""
     return read_failure(without_header(shown), key_of_action(action) if action else "")
+
+
+@dataclass(frozen=True)
+class WhyLesson:
+    """A lesson and the newest runs that it was learned from."""
+
+    lesson: Lesson
+    runs: tuple[TeachingRow, ...]
+
+
+class KnowingLessons(Group):
+    """What runs taught, with what people say of it."""
+
+    def lessons(self, about: str | None = None, limit: int = 20) -> list[Lesson]:
+        """What is known here, newest first; `about` a failure, in the words of its output: what is
+        known of that failure, the likeliest first. Nothing where nothing is.
+        """
+        check_all(about=about, limit=limit)
+        finder = LessonFinder(self._project)
+        if about is None:
+            return finder.list_lessons(limit)
+        failure = read_shown_failure(about)
+        return finder.find_cures(failure.exact)[:limit] if failure else []
+
+    def why(self, lesson_id: str) -> WhyLesson:
+        """The lesson whose id begins so, with the runs behind it. `UnknownLessonError` where there is
+        none, or more than one.
+        """
+        finder = LessonFinder(self._project)
+        lesson = finder.find_lesson(check_text("lesson_id", lesson_id))
+        return WhyLesson(lesson, tuple(finder.find_evidence(lesson)))
+
+    def right(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
+        """The lesson is true: it is told before what was only counted, whatever the counts. Takes
+        back what the same person called wrong before.
+        """
+        return self._judge("right", lesson_id, reason, by)
+
+    def wrong(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
+        """The lesson is false: nothing tells it again, whatever the counts. `right`, by whoever said
+        so, or `undo` of the decision takes it back.
+        """
+        return self._judge("wrong", lesson_id, reason, by)
+
+    def _judge(
+        self, verdict: Literal["right", "wrong"], lesson_id: str, reason: str | None, by: str
+    ) -> Lesson:
+        check_all(lambda: check_text("lesson_id", lesson_id), by=by)
+        project = self._project
+        finder = LessonFinder(project)
+        lesson = finder.find_lesson(lesson_id)
+        decision = project.decision(
+            verdict,
+            by,
+            target=lesson.id,
+            text=f"{lesson.situation} -> {lesson.action}",
+            reason=reason or "",
+        )
+
+        def work(change: Change) -> None:
+            key = verdict_key(lesson.id)
+            for stored in change.writer.with_key(project.name, key):
+                before = record_of(stored)
+                if isinstance(before, Decision) and before.in_effect and before.said_by == by:
+                    change.happen(before.id, "status", by, status="archived", reason=verdict)
+            change.decide(decision)
+
+        project.carry_out(work)
+        return _judge(lesson, verdict)

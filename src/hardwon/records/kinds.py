@@ -84,6 +84,8 @@ Action = Literal[
     "cleanup",
     "compress",
     "arrival",
+    "right",
+    "wrong",
 ]
 EventKind = Literal[
     "status",
@@ -737,6 +739,8 @@ class Decision(Record):
     cleanup        fixes that were old and of little value left the history; what they taught stays
     compress       details of old fixes were packed away; they are found by their summaries
     arrival        records came in from another memory, `target`, that is not trusted
+    right          the lesson `target`, which says `text`, is true: somebody stands behind it
+    wrong          the lesson `target`, which says `text`, is false, and is never told again
     """
 
     kind: Literal["decision"] = "decision"

@@ -726,6 +726,15 @@ class Query(Reader):
         ]
         return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
 
+    def keys_beginning(self, project: str, beginning: str, limit: int) -> list[str]:
+        """The exact keys of records that begin so, in their order."""
+        sql = (
+            "SELECT DISTINCT key FROM record_key WHERE project_id = ?1 AND key >= ?2 AND key < ?3 "
+            "ORDER BY key LIMIT ?4"
+        )
+        end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
+        return [key for (key,) in self._select(sql, (project, beginning, end, limit))]
+
     def count_with_key(self, project: str, key: str, most: int) -> int:
         """How many records that count have an exact key; `most` where there are more."""
         sql = (

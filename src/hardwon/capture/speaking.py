@@ -1,0 +1,40 @@
+"""What hooks say about commands: what made a failure go away before, and why a command failed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hardwon.capture.sessions import AgentSession
+from hardwon.memory import Memory
+from hardwon.memory.lessons import LessonFinder, read_shown_failure
+from hardwon.tell.situation import Line, Situation
+
+# After so many failures in a row, with nothing changed in between, another try is no plan.
+STOP_AFTER: Final = 3
+
+
+def speak_after(shown: str, command: str, memory: Memory, session: AgentSession) -> list[Line]:
+    """After a command that failed and showed this: what made that very failure go away before."""
+    failure = read_shown_failure(shown, command)
+    situation = Situation(session.kept.get("task", ""), command, failure, _actions_done(session))
+    return LessonFinder(memory._project).tell_after(situation)
+
+
+def speak_before(command: str, memory: Memory, session: AgentSession) -> list[Line]:
+    """Before a command that failed when it was run last: why, and what helped."""
+    situation = Situation(session.kept.get("task", ""), command, None, _actions_done(session))
+    return LessonFinder(memory._project).tell_before(situation)
+
+
+def count_repeats(command: str, session: AgentSession) -> int:
+    """How often a command failed last in this session without anything else being done since."""
+    repeats = 0
+    for action, failed in reversed(session.done):
+        if action != command or not failed:
+            break
+        repeats += 1
+    return repeats
+
+
+def _actions_done(session: AgentSession) -> tuple[str, ...]:
+    return tuple(action for action, _ in session.done)
