@@ -733,10 +733,6 @@ CURVE_SCORES_MAX: Final = 1_000
 # Episodes in the log of a training memory's file, as many as training memory always kept.
 TRAINING_EPISODES_STORED: Final = 100
 
-# Episodes in the log of a training memory that is not saved in between: the log is cut when it is
-# saved, and whoever never saves must not fill the machine.
-TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
-
 # Rules of one task in a training memory, the newest, as it always kept them; twice as many hold for
 # all tasks.
 TRAINING_RULES_PER_TASK: Final = 10
@@ -760,24 +756,9 @@ TRAINING_TASKS_MAX: Final = 1_000
 # log belongs elsewhere.
 TRAINING_TEXT_CHARS_MAX: Final = 10_000
 
-# Episodes that a training memory remembers one by one until they are saved, to add them to what
-# others saved meanwhile. Of more it remembers the older half as a sum.
-TRAINING_PENDING_MAX: Final = 10_000
-
-# Files that one training memory is saved to in turn and adds to exactly. Who has more of them means
-# copies.
-TRAINING_PLACES_MAX: Final = 4
-
-# Histories that a file remembers because a fork or pickle took unsaved episodes of theirs to
-# another process: those that saved last. As many workers as one machine runs.
-TRAINING_SHARED_MAX: Final = 100
-
 # A training memory's file. A full one has a few megabytes, one that was never bounded has seen a
 # million episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
-
-# Longest pause between two looks at a training memory's lock. A save takes a few milliseconds.
-TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 
 # --- fix history ---
 

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import warnings
+from collections import UserDict
 from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ from hardwon.training.functions import (
     record_episode,
     save_agent_memory,
 )
+from hardwon.training.shape import UNSAVED_MAX
 from training_model import BEGIN, DOCUMENTS, EPISODES, ROOT, TASKS, Model, documented, untimed
 
 USAGE = {
@@ -275,7 +277,7 @@ def test_scores_beyond_the_bound_are_kept_as_an_exact_sum() -> None:
             == model.context(task, 5, 3).splitlines()[-1]
         )
     assert memory_summary(memory)["scores_by_task"] == model.summary()["scores_by_task"]
-    assert len(memory["episode_log"]) == limits.TRAINING_EPISODES_UNSAVED_MAX
+    assert len(memory["episode_log"]) == UNSAVED_MAX
 
 
 def test_keys_beyond_the_document_appear_only_when_there_is_something_in_them(
@@ -427,11 +429,9 @@ def test_an_item_of_the_wrong_kind(field: str, value: Any) -> None:
     assert untimed({**memory, "skipped": 0}) == untimed({**reference, "skipped": 0})
 
 
-class Broken(dict[str, Any]):
+class Broken(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         raise RuntimeError(name)
-
-    get = __getitem__  # type: ignore[assignment]
 
 
 class BrokenText(str):

@@ -34,7 +34,7 @@ FIELDS: dict[str, Any] = {
     "successes": [f"used {SECRET}"],
     **{
         f"mistake_cards.{name}": [{**CARD, name: f"with {SECRET} in it"}]
-        for name in shape._CARD_FIELDS
+        for name in shape.CARD_FIELDS
     },
 }
 
@@ -47,11 +47,6 @@ def path(tmp_path: Path) -> Path:
 def read_saved(memory: AgentMemory, path: Path) -> str:
     save_agent_memory(memory, path)
     return path.read_text()
-
-
-def test_every_field_of_an_episode_is_looked_at() -> None:
-    numbers = {"score", "steps"}
-    assert {name.partition(".")[0] for name in FIELDS} == set(shape._FIELDS) - numbers
 
 
 @pytest.mark.parametrize("score", [0.1, 0.9])  # mistakes become rules of bad ones, else successes

@@ -14,7 +14,6 @@ import re
 import stat
 import sys
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -370,6 +369,10 @@ def boot_id() -> str:
 # --- a file that is read whole, and replaced whole by one writer at a time ---
 
 
+# Longest pause between two looks at a lock: a save takes a few milliseconds.
+_LOCK_PAUSE_MAX_S: Final = 0.005
+
+
 class LockedFile:
     """A file whose lock this process holds."""
 
@@ -378,7 +381,6 @@ class LockedFile:
         # who can use it already, or what it belongs to, can use what is made here
         self.like = like if like and not exists(path) else path
         self._file: io.FileIO | None = None
-        _held.add(self)
 
     @property
     def _lock(self) -> int:
@@ -402,7 +404,7 @@ class LockedFile:
                     share_like(self._lock, self.like)
                     return
             except BlockingIOError:
-                most_s = limits.TRAINING_LOCK_WAIT_MAX_S
+                most_s = _LOCK_PAUSE_MAX_S
                 time.sleep(most_s * (os.urandom(1)[0] % 10 + 1) / 10)  # not in step with others
             self.close()
             if time.monotonic() > deadline:
@@ -412,7 +414,9 @@ class LockedFile:
                 )
 
     def close(self) -> None:
-        if self._file is not None:
+        """Gives the lock back, also of a process that was forked meanwhile."""
+        if self._file is not None and not self._file.closed:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
             self._file.close()
 
     def read(self) -> bytes | None:
@@ -467,17 +471,6 @@ def lock_file(path: Path, like: Path | None = None) -> Iterator[LockedFile]:
         held.clear_leftovers()
         yield held
     finally:
-        held.close()
-
-
-_held: weakref.WeakSet[LockedFile] = weakref.WeakSet()
-
-
-def close_locks() -> None:
-    """In a child that was forked in the middle of another thread's save: the lock is that thread's
-    alone.
-    """
-    for held in list(_held):
         held.close()
 
 

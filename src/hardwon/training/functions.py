@@ -1,34 +1,23 @@
 """Training memory: a dict that lessons of past episodes are kept in, one JSON file that it is saved
 to, and the text that the next prompt begins with.
 
-Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`).
-Keys, arithmetic and text are those of the training memory they know; what differs is that nothing
-gets lost. The dict and its bytes are `shape`, saving next to others is `history`.
-
-`adopt` takes a training memory's file into the shared memory, and `export_agent_memory` makes one of
-it. The episodes of its log become records. What the file has only added up (rules, mistakes, cards
-with their counts, scores older than the log) is kept as it is, in one record of kind `adopted`: it
-suggests, and counts as one source's word. Ids are derived from what is adopted and whose it is, so
-that the same file adds nothing the second time, wherever it lies, and nobody takes the place of
-another by being first. A file that went on since takes the place of its earlier state.
+Scripts that say `from training.memory import …` keep working (see `drop_in`). Keys, arithmetic and
+text are those of the training memory they know; what differs is that nothing gets lost. The dict and
+its bytes are `shape`, what may enter it `intake`, saving next to others `merge`, and the way into the
+shared memory and back `adoption`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import os
 import sys
+import threading
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from copy import deepcopy
-from dataclasses import replace
-from datetime import timedelta
+from functools import partial
 from inspect import signature
-from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -42,57 +31,26 @@ from hardwon.errors import (
     on_failure,
 )
 from hardwon.learn import prompts as distil
-from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Clock as Clock
-from hardwon.memory import Memory
 from hardwon.memory.consolidate import ask_for_rules
-from hardwon.memory.results import Loaded
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import (
-    check_all,
-    check_that,
-    check_whole_number,
-    derived_id,
-    from_us,
-    is_derived,
-    now,
-    parse_time,
-    to_us,
-)
-from hardwon.records.kinds import (
-    Adopted,
-    AnyRecord,
-    Episode,
-    Metadata,
-    Moment,
-    Source,
-)
-from hardwon.search.terms import Filters
-from hardwon.store.query import readable
-from hardwon.store.types import Progress
+from hardwon.records.fields import check_all, check_whole_number, from_us, now
+from hardwon.records.kinds import Episode, Metadata, Moment
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
-from hardwon.training.history import (
-    EMPTY,
-    EpisodeLog,
-    History,
-    guard,
-    history_of,
-    plan,
-    scores_of,
-    settle,
-    take_one,
-)
+from hardwon.training.adoption import adopt as adopt
+from hardwon.training.adoption import export_agent_memory as export_agent_memory
+from hardwon.training.intake import EpisodeInput
+from hardwon.training.merge import EpisodeLog, find_base, merge, replace_content, settle
 from hardwon.training.shape import (
     AgentMemory,
-    EpisodeInput,
     NoTrainingMemoryError,
     card_rank,
-    decoded,
-    encoded,
+    decode,
+    encode,
     score_total,
     whole,
 )
@@ -109,6 +67,7 @@ CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 # whose frames a warning does not point at
 _OURS: Final = (__name__, "hardwon.training.drop_in")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
+_EMPTY: Final = encode(shape.empty())
 _OF_CONTENT: Final = (
     ArithmeticError,
     AttributeError,
@@ -119,11 +78,12 @@ _OF_CONTENT: Final = (
 )
 Where = str | os.PathLike[str]
 
-# What scores that agree must tell where the logs have no episode in common: less agrees by chance.
-# A hundred times the same score tells nothing, for any agent may have had it; five that all differ
-# tell this much, and so do ten of two sorts, mixed.
-_SAME_BITS_MIN: Final = 9.0
-_MOMENT: Final = timedelta(microseconds=1)
+# Held while a memory is changed or saved: one for all of them, because copies share their lists. A
+# process is not forked meanwhile, or the child would wait for ever for a thread it has not got.
+_guard = threading.RLock()
+os.register_at_fork(
+    before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_guard.release
+)
 
 
 class TrainingMemoryWarning(UserWarning):
@@ -150,10 +110,8 @@ class ConsolidationWarning(TrainingMemoryWarning):
 
 
 def new_agent_memory() -> AgentMemory:
-    """A fresh memory. No file is looked at. Saved over one that exists, it adds to it what was
-    recorded.
-    """
-    return _with_history(shape.empty(), History(EMPTY, 0))
+    """A fresh memory. No file is looked at; saved over one that exists, it takes its place."""
+    return {**shape.empty(), "episode_log": EpisodeLog([], {})}
 
 
 def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> AgentMemory:
@@ -166,60 +124,59 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
     place = _place(path)
     try:
         try:
-            return _loaded(files.read_replaced(place), place)
+            return _decode(files.read_replaced(place), place)
         except NoTrainingMemoryError:
-            with guard, lock_file(place) as held:
+            with _guard, lock_file(place) as held:
                 # somebody else may have been faster, and saved a good one
-                return _loaded(_current(held), place)
+                return _decode(_read_sound(held), place)
     except PlaceError as error:
         if not lenient:
             raise
         _warn(TrainingMemoryWarning, f"{error}. The memory starts fresh and cannot be saved there")
-        return new_agent_memory()
+        return _decode(None, place)
 
 
 def save_agent_memory(
     memory: AgentMemory, path: Where = DEFAULT_PATH, *, rules_max: int | None = None
 ) -> None:
-    """Saves what was recorded. When this returns, it is on disk; when it raises, the file is as it
-    was, the memory still has everything, and the next save tries again.
+    """Saves the memory. When this returns, it is on disk; when it raises, the file is as it was, the
+    memory still has everything, and the next save tries again.
 
-    What is in the file now is kept: the episodes recorded into this memory since it was loaded or
-    saved are added to it, and the memory is brought up to date in place. `rules_max` are kept of a
-    task (None: `MAX_RULES_PER_TASK`).
+    Where the memory was loaded from this file, or saved there before, what others saved since is
+    kept: what was recorded and changed in hand is added to it, and the memory is brought up to date
+    in place. Any other memory takes the file's place. `rules_max` are kept of a task (None:
+    `MAX_RULES_PER_TASK`).
     """
     place = _place(path)
-    with guard, _using(memory):
+    with _guard, _using(memory):
         _check_memory(memory, fully=True)
         shape.hide_secrets(memory)
         with lock_file(place) as held:
-            base = history_of(memory).bases.get(str(place))
-            planned, merged = plan(
-                memory,
-                str(place),
-                _current(held, base.content if base else None),
-                rules_max or MAX_RULES_PER_TASK,
-            )
-            if merged:
-                shape.hide_secrets(planned)  # of what others saved meanwhile
-            content = encoded(planned)
+            base = find_base(memory, str(place))
+            current = _read_sound(held, base)
+            saved = {**memory, "episode_log": memory["episode_log"][-MAX_EPISODES_STORED:]}
+            if base is not None and current is not None and current != base:
+                saved = merge(
+                    decode(base)[0], memory, decode(current)[0], rules_max or MAX_RULES_PER_TASK
+                )
+                shape.hide_secrets(saved)  # of what others saved meanwhile
+            content = encode(saved)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
                 raise FullError(
                     f"the training memory would be {len(content)} bytes, more than the "
-                    f"{limits.TRAINING_FILE_BYTES_MAX} that "
-                    f"{place} may have; the file is as it was: take out what was put in by hand, "
-                    f"or begin another file"
+                    f"{limits.TRAINING_FILE_BYTES_MAX} that {place} may have; the file is as it "
+                    "was: take out what was put in by hand, or begin another file"
                 )
 
             def settle_if_written() -> None:
                 if held.read() == content:
-                    settle(memory, planned, merged, content, str(place))
+                    settle(memory, saved, content, str(place))
 
             # Interrupted or refused in between: whether the file has it decides whether the next
             # save adds it.
             with on_failure(settle_if_written):
                 held.write(content)
-                settle(memory, planned, merged, content, str(place))
+                settle(memory, saved, content, str(place))
     logger.debug("Saved training memory to %s", place)
 
 
@@ -230,16 +187,9 @@ def _place(path: Where) -> Path:
     return place
 
 
-def _with_history(memory: AgentMemory, history: History) -> AgentMemory:
-    memory["episode_log"] = EpisodeLog(memory["episode_log"], history)
-    return memory
-
-
-def _loaded(content: bytes | None, place: Path) -> AgentMemory:
-    if content is None:
-        logger.info("No training memory at %s, starting fresh", place)
-        return _with_history(shape.empty(), History(EMPTY, 0, str(place)))
-    memory, dropped = decoded(content)
+def _decode(content: bytes | None, place: Path) -> AgentMemory:
+    """The memory that a file holds, as one that belongs to it; a fresh one where there is none."""
+    memory, dropped = (shape.empty(), 0) if content is None else decode(content)
     shape.hide_secrets(memory)  # an earlier version, or somebody else, may have saved them
     if dropped:
         _warn(
@@ -249,18 +199,19 @@ def _loaded(content: bytes | None, place: Path) -> AgentMemory:
     logger.info(
         "Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"])
     )
-    return _with_history(memory, History(content, memory["total_episodes"], str(place)))
+    memory["episode_log"] = EpisodeLog(memory["episode_log"], {str(place): content or _EMPTY})
+    return memory
 
 
-def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
-    """What the file holds. Where that cannot be read it is moved aside first, so that nothing
-    overwrites it.
+def _read_sound(held: LockedFile, known: bytes | None = None) -> bytes | None:
+    """What the file holds; None where there is none. One that is no training memory is moved aside
+    first, so that nothing overwrites it. `known`: this can be read.
     """
     content = held.read()
     if content is None or content == known:
         return content
     try:
-        decoded(content)
+        decode(content)
         return content
     except NoTrainingMemoryError as error:
         aside = held.set_aside()
@@ -276,17 +227,13 @@ def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
 
 def _check_memory(memory: Any, *, fully: bool = False) -> None:
     """A dict that callers made or changed by hand gets what it lacks; one that is no training
-    memory is refused. Whose log is ours was made by us, and one look is enough before each episode;
-    what is saved must be what can be loaded.
+    memory is refused. Before each episode of a memory that was loaded, a glance is enough; what is
+    saved must be what can be loaded.
     """
-    ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
-    if problem := shape.shape_problem(memory) if ours and not fully else shape.problem_of(memory):
-        raise _no_memory(memory, problem)
-    if (
-        not ours
-        or any(memory.get(name) is None for name in _KEYS)
-        or any(memory.get(name, ()) is None for name in shape.OPTIONAL)
-    ):
+    is_loaded = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
+    if fully or not is_loaded or any(memory.get(name) is None for name in _KEYS):
+        if problem := shape.find_problem(memory):
+            raise _refusal(memory, problem)
         shape.upgrade(memory)
 
 
@@ -298,19 +245,19 @@ def _using(memory: Any) -> Iterator[None]:
     except HardwonError:
         raise
     except _OF_CONTENT as error:
-        raise _no_memory(memory, shape.problem_of(memory) or repr(error)) from error
+        raise _refusal(memory, shape.find_problem(memory) or repr(error)) from error
 
 
-def _no_memory(memory: Any, problem: str) -> InvalidInputError:
+def _refusal(memory: Any, problem: str) -> InvalidInputError:
     return InvalidInputError.one(
         "memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})"
     )
 
 
-def _readable(memory: Any) -> AgentMemory:
+def _fill_in(memory: Any) -> AgentMemory:
     """Another that has all that the memory may lack: reading changes nothing."""
-    if problem := shape.shape_problem(memory):
-        raise _no_memory(memory, problem)
+    if problem := shape.find_problem(memory):
+        raise _refusal(memory, problem)
     return {**shape.empty(), **{name: value for name, value in memory.items() if value is not None}}
 
 
@@ -343,18 +290,16 @@ def record_episode(
     checked = EpisodeInput(episode_data, (clock or now)().isoformat())
     if checked.problems and not lenient:
         raise InvalidInputError(checked.problems)
-    with guard, _using(memory):
+    with _guard, _using(memory):
         _check_memory(memory)
-        history = history_of(memory)
-        history.fill_in(memory)
-        before = shape.snapshot(memory)
-        try:
+        # what an episode changes are these lists and objects, and none inside of them
+        before = {
+            name: value.copy() if isinstance(value, list | dict) else value
+            for name, value in memory.items()
+        }
+        # it is added whole or not at all
+        with on_failure(partial(replace_content, memory, before)):
             shape.add(memory, checked.entry, rules_max or MAX_RULES_PER_TASK)
-            history.look_at(memory)
-            history.append(checked.entry)
-        finally:
-            if not history.has_last(checked.entry):  # it is added whole or not at all
-                shape.restore(memory, before)
     if checked.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
     return memory
@@ -375,8 +320,8 @@ def build_memory_context(
     check_all(task_id=task_id)
     check_whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
     check_whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
-    with guard, _using(memory):
-        memory = _readable(memory)
+    with _guard, _using(memory):
+        memory = _fill_in(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task_id:
             lines += _section(
@@ -396,15 +341,13 @@ def build_memory_context(
             ],
         )
         if task_id:
-            own = (
-                each for each in reversed(memory["episode_log"]) if each.get("task_id") == task_id
-            )
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
                 f"{str(episode.get('summary', ''))[:100]}"
-                for episode in islice(own, max_recent)
+                for episode in memory["episode_log"]
+                if episode.get("task_id") == task_id
             ]
-            lines += _section(f"Recent {task_id} episodes:", reversed(recent))
+            lines += _section(f"Recent {task_id} episodes:", _last(recent, max_recent))
             total, count = score_total(memory, task_id)
             if count:
                 mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
@@ -452,26 +395,23 @@ def maybe_consolidate_memory(
     episodes with high scores.
     """
     check_all(api_key=api_key)
-    with guard, _using(memory):
+    with _guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
         if total - (memory["last_consolidated_at"] or 0) < (every or CONSOLIDATION_EVERY):
             return memory
         episodes = [dict(episode) for episode in memory["episode_log"]]
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
-    with guard, _using(memory):
+    with _guard, _using(memory):
         if rules is None:
             rules = [
                 f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
                 for episode in memory["episode_log"]
                 if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
             ]
-        together: list[Any] = []
         most = 2 * (rules_max or MAX_RULES_PER_TASK)
-        shape.add_texts(together, [*memory["global_rules"], *rules], most)
-        memory["global_rules"][:] = together
+        memory["global_rules"][:] = shape.unite_texts(memory["global_rules"], rules, most)
         memory["last_consolidated_at"] = total
-        history_of(memory).look_at(memory)
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
     save_agent_memory(memory, path, rules_max=rules_max)
     return memory
@@ -524,8 +464,8 @@ def _rules_of_model(
 
 def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
-    with guard, _using(memory):
-        memory = _readable(memory)
+    with _guard, _using(memory):
+        memory = _fill_in(memory)
         totals = {task: score_total(memory, task) for task in memory["score_history"]}
         return {
             "total_episodes": memory["total_episodes"],
@@ -545,336 +485,3 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
                 task: round(total / count, 3) for task, (total, count) in totals.items() if count
             },
         }
-
-
-# --- into the shared memory, and back ---
-
-
-def adopt(
-    path: str | Path,
-    memory: Memory,
-    *,
-    author: str = TRAINING_MEMORY,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-) -> Loaded:
-    """Brings a training memory's file into a memory. Nothing in it is believed before records bear
-    it out, or somebody verifies it; `author` is the source that it counts as. The file is only
-    read. What is wrong with it is named by its place.
-    """
-    source = check_path("path", path)
-    check_that(isinstance(memory, Memory), "memory", memory, "a Memory, as Memory(path) opens it")
-    adopted, episodes = _records(source, author)
-    # Of the same source: nobody's file takes the place of what another one says.
-    known = [
-        _AdoptedState(record)
-        for record in _adopted_in(memory)
-        if record.metadata.source.author == adopted.metadata.source.author
-    ]
-    state = _AdoptedState(adopted)
-    fresh = [episode for episode in episodes if not _has_as_own(memory, episode)]
-    is_new = memory.get(adopted.id) is None
-    replaced = [other.id for other in known if is_new and _is_later(state, other)]
-    stale = is_new and not replaced and any(_is_later(other, state) for other in known)
-    records: list[AnyRecord] = [*fresh, *([] if stale else [adopted])]
-    loaded = memory.care.take_in(records, dry_run, author, progress)
-    if not dry_run and memory.get(adopted.id):
-        for earlier in replaced:
-            memory.supersede(
-                earlier, adopted.id, "a later state of the same training memory", author
-            )
-    passed_over = len(episodes) + 1 - len(records)
-    return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
-
-
-def _has_as_own(memory: Memory, episode: Episode) -> bool:
-    """Then the file was exported from here."""
-    at = episode.metadata.context.timestamp
-    return any(
-        isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode)
-        for one in memory.browse(
-            kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT
-        )
-    )
-
-
-def export_agent_memory(
-    memory: Memory, path: str | Path | None = None, *, overwrite: bool = False
-) -> AgentMemory:
-    """The dict that training memory would have made of a memory's episodes, on top of what was
-    adopted; with a `path`, also written there. Archived episodes and sources that were rolled back
-    are left out.
-    """
-    target = None if path is None else check_path("path", path)
-    if target and not overwrite and files.exists(target):
-        raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_AdoptedState(each) for each in [*_adopted_in(memory, trusted=True)][::-1]]
-    kept = readable(memory._project.pages(Filters(kind="episode"), trusted=True))
-    episodes = [each for each in kept if isinstance(each, Episode)][::-1]
-    own = [episode for episode in episodes if not is_derived(episode.id)]
-    exported = states[0].whole(episodes) if states else shape.empty()
-    for state in states[1:]:
-        shape.add(exported, state.whole(episodes))
-    known = {episode.id for state in states for episode in state.exported_from(own)}
-    for episode in own:
-        if episode.id not in known:
-            shape.add(exported, _memory_of(episode))
-    del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
-    shape.hide_secrets(exported)
-    if target:
-        target = files.target("path", target, memory.location, "memory.json")
-        with files.writing_atomically(target) as file:
-            file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
-    return exported
-
-
-# --- a file becomes records ---
-
-
-def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
-    found, written_us = files.read_object(
-        path, limits.TRAINING_FILE_BYTES_MAX, "a training memory", allow_inf_nan=True
-    )
-    try:
-        raw = {name: value for name, value in found.items() if value is not None}
-        checked = TrainingMemory.model_validate(raw)
-        # no longer than a saved one ever is: what came before is in its counts
-        if checked.episode_log:
-            raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
-        source = Source(author=author)
-        episodes = list(_episodes(checked.episode_log[-limits.TRAINING_EPISODES_STORED :], source))
-        at = max(
-            (episode.metadata.context.timestamp for episode in episodes),
-            default=from_us(written_us),
-        )
-        data = _data(raw)
-        adopted = Adopted(
-            id=derived_id(
-                TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)
-            ),
-            origin=TRAINING_MEMORY,
-            data=data,
-            metadata=Metadata(source=source, context=Moment(timestamp=at)),
-        )
-    except InvalidInputError as error:
-        raise InvalidInputError(error.problems, path.name) from None
-    return adopted, episodes
-
-
-def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
-    seen: Counter[tuple[str, ...]] = Counter()
-    for entry in log:
-        summary = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
-        what = (
-            source.author,
-            str(to_us(entry.timestamp)),
-            entry.task_id,
-            repr(entry.score),
-            str(entry.steps),
-            summary,
-        )
-        seen[what] += 1  # told apart by their number: a coarse clock gives two the same time
-        yield Episode(
-            id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
-            task_id=entry.task_id,
-            score=entry.score,
-            steps=entry.steps,
-            trajectory_summary=entry.summary,
-            metadata=Metadata(source=source, context=Moment(timestamp=entry.timestamp)),
-        )
-
-
-def _data(raw: dict[str, Any]) -> dict[str, Any]:
-    """As it is kept. Scores are one text a task, for there may be very many; the summaries of the
-    log are in its episodes.
-    """
-    rest = deepcopy(raw)
-    for task in rest.get("score_history", {}):
-        shape.add_scores(rest, task, [])
-    log, history = rest.pop("episode_log", []), rest.pop("score_history", {})
-    data = {
-        "memory": rest,
-        "scores": {
-            task: " ".join(repr(float(score)) for score in scores)
-            for task, scores in history.items()
-        },
-        "log": [
-            {name: value for name, value in entry.items() if name != "summary"} for entry in log
-        ],
-    }
-    size = _bytes(data)
-    if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
-        largest = max(raw, key=lambda name: _bytes(raw[name]))
-        raise InvalidInputError.one(
-            largest,
-            f"{size} bytes",
-            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
-            f"{largest!r}: shorten its texts, "
-            "or keep the newest, in a copy of the file, and adopt that",
-        )
-    return data
-
-
-def _bytes(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False).encode())
-
-
-# --- what is kept becomes a file's dict again ---
-
-
-# What a log tells of an episode, but for its summary, enough to know it again: when it was
-# (microseconds), its task, its score and its steps.
-_EpisodeKey = tuple[int, str, float, int]
-
-
-class _AdoptedState:
-    """A training memory as it was when it was adopted."""
-
-    def __init__(self, record: Adopted) -> None:
-        self.id = record.id
-        self.author = record.metadata.source.author
-        data = record.data
-        try:
-            scores = {
-                task: [float(score) for score in text.split()]
-                for task, text in data["scores"].items()
-            }
-            given = {**data["memory"], "score_history": scores, "episode_log": data["log"]}
-            TrainingMemory.model_validate(given)
-        except (AttributeError, LookupError, TypeError, ValueError):
-            given = {}  # a file of records may hold anything
-        self.memory: AgentMemory = {**shape.empty(), **deepcopy(given)}
-        self.log: list[dict[str, Any]] = self.memory["episode_log"]
-        self.total: int = self.memory["total_episodes"]
-
-    def whole(self, episodes: Iterable[Episode]) -> AgentMemory:
-        """With the summaries, and without the episodes that the memory has no more. They come
-        oldest first.
-        """
-        summaries: dict[_EpisodeKey, list[str]] = {}
-        for episode in episodes:
-            if episode.metadata.source.author == self.author or not is_derived(episode.id):
-                summaries.setdefault(_what(episode), []).append(episode.trajectory_summary)
-        log = [
-            {**entry, "summary": found.pop(0)}
-            for entry in self.log
-            if (found := summaries.get(_logged(entry)))
-        ]
-        return {**deepcopy(self.memory), "episode_log": log}
-
-    def exported_from(self, own: Sequence[Episode]) -> list[Episode]:
-        """Episodes of the memory's own that are in the file already: it was exported from here.
-        Those in its log are known by what that says; of older ones it has no more than the scores,
-        so one that arrived late is told by its own. Where scores are no longer listed, whatever was
-        recorded before the log counts as in it.
-        """
-        logged = Counter(map(_logged, self.log))
-        found = [episode for episode in own if take_one(logged, _what(episode))]
-        if not found:
-            return []
-        until_us, here = max(each.at_us for each in found), {each.id for each in found}
-        history, older = self.memory["score_history"], self.memory.get("older_scores", {})
-        listed = Counter((task, score) for task, scores in history.items() for score in scores)
-        listed.subtract((entry["task_id"], entry["score"]) for entry in self.log)
-        unlisted = Counter({task: sums["count"] for task, sums in older.items()})
-        earlier = [each for each in own if each.id not in here and each.at_us <= until_us]
-        return found + [
-            each
-            for each in reversed(earlier)
-            if take_one(listed, (each.task_id, each.score)) or take_one(unlisted, each.task_id)
-        ]
-
-
-def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
-    """Whether one is what became of the other: its log has the other's last episode. Where that may
-    have left the log, the scores of the older one are those that the newer one begins with, they
-    differ enough among themselves to tell agents apart, and lists and counts only grew.
-    """
-    if old.log and _logged(old.log[-1]) in set(map(_logged, new.log)):
-        return True
-    if old.log and len(new.log) >= new.total:
-        return False
-    bits = 0.0
-    # what both list of the scores that the older one has, under the same numbers
-    for task in old.memory["score_history"]:
-        now, before = scores_of(new.memory, task), scores_of(old.memory, task)
-        if now.total < before.total or now.parted_from(before) is not None:
-            return False
-        # How much it tells that they are these, in this order, where how often each of them occurs
-        # is no news; no more than it takes to say where they change.
-        scores = before.items[len(before.items) - len(now.common(before)) :]
-        changes = sum(one != other for one, other in pairwise(scores))
-        told = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
-        bits += min(told, changes * math.log2(len(scores) or 1))
-    for name in ("mistakes", "successes"):
-        newer, older = new.memory[name], old.memory[name]
-        if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
-            return False
-    # Rules and cards of the older one are there, as far as the newer one had room for them, seen as
-    # often or more.
-    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
-    unknown = math.inf if len(seen) >= limits.TRAINING_CARDS else 0
-    rules_of = new.memory["task_rules"]
-    return (
-        bits >= _SAME_BITS_MIN
-        and all(
-            seen.get(_key_of(card), unknown) >= card.get("seen_count", 1)
-            for card in old.memory["mistake_cards"]
-        )
-        and all(
-            len(rules_of.get(task, ())) >= limits.TRAINING_RULES_PER_TASK
-            or set(rules) <= set(rules_of.get(task, ()))
-            for task, rules in old.memory["task_rules"].items()
-        )
-    )
-
-
-def _key_of(card: dict[str, Any]) -> str:
-    """A worker, or a decision, may be whatever JSON can hold."""
-    return json.dumps(shape.card_key(card), sort_keys=True)
-
-
-# --- both ways ---
-
-
-def _adopted_in(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
-    """Training memories that were adopted; `trusted`: of no source that was rolled back."""
-    for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
-        if (
-            isinstance(record, Adopted)
-            and record.origin == TRAINING_MEMORY
-            and record.metadata.validation.status != "archived"
-        ):
-            yield record
-
-
-def _what(record: Episode) -> _EpisodeKey:
-    return record.at_us, record.task_id, record.score, record.steps
-
-
-def _logged(entry: dict[str, Any]) -> _EpisodeKey:
-    at_us = to_us(parse_time(entry["timestamp"]))
-    return at_us, entry["task_id"], entry["score"], entry.get("steps", 0)
-
-
-def _memory_of(episode: Episode) -> AgentMemory:
-    log = {
-        "timestamp": episode.metadata.context.timestamp.isoformat(),
-        "task_id": episode.task_id,
-        "score": episode.score,
-        "steps": episode.steps,
-        "summary": episode.trajectory_summary,
-    }
-    cards = [
-        {
-            "mistake_type": card.mistake_type,
-            "task_id": card.task_id or episode.task_id,
-            "worker_id": card.worker_id,
-            "bad_decision": card.bad_decision,
-            "correct_decision": card.correct_decision,
-            "evidence": card.evidence,
-            "lesson": card.lesson or shape.NO_LESSON,
-        }
-        for card in episode.mistake_cards
-    ]
-    return shape.memory_of_one(log, episode.mistakes, episode.successes, cards)

@@ -1,0 +1,352 @@
+"""A training memory's file comes into the shared memory (`adopt`), and one is made of what is there
+(`export_agent_memory`).
+
+The episodes of its log become records. What the file has only added up (rules, mistakes, cards with
+their counts, scores older than the log) is kept as it is, in one record of kind `adopted`: it
+suggests, and counts as one source's word. Ids are derived from what is adopted and whose it is, so
+that the same file adds nothing the second time, wherever it lies, and nobody takes the place of
+another by being first. A file that went on since takes the place of its earlier state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
+from hardwon.memory import Memory
+from hardwon.memory.results import Loaded
+from hardwon.outside import files
+from hardwon.outside.locations import check_path
+from hardwon.records.fields import (
+    check_that,
+    derived_id,
+    from_us,
+    is_derived,
+    parse_time,
+    to_us,
+)
+from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
+from hardwon.store.types import Progress
+from hardwon.training import shape
+from hardwon.training.merge import take_one
+from hardwon.training.shape import AgentMemory
+from hardwon.trust.redact import redact
+
+# What scores that agree must tell where the logs have no episode in common: less agrees by chance.
+# A hundred times the same score tells nothing, for any agent may have had it; five that all differ
+# tell this much, and so do ten of two sorts, mixed.
+_SAME_BITS_MIN: Final = 9.0
+_MOMENT: Final = timedelta(microseconds=1)
+# What a log tells of an episode, but for its summary, enough to know it again: when it was
+# (microseconds), its task, its score and its steps.
+_EpisodeKey = tuple[int, str, float, int]
+
+
+def adopt(
+    path: str | Path,
+    memory: Memory,
+    *,
+    author: str = TRAINING_MEMORY,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Loaded:
+    """Brings a training memory's file into a memory. Nothing in it is believed before records bear
+    it out, or somebody verifies it; `author` is the source that it counts as. The file is only
+    read. What is wrong with it is named by its place.
+    """
+    source = check_path("path", path)
+    check_that(isinstance(memory, Memory), "memory", memory, "a Memory, as Memory(path) opens it")
+    adopted, episodes = _read_records(source, author)
+    state = _AdoptedState(adopted)
+    # Of the same source: nobody's file takes the place of what another one says.
+    known = [
+        other
+        for other in map(_AdoptedState, _find_adopted(memory))
+        if other.author == state.author and memory.get(adopted.id) is None
+    ]
+    replaced = [other.id for other in known if _is_later(state, other)]
+    is_stale = not replaced and any(_is_later(other, state) for other in known)
+    records: list[AnyRecord] = [one for one in episodes if not _was_exported(memory, one)]
+    records += [] if is_stale else [adopted]
+    loaded = memory.care.take_in(records, dry_run, author, progress)
+    if not dry_run and memory.get(adopted.id):
+        for earlier in replaced:
+            reason = "a later state of the same training memory"
+            memory.supersede(earlier, adopted.id, reason, author)
+    passed_over = len(episodes) + 1 - len(records)
+    return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
+
+
+def _was_exported(memory: Memory, episode: Episode) -> bool:
+    """Whether an episode of a file is the memory's own: then the file was exported from here."""
+    at = episode.metadata.context.timestamp
+    same_moment = memory.browse(
+        kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT
+    )
+    return any(
+        isinstance(own, Episode) and not is_derived(own.id) and _key(own) == _key(episode)
+        for own in same_moment
+    )
+
+
+def export_agent_memory(
+    memory: Memory, path: str | Path | None = None, *, overwrite: bool = False
+) -> AgentMemory:
+    """The dict that training memory would have made of a memory's episodes, on top of what was
+    adopted; with a `path`, also written there. Archived episodes and sources that were rolled back
+    are left out.
+    """
+    target = None if path is None else check_path("path", path)
+    if target and not overwrite and files.exists(target):
+        raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
+    states = [_AdoptedState(record) for record in [*_find_adopted(memory, trusted=True)][::-1]]
+    kept = readable(memory._project.pages(Filters(kind="episode"), trusted=True))
+    episodes = [episode for episode in kept if isinstance(episode, Episode)][::-1]
+    own = [episode for episode in episodes if not is_derived(episode.id)]
+    exported = states[0].restore(episodes) if states else shape.empty()
+    for state in states[1:]:
+        shape.add(exported, state.restore(episodes))
+    known = {episode.id for state in states for episode in state.find_exported(own)}
+    for episode in own:
+        if episode.id not in known:
+            shape.add(exported, _make_part(episode))
+    del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    shape.hide_secrets(exported)
+    if target:
+        target = files.target("path", target, memory.location, "memory.json")
+        with files.writing_atomically(target) as file:
+            file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
+    return exported
+
+
+def _read_records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
+    """What a file becomes: the record of all that it has added up, and the episodes of its log."""
+    content, written_us = files.read_object(
+        path, limits.TRAINING_FILE_BYTES_MAX, "a training memory", allow_inf_nan=True
+    )
+    try:
+        raw = {name: value for name, value in content.items() if value is not None}
+        log = TrainingMemory.model_validate(raw).episode_log
+        # no longer than a saved one ever is: what came before is in its counts
+        if log:
+            raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+        source = Source(author=author)
+        episodes = list(_make_episodes(log[-limits.TRAINING_EPISODES_STORED :], source))
+        times = [episode.metadata.context.timestamp for episode in episodes]
+        moment = Moment(timestamp=max(times, default=from_us(written_us)))
+        data = _pack(raw)
+        as_text = json.dumps(data, sort_keys=True)
+        adopted = Adopted(
+            id=derived_id(TRAINING_MEMORY, "memory", source.author, as_text),
+            origin=TRAINING_MEMORY,
+            data=data,
+            metadata=Metadata(source=source, context=moment),
+        )
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, path.name) from None
+    return adopted, episodes
+
+
+def _make_episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
+    seen: Counter[tuple[str, ...]] = Counter()
+    for entry in log:
+        summary = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
+        at_us, score, steps = str(to_us(entry.timestamp)), repr(entry.score), str(entry.steps)
+        what = (source.author, at_us, entry.task_id, score, steps, summary)
+        seen[what] += 1  # told apart by their number: a coarse clock gives two the same time
+        yield Episode(
+            id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
+            task_id=entry.task_id,
+            score=entry.score,
+            steps=entry.steps,
+            trajectory_summary=entry.summary,
+            metadata=Metadata(source=source, context=Moment(timestamp=entry.timestamp)),
+        )
+
+
+def _pack(raw: dict[str, Any]) -> dict[str, Any]:
+    """A file's dict as it is kept. Scores are one text a task, for there may be very many; the
+    summaries of the log are in its episodes.
+    """
+    rest = deepcopy(raw)
+    for task in rest.get("score_history", {}):
+        shape.add_scores(rest, task, [])
+    log, history = rest.pop("episode_log", []), rest.pop("score_history", {})
+    scores = {
+        task: " ".join(repr(float(one)) for one in listed) for task, listed in history.items()
+    }
+    for entry in log:
+        entry.pop("summary", None)
+    data = {"memory": rest, "scores": scores, "log": log}
+    size = _count_bytes(data)
+    if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
+        largest = max(raw, key=lambda name: _count_bytes(raw[name]))
+        allowed = (
+            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
+            f"{largest!r}: shorten its texts, "
+            "or keep the newest, in a copy of the file, and adopt that"
+        )
+        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+    return data
+
+
+def _count_bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+class _AdoptedState:
+    """A training memory as it was when it was adopted. `memory` is its dict, but for the summaries of
+    the log.
+    """
+
+    def __init__(self, record: Adopted) -> None:
+        self.id = record.id
+        self.author = record.metadata.source.author
+        data = record.data
+        try:
+            scores = {task: list(map(float, text.split())) for task, text in data["scores"].items()}
+            unpacked = {**data["memory"], "score_history": scores, "episode_log": data["log"]}
+            TrainingMemory.model_validate(unpacked)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            unpacked = {}  # a file of records may hold anything
+        self.memory: AgentMemory = {**shape.empty(), **deepcopy(unpacked)}
+        self.log: list[dict[str, Any]] = self.memory["episode_log"]
+
+    def restore(self, episodes: Iterable[Episode]) -> AgentMemory:
+        """The dict with the summaries, and without the episodes that are not in the memory any more.
+        They come oldest first.
+        """
+        summaries: dict[_EpisodeKey, list[str]] = {}
+        for episode in episodes:
+            if episode.metadata.source.author == self.author or not is_derived(episode.id):
+                summaries.setdefault(_key(episode), []).append(episode.trajectory_summary)
+        log = [
+            {**entry, "summary": left.pop(0)}
+            for entry in self.log
+            if (left := summaries.get(_logged_key(entry)))
+        ]
+        return {**deepcopy(self.memory), "episode_log": log}
+
+    def find_exported(self, own: Sequence[Episode]) -> list[Episode]:
+        """Episodes of the memory's own that are in the file already: it was exported from here.
+        Those in its log are known by what that says; of older ones it has no more than the scores,
+        so one that arrived late is told by its own. Where scores are no longer listed, whatever was
+        recorded before the log counts as in it.
+        """
+        logged = Counter(map(_logged_key, self.log))
+        exported = [episode for episode in own if take_one(logged, _key(episode))]
+        if not exported:
+            return []
+        until_us, here = max(one.at_us for one in exported), {one.id for one in exported}
+        history, older = self.memory["score_history"], self.memory.get("older_scores", {})
+        listed = Counter((task, score) for task, scores in history.items() for score in scores)
+        listed.subtract((entry["task_id"], entry["score"]) for entry in self.log)
+        unlisted = Counter({task: sums["count"] for task, sums in older.items()})
+        earlier = [one for one in own if one.id not in here and one.at_us <= until_us]
+        return exported + [
+            one
+            for one in reversed(earlier)
+            if take_one(listed, (one.task_id, one.score)) or take_one(unlisted, one.task_id)
+        ]
+
+
+def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
+    """Whether one is what became of the other: its log has the other's last episode. Where that may
+    have left the log, the scores of the older one are those that the newer one begins with, they
+    differ enough among themselves to tell agents apart, and lists and counts only grew.
+    """
+    if old.log and _logged_key(old.log[-1]) in map(_logged_key, new.log):
+        return True
+    if old.log and len(new.log) >= new.memory["total_episodes"]:
+        return False
+    bits = 0.0
+    for task in old.memory["score_history"]:
+        scores = _find_common_scores(new.memory, old.memory, task)
+        if scores is None:
+            return False
+        # no more than it takes to say where they change, and to which of those there are
+        changes = sum(one != other for one, other in pairwise(scores))
+        bits += changes * math.log2(len(set(scores)) or 1)
+    for name in ("mistakes", "successes"):
+        newer, older = new.memory[name], old.memory[name]
+        if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
+            return False
+    # Cards of the older one are there, as far as the newer one had room for them, seen as often or
+    # more.
+    cards = new.memory["mistake_cards"]
+    seen = [(shape.card_key(card), card.get("seen_count", 1)) for card in cards]
+    return bits >= _SAME_BITS_MIN and all(
+        any(
+            key == shape.card_key(card) and count >= card.get("seen_count", 1)
+            for key, count in seen
+        )
+        or len(cards) >= limits.TRAINING_CARDS
+        for card in old.memory["mistake_cards"]
+    )
+
+
+def _find_common_scores(new: AgentMemory, old: AgentMemory, task: str) -> list[float] | None:
+    """The scores of a task that both list, counted from the first that there ever was; None where
+    they differ, or the newer one has less.
+    """
+    (ours, count), (theirs, known) = (
+        (memory["score_history"].get(task, []), shape.score_total(memory, task)[1])
+        for memory in (new, old)
+    )
+    start = max(count - len(ours), known - len(theirs))
+    common: list[float] = theirs[start - known :] if start < known else []
+    is_same = count >= known and (not common or ours[start - count :][: len(common)] == common)
+    return common if is_same else None
+
+
+def _find_adopted(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
+    """Training memories that were adopted; `trusted`: of no source that was rolled back."""
+    for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
+        if (
+            isinstance(record, Adopted)
+            and record.origin == TRAINING_MEMORY
+            and record.metadata.validation.status != "archived"
+        ):
+            yield record
+
+
+def _key(record: Episode) -> _EpisodeKey:
+    return record.at_us, record.task_id, record.score, record.steps
+
+
+def _logged_key(entry: dict[str, Any]) -> _EpisodeKey:
+    at_us = to_us(parse_time(entry["timestamp"]))
+    return at_us, entry["task_id"], entry["score"], entry.get("steps", 0)
+
+
+def _make_part(episode: Episode) -> AgentMemory:
+    """What training memory would have made of an episode."""
+    log = {
+        "timestamp": episode.metadata.context.timestamp.isoformat(),
+        "task_id": episode.task_id,
+        "score": episode.score,
+        "steps": episode.steps,
+        "summary": episode.trajectory_summary,
+    }
+    cards = [
+        {
+            **card.model_dump(),
+            "task_id": card.task_id or episode.task_id,
+            "lesson": card.lesson or shape.NO_LESSON,
+        }
+        for card in episode.mistake_cards
+    ]
+    return shape.make_part(log, episode.mistakes, episode.successes, cards)
