@@ -24,7 +24,7 @@ import jsonschema
 
 from hardwon.capture.agent_settings import AgentSettings
 from hardwon.surfaces.mcp.clients import AGENTS_SECTION
-from hardwon.surfaces.mcp.server import PROMPTS
+from hardwon.surfaces.mcp.reading import PROMPTS
 from hardwon.surfaces.mcp.tools import USUAL
 
 ROOT: Final = Path(__file__).resolve().parent.parent

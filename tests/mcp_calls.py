@@ -24,7 +24,7 @@ import hardwon
 import warm
 from hardwon import Memory
 from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
-from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
+from hardwon.surfaces.mcp.reading import PROMPTS, RESOURCES, make_address
 from hardwon.surfaces.mcp.tools import TOOLS
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
@@ -172,7 +172,7 @@ async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
         template.uri_template
         for template in (await client.list_resource_templates()).resource_templates
     ]
-    assert {*addresses, *templates} >= {address_of(name) for name in RESOURCES}
+    assert {*addresses, *templates} >= {make_address(name) for name in RESOURCES}
     addresses += [each.replace("{count}", "3").replace("{id}", record_id) for each in templates]
     found: dict[str, Any] = {}
     for address in addresses:

@@ -17,8 +17,9 @@ from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
 from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, Said, Tool
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL, ShortAnswer, Tool
 from hardwon.trust.access import Caller
 
 BEGINS: Final = f"""\
@@ -122,7 +123,7 @@ def _tool(listed: Any, tool: Tool) -> Iterator[str]:
     yield f"### {listed.name}\n\n{tool.title} (scope `{tool.scope}`). {tool.description}\n"
     schema, full = listed.input_schema, tool.takes.model_json_schema().get("properties", {})
     # what all that record or search take is told once, and of the usual ones all that they tell
-    takes = Nothing if tool.gives is Said else tool.takes
+    takes = Nothing if tool.gives is ShortAnswer else tool.takes
     told = {name: full[name] for name in schema.get("properties", {})}
     yield from own_fields(takes, told, list(schema.get("required", ())), _to_object)
     hints = [said for hint, said in HINTS.items() if getattr(listed.annotations, hint)]

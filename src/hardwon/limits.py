@@ -1363,52 +1363,13 @@ USUAL_TOOLS_MAX: Final = 8
 # The whole list of them, which every conversation begins with.
 USUAL_TOOLS_TOKENS_MAX: Final = 2_500
 
-# How long a client may keep a list of tools, resources or prompts: they change with a new version
-# of the server. What records say is never kept.
-LISTS_FRESH_MS: Final = 3_600_000
-
 # A server that a client is told to start is started once before, as far as it takes to know that it
 # can: a second or two, more on a machine that is busy.
 START_CHECK_S_MAX: Final = 60.0
 
-# How often a memory is asked whether it changed, for those who listen: a glance at a file.
-LISTEN_EVERY_S: Final = 1.0
-
-# After so long a stream of changes ends, and a client listens again: whoever lost its token is let
-# in no more.
-LISTEN_S_MAX: Final = 600.0
-
-# Streams of changes that are open at once on one server.
-LISTENERS_MAX: Final = 100
-
 # One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
 # have two kilobytes.
 RESOURCE_CHARS_MAX: Final = 200_000
-
-# How a result that is too long is cut, tried in this order until it fits: characters of each text,
-# items of each list, and levels below which lists of objects are empty. Whoever reads the beginning
-# of all is better off than with all of a few. Ids and times, which have up to 40 characters, and
-# pairs stay whole.
-RESULT_CUTS: Final = (
-    (4_000, 200, 8),
-    (1_000, 50, 6),
-    (400, 20, 5),
-    (200, 10, 4),
-    (100, 5, 4),
-    (60, 2, 3),
-    (60, 2, 1),
-)
-
-# Entries of an object that are never cut: the fields that a record or an answer has of itself are
-# fewer, and stay whole.
-COUNTS_SHOWN_MIN: Final = 20
-
-# Lines of recalled text in one prompt: two screens.
-PROMPT_LINES_MAX: Final = 60
-
-# Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some
-# tenths of a second.
-BTB_LOOKED_AT_MAX: Final = 5_000
 
 # One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it.
 MCP_BODY_BYTES_MAX: Final = 8 * MIB
@@ -1416,9 +1377,6 @@ MCP_BODY_BYTES_MAX: Final = 8 * MIB
 # A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
 # its own.
 CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
-
-# How long a server that is told to end waits for what it has begun. A write takes milliseconds.
-STDIO_SHUTDOWN_S_MAX: Final = 5.0
 
 # --- PostgreSQL: what is counted and compared there ---
 

@@ -23,8 +23,9 @@ from hardwon.memory import places
 from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
-from hardwon.surfaces.mcp.server import PROMPTS, RESOURCES, address_of
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, input_schema
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.reading import PROMPTS, RESOURCES, make_address
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL, input_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.openapi import document
 from test_house import ROOMS
@@ -272,7 +273,7 @@ def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
 
 def test_resources_and_prompts_are_told() -> None:
     for name, resource in RESOURCES.items():
-        assert f"| `{address_of(name)}` | {resource.description} |" in page("mcp.md")
+        assert f"| `{make_address(name)}` | {resource.description} |" in page("mcp.md")
     for name, prompt in PROMPTS.items():
         assert re.search(
             rf"^\| `{name}` \| .+ \| {re.escape(prompt.description)} \|$",

@@ -22,16 +22,17 @@ from hardwon.capture.agent_settings import LAYOUTS
 from hardwon.capture.agents import Manner, respond
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.server import (
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.reading import (
     BTB_SCHEME,
     PROMPTS,
     RESOURCES,
     SCHEME,
-    address_of,
-    prompt_text,
+    make_address,
     read_resource,
+    write_prompt,
 )
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL, answer_of
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL, make_answer
 from hardwon.text.clean import RE, _plainly
 from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode
 from hardwon.trust.access import Caller
@@ -167,7 +168,7 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
     usual = {f"usual {name}": tool for name, tool in USUAL.items() if tool.reads}
     for name, tool in {**usual, **TOOLS, **BTB_TOOLS}.items():
         given = about.get(name.removeprefix("usual "), example_of(tool.takes, record_id))
-        structured, words = answer_of(tool, tool.run(ask, given))
+        structured, words = make_answer(tool, tool.run(ask, given))
         check_words(words)
         check_json(structured, tool.whole)
         yield name, structured, words
@@ -177,13 +178,13 @@ def read_by_a_model(memory: Memory, record_id: str) -> Iterator[tuple[str, str]]
     ask = asked_by_a_model(memory)
     for name, resource in RESOURCES.items():
         for scheme in (SCHEME, BTB_SCHEME):
-            address = address_of(name, scheme).replace("{count}", "20").replace("{id}", record_id)
+            address = make_address(name, scheme).replace("{count}", "20").replace("{id}", record_id)
             text = read_resource(ask, address, btb=True)
             assert "\n" not in text, resource
             check_json(json.loads(text))
             yield name, text
     for name in PROMPTS:
-        text = prompt_text(ask, name, {"error": "TimeoutError: harbour"})
+        text = write_prompt(ask, name, {"error": "TimeoutError: harbour"})
         check_words(text)
         yield name, text
 

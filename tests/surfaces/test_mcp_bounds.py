@@ -17,15 +17,9 @@ from hardwon.memory.ask import as_data
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.server import prompt_text
-from hardwon.surfaces.mcp.tools import (
-    LEFT_OUT,
-    TOOLS,
-    answer_of,
-    cut_lines,
-    fit,
-    output_schema,
-)
+from hardwon.surfaces.mcp.cut import ENTRIES_KEPT, cut_lines, fit
+from hardwon.surfaces.mcp.reading import write_prompt
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, make_answer, output_schema
 from hardwon.surfaces.shapes import make_schema
 from hardwon.trust.access import Caller
 
@@ -77,7 +71,7 @@ def test_what_was_left_out_is_counted() -> None:
 def test_of_many_counts_the_largest_stay() -> None:
     counts = {f"author {number}": number for number in range(5_000)}
     found, left_out = fit({"by_author": counts, "records": 1}, ROOM)
-    assert len(found["by_author"]) >= limits.COUNTS_SHOWN_MIN
+    assert len(found["by_author"]) >= ENTRIES_KEPT
     assert next(iter(found["by_author"])) == "author 4999"
     assert left_out.endswith("entries")
 
@@ -102,7 +96,7 @@ def test_no_record_makes_a_result_longer_than_a_model_can_read(system_info: dict
         (TOOLS["similar_issues"], SimilarIssues(fixes, fixes, fixes)),
         (TOOLS["record_fix"], fixes[0]),
     ):
-        structured, _ = answer_of(tool, found)
+        structured, _ = make_answer(tool, found)
         assert size(structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
         assert LEFT_OUT in structured
         jsonschema.validate(structured, output_schema(tool))
@@ -112,7 +106,7 @@ def test_what_an_answer_has_of_itself_is_less_than_what_is_never_cut() -> None:
     for tool in TOOLS.values():
         schema = make_schema(tool.gives) if tool.gives is not dict else {}
         for described in (schema, *schema.get("$defs", {}).values()):
-            assert len(described.get("properties", {})) <= limits.COUNTS_SHOWN_MIN, described
+            assert len(described.get("properties", {})) <= ENTRIES_KEPT, described
 
 
 def test_what_must_stay_whole_does() -> None:
@@ -132,7 +126,7 @@ def test_a_tree_of_any_size_is_cut_to_one_that_its_schema_knows() -> None:
         for number in range(500)
     ]
     tool = TOOLS["map"]
-    structured, words = answer_of(tool, topology_of(rows, "brain"))
+    structured, words = make_answer(tool, topology_of(rows, "brain"))
     assert size(structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
     assert structured["count"] == 500
     assert structured["branches"]
@@ -148,8 +142,8 @@ def test_names_that_authors_gave_themselves_stay_within_the_fence(tmp_path: Path
         )
         ask = Ask(Gate(lambda _: memory, None), Caller("reader", "read"), "default")
         for said in (
-            answer_of(TOOLS["stats"], memory.stats())[1],
-            prompt_text(ask, "memory_review", {}),
+            make_answer(TOOLS["stats"], memory.stats())[1],
+            write_prompt(ask, "memory_review", {}),
         ):
             opened, _, rest = said[said.index("<hardwon-memory ") :].partition("\n")
             assert "do as I say" in rest.partition(opened.replace("<", "</"))[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -20,13 +20,13 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import SubscriptionLost
 
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
-from hardwon.surfaces.mcp.server import SCHEME
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, TOOLS, USUAL
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.reading import SCHEME
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL
 from hardwon.surfaces.rest import server as rest_server
 from hardwon.surfaces.rest.app import build_app
 from hardwon.surfaces.rest.options import ServerOptions
@@ -196,38 +196,6 @@ TOLD = {
     "action": "AWS_REGION=eu make deploy",
     "error": "RuntimeError: missing AWS_REGION",
 }
-
-
-def test_who_listens_hears_of_what_others_change_in_its_project(served: Served) -> None:
-    watched = f"{SCHEME}stats"
-
-    async def work() -> None:
-        async with (
-            served.client(served.token("read")) as reader,
-            reader.listen(resource_subscriptions=[watched]) as stream,
-        ):
-            with Memory(served.memory.location, "other", checkout=False) as other:
-                other.remember("elsewhere", "success", "conversation")
-            with anyio.move_on_after(3 * limits.LISTEN_EVERY_S) as nothing:
-                await anext(aiter(stream))
-            assert nothing.cancelled_caught
-            served.memory.remember("here", "success", "conversation")
-            with anyio.fail_after(60):
-                assert (await anext(aiter(stream))).uri == watched  # type: ignore[union-attr]
-
-    run(work)
-
-
-def test_a_server_that_ends_does_not_wait_for_those_who_listen(served: Served) -> None:
-    async def work() -> None:
-        async with served.client(served.token("read")) as reader:
-            with suppress(SubscriptionLost):
-                async with reader.listen(resource_subscriptions=[f"{SCHEME}stats"]) as stream:
-                    served.stop()
-                    with anyio.fail_after(30):
-                        assert [event async for event in stream] == []
-
-    run(work)
 
 
 def test_what_is_written_is_the_tokens_own_and_in_its_project(served: Served) -> None:

@@ -23,16 +23,12 @@ from mcp import Client, MCPError
 from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
-from hardwon.surfaces.mcp.server import (
-    BTB_SCHEME,
-    IDEMPOTENCY_KEY,
-    NO_NAME,
-    SCHEME,
-    client_name,
-    make_server,
-)
-from hardwon.surfaces.mcp.tools import BTB_TOOLS, LEFT_OUT, TOOLS, USUAL, output_schema
+from hardwon.surfaces.mcp.reading import BTB_SCHEME, SCHEME
+from hardwon.surfaces.mcp.server import IDEMPOTENCY_KEY, make_server
+from hardwon.surfaces.mcp.stdio import NO_NAME, make_client_name
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, USUAL, output_schema
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.app import PROJECT_HEADER
 from hardwon.trust import access
@@ -268,11 +264,7 @@ def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
     async def work() -> None:
         async with over_stdio(parameters(brain, "--tools", "all")) as client:
             said = await refused(client, "remember", {"content": "x", "outcome": "fine"})
-            assert (
-                said
-                == "outcome: 'fine' is not allowed; allowed: 'success', 'failure', 'learning' or "
-                "'interaction'"
-            )
+            assert said.startswith("outcome: 'fine' is not allowed; allowed: 'success', 'failure'")
             free = await client.call_tool("remember", {**FAILURE, "error_type": "odd"})
             assert not free.is_error
             assert "author" in await refused(
@@ -419,10 +411,10 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
 
 
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
-    assert client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
-    assert len(client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
+    assert make_client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
+    assert len(make_client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
     assert {
-        client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")
+        make_client_name(name) for name in ("", " ", "hardwon", "test_runner", "human_approval")
     } == {NO_NAME}
 
 

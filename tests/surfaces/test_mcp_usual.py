@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import jsonschema
 import pytest
 from mcp import Client, MCPError
@@ -16,8 +15,10 @@ from opentelemetry import trace
 
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.server import SCHEME, make_server
-from hardwon.surfaces.mcp.tools import NOTHING_KNOWN, TOOLS, USUAL, input_schema
+from hardwon.surfaces.mcp.reading import SCHEME
+from hardwon.surfaces.mcp.server import LISTS_FRESH_MS, make_server
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL, input_schema
+from hardwon.surfaces.mcp.words import NOTHING_KNOWN
 from hardwon.text.tokens import count_tokens
 from hardwon.trust.access import Caller, Scope
 from mcp_calls import MODES, call_every_tool, fill, over_stdio, parameters, refused, run, text_of
@@ -181,7 +182,7 @@ def test_lists_may_be_kept_and_what_records_say_may_not(tmp_path: Path) -> None:
             lists: list[Any] = [await client.list_tools(), await client.list_prompts()]
             lists += [await client.list_resource_templates()]
             for each in lists:
-                assert (each.ttl_ms, each.cache_scope) == (limits.LISTS_FRESH_MS, "private")
+                assert (each.ttl_ms, each.cache_scope) == (LISTS_FRESH_MS, "private")
             read = await client.read_resource(f"{SCHEME}stats")
             assert read.ttl_ms == 0
 
@@ -206,30 +207,3 @@ def test_a_trace_goes_on_inside(tmp_path: Path) -> None:
     run(work)
     gate.close()
     assert traces == [int("ab" * 16, 16)]
-
-
-def test_who_listens_hears_of_changes_until_the_time_is_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "LISTENERS_MAX", 1)
-    stats = f"{SCHEME}stats"
-
-    async def work() -> None:
-        async with usual(tmp_path) as client:
-            async with client.listen(resource_subscriptions=[stats]) as stream:
-                await client.call_tool("after", FAILED)
-                with anyio.fail_after(60):
-                    assert (await anext(aiter(stream))).uri == stats  # type: ignore[union-attr]
-                with pytest.raises(MCPError, match="too many clients listen"):
-                    async with client.listen(resource_subscriptions=[stats]):
-                        pass
-            monkeypatch.setattr(limits, "LISTEN_S_MAX", 0.1)
-            heard = None
-            with anyio.fail_after(60):
-                while heard is None:
-                    with suppress(MCPError):  # until the server has seen that the first one left
-                        async with client.listen(resource_subscriptions=[stats]) as stream:
-                            heard = [event async for event in stream]
-            assert heard == []
-
-    run(work)

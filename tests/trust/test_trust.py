@@ -14,7 +14,7 @@ from engines import ENGINES, everything_in, wrong_with
 from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.odds import Votes, fair_parts
-from hardwon.surfaces.mcp.tools import TOOLS, answer_of
+from hardwon.surfaces.mcp.tools import TOOLS, make_answer
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -298,7 +298,7 @@ def test_who_said_it_elsewhere_is_nobody_here(place: Callable[[str], str], tmp_p
         assert memory.stats().by_author == {"ann": 2, "ann via import": 5}
         assert memory.recall("deploys need a token")[0].author == "ann via import"
         assert "ann via import" in str(memory.context("deploys need a token"))
-        structured, _ = answer_of(TOOLS["show"], theirs)
+        structured, _ = make_answer(TOOLS["show"], theirs)
         assert "'author': 'ann via import'" in str(structured), "what a model reads tells it"
         (came,) = [each.event for each in memory.audit(fact.id) if each.kind == "imported"]
         assert came

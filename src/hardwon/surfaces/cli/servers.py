@@ -195,7 +195,7 @@ def serve_mcp(
         ]
         return
     try:
-        from hardwon.surfaces.mcp.server import serve_stdio
+        from hardwon.surfaces.mcp.stdio import serve_stdio
     except ImportError as error:
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); {how_to_install('mcp')}"

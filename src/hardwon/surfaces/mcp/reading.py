@@ -1,0 +1,285 @@
+"""What clients read without calling a tool: resources (JSON under `hardwon://`, skills under
+`skill://`), and prompts, messages to start from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import hardwon
+from hardwon import limits
+from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.memory.ask import as_data
+from hardwon.memory.skills import FILE_NAME, Skill
+from hardwon.records.fields import check_that
+from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
+from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.mcp.btb import ROUTER
+from hardwon.surfaces.mcp.cut import clean_json, fit
+from hardwon.surfaces.mcp.words import describe_answer, list_records
+from hardwon.surfaces.shapes import jsonable, make_schema
+
+SCHEME: Final = "hardwon://"
+BTB_SCHEME: Final = "btb://"
+SKILL_SCHEME: Final = "skill://"
+# Lines of recalled text in one prompt: two screens.
+_LINES_MAX: Final = 60
+
+
+# --- resources ---
+
+
+class Resource(NamedTuple):
+    """`parameter`: what follows its name in the address, None where nothing does."""
+
+    title: str
+    description: str
+    read: Callable[[Ask, str], Any]
+    parameter: str | None = None
+
+
+def _read_topology(ask: Ask, _: str) -> Any:
+    return ask("topology")
+
+
+def _read_stats(ask: Ask, _: str) -> Any:
+    return ask("stats")
+
+
+def _read_recent(ask: Ask, count: str) -> Any:
+    allowed = f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
+    check_that(count.isdecimal(), "count", count, allowed)
+    return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
+
+
+def _read_record(ask: Ask, record_id: str) -> Any:
+    return ask("get", record_id=record_id)
+
+
+def _read_health(ask: Ask, _: str) -> Any:
+    about = {
+        "version": hardwon.__version__,
+        "project": ask.project,
+        "author": ask.caller.name,
+        "scope": ask.caller.scope,
+    }
+    try:
+        stats = ask("stats")
+    except HardwonError as error:
+        return {"status": "failing", "problem": str(error), **about}
+    return {"status": "ok", **about, "records": stats.records, "size_bytes": stats.size_bytes}
+
+
+def _read_schema(_: Ask, __: str) -> Any:
+    kinds = ("experience", "fact", "trajectory", "episode", "fix")
+    routes = []
+    for (outcome, tool), route in ROUTES.items():
+        key, values = (route[0], list(route[1])) if route else (None, None)
+        routes.append({"outcome": outcome, "tool": tool, "key": key, "values": values})
+    return {"records": {kind: make_schema(MODEL_OF_KIND[kind]) for kind in kinds}, "routes": routes}
+
+
+RESOURCES: Final[Mapping[str, Resource]] = {
+    "topology": Resource(
+        "The map of the memory",
+        "The tree of experiences by outcome, tool and key, with counts.",
+        _read_topology,
+    ),
+    "stats": Resource(
+        "How much there is", "Counts by kind, outcome, tool, status and author.", _read_stats
+    ),
+    "schema": Resource(
+        "What records look like",
+        "The JSON Schema of each kind of record, and the keys that outcomes require.",
+        _read_schema,
+    ),
+    "health": Resource(
+        "Whether all is well",
+        "Whether the memory answers, its version, and who you are to it.",
+        _read_health,
+    ),
+    "recent": Resource(
+        "The newest records", "The newest records, as many as you say.", _read_recent, "count"
+    ),
+    "record": Resource("One record", "A record by its id.", _read_record, "id"),
+}
+_OF_BTB: Final = ("topology", "stats", "schema", "health", "recent")
+
+
+def make_address(name: str, scheme: str = SCHEME) -> str:
+    """A resource's address; that of one with a parameter is a template."""
+    parameter = RESOURCES[name].parameter
+    return f"{scheme}{name}/{{{parameter}}}" if parameter else f"{scheme}{name}"
+
+
+def list_resources(btb: bool, templates: bool) -> Iterator[dict[str, Any]]:
+    """Those with a parameter, or those without, as the protocol tells them."""
+    named = [(name, name, SCHEME) for name in RESOURCES]
+    if btb:
+        named += [(f"btb_{name}", name, BTB_SCHEME) for name in _OF_BTB]
+    for title, name, scheme in named:
+        resource = RESOURCES[name]
+        if bool(resource.parameter) == templates:
+            yield {
+                "name": title,
+                "title": resource.title,
+                "uri_template" if templates else "uri": make_address(name, scheme),
+                "description": resource.description,
+                "mime_type": "application/json",
+            }
+
+
+def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
+    """The resource at this address, as JSON of bounded size; a skill as it is."""
+    if address.startswith(SKILL_SCHEME):
+        return find_skill(ask, address).text
+    schemes = (SCHEME, BTB_SCHEME) if btb else (SCHEME,)
+    scheme = next((scheme for scheme in schemes if address.startswith(scheme)), "")
+    name, _, parameter = address.removeprefix(scheme).partition("/")
+    resource = RESOURCES.get(name) if scheme else None
+    if resource is None or bool(parameter) != bool(resource.parameter):
+        raise InvalidInputError.one("uri", address, ", ".join(map(make_address, RESOURCES)))
+    if scheme == BTB_SCHEME and name == "schema":
+        return json.dumps(ROUTER.schema, ensure_ascii=False)
+    clean = clean_json(jsonable(resource.read(ask, parameter), origins=True))
+    value, left_out = fit(clean, limits.RESOURCE_CHARS_MAX)
+    if left_out:
+        note = f"Left out to keep this short: {left_out}. "
+        value = {**value, "left_out": f"{note}hardwon show and hardwon export have all of it."}
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+# --- skills ---
+
+
+def make_skill_address(skill: Skill) -> str:
+    """Where its file is read."""
+    return f"{SKILL_SCHEME}{skill.name}/{FILE_NAME}"
+
+
+def find_skill(ask: Ask, uri: str) -> Skill:
+    """The skill whose file is at this address."""
+    skills = {make_skill_address(skill): skill for skill in ask("skills.list")}
+    check_that(uri in skills, "uri", uri, ", ".join(skills) or "none: no skill is there yet")
+    skill: Skill = skills[uri]
+    return skill
+
+
+def describe_skill(skill: Skill) -> dict[str, Any]:
+    """As the Skills extension has it: what it begins with, and the digest of its only file."""
+    text, uri = skill.text.encode(), make_skill_address(skill)
+    file = {"uri": uri, "digest": f"sha256:{sha256(text).hexdigest()}", "size": len(text)}
+    head = {name: getattr(skill, name) for name in ("name", "description", "metadata")}
+    return {"uri": uri, "frontmatter": head, "resources": [file]}
+
+
+# --- prompts ---
+
+
+class Prompt(NamedTuple):
+    """`arguments` are the names of what it takes, with what they mean; all of them have to be
+    given.
+    """
+
+    title: str
+    description: str
+    text: Callable[[Ask, Mapping[str, str]], str]
+    arguments: Mapping[str, str] = {}
+
+
+def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
+    return describe_answer(operation, ask(operation, **arguments))
+
+
+def _review_memory(ask: Ask, _: Mapping[str, str]) -> str:
+    newest = ask("care.page", limit=limits.RECENT_SHOWN, status="hypothesis").records
+    return "\n\n".join(
+        [
+            "Review this experience memory, and say what its readers should do differently.",
+            _tell(ask, "stats"),
+            _tell(ask, "reflect"),
+            "Where experiences pile up:\n" + _tell(ask, "tree.hotspots"),
+            "The newest that nobody confirmed yet:\n"
+            + (as_data(list_records(newest)) if newest else "none"),
+            "Say in this order: which failures repeat, and what would end each of them (use search to "
+            "look at them); which lessons are worth a record of their own (propose each as one "
+            "sentence for after); which of the unconfirmed records look wrong or contradict one another; what is "
+            "missing. Name record ids for every claim.",
+        ]
+    )
+
+
+def _debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
+    error = arguments["error"]
+    lines = error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[:_LINES_MAX]
+    context = _tell(ask, "context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS)
+    failures = _tell(ask, "recall", query=error, k=limits.RECENT_SHOWN, outcome="failure")
+    return "\n\n".join(
+        [
+            "Find the cause of this error, and fix it:",
+            "\n".join(f"    {line}" for line in lines),
+            f"What the memory knows:\n{context}",
+            f"Failures that look like it:\n{failures}",
+            "First say what was tried before and how it went. Do not repeat what failed. Before "
+            "each risky action call before with it. When it is fixed, or you give up, call after, "
+            "with the ids above that you used as `recalled`.",
+        ]
+    )
+
+
+def _discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
+    keys: dict[str, set[str]] = {}
+    for record in ask("care.page", limit=limits.PAGE_RECORDS, kind="experience").records:
+        for name, value in record.extra.items():
+            keys.setdefault(name, set()).add(str(value))
+    used = [
+        f"{name}: {', '.join(sorted(values)[: limits.RECENT_SHOWN])}"
+        for name, values in sorted(keys.items())
+    ]
+    return "\n\n".join(
+        [
+            "Propose how the experiences of this memory should be filed.",
+            "They are filed so far by outcome, tool and the key that both require:\n"
+            + _tell(ask, "topology"),
+            "Keys of the newest experiences, with some of their values:\n"
+            + (as_data(used[:_LINES_MAX]) if used else "none besides those"),
+            "The standard schema, a key for each level:\n" + json.dumps(ROUTER.schema, indent=1),
+            "Say which branches hold too much to be of use, and which keys would divide them well: "
+            "few values, known when the "
+            "record is made, and asked for later. Give the schema in the same JSON form. Numbers "
+            "can be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
+        ]
+    )
+
+
+PROMPTS: Final[Mapping[str, Prompt]] = {
+    "memory_review": Prompt(
+        "Review the memory",
+        "What the memory adds up to, and what its readers should do differently.",
+        _review_memory,
+    ),
+    "debug_session": Prompt(
+        "Debug with the memory",
+        "Start on an error with what is known about it.",
+        _debug_session,
+        {"error": "The error, as it was seen: its message, and the end of its trace."},
+    ),
+    "schema_discovery": Prompt(
+        "Find a better schema",
+        "How experiences are filed so far, and how they could be.",
+        _discover_schema,
+    ),
+}
+
+
+def write_prompt(ask: Ask, name: str, arguments: Mapping[str, str]) -> str:
+    """The message that a prompt is. Raises where an argument is missing."""
+    if name not in PROMPTS:
+        raise InvalidInputError.one("name", name, ", ".join(PROMPTS))
+    for argument, meaning in PROMPTS[name].arguments.items():
+        text = arguments.get(argument, "")
+        check_that(text.strip(), argument, text, meaning)
+    return PROMPTS[name].text(ask, arguments)
