@@ -189,14 +189,7 @@ def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Lin
     trunks = ("main", "master", "trunk", "develop", "dev", "HEAD")
     words = [] if branch in trunks else re.findall(r"[^\W_]+", branch)
     query = " ".join([*words, *memory.tests.failing()[:5]])
-    fixes = memory.solutions(limit=limits.INSTEAD_MAX) if not words else []
-    lines = [*_left_undone(memory), *_context(memory, query, manner.budget_tokens)]
-    lines += [
-        (f"“{each.diagnosis}” went away here by: {each.action}", each.evidence)
-        for each in fixes
-        if each.helped
-    ]
-    return lines
+    return [*_left_undone(memory), *_context(memory, query, manner.budget_tokens)]
 
 
 def _left_undone(memory: Memory) -> list[Line]:

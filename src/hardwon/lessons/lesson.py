@@ -9,6 +9,8 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final, Literal
 
+from hardwon.records.fields import Tabular
+
 LessonKind = Literal["way", "cure", "dead end", "rule", "fact", "finding"]
 # What a person said of it; "" where nobody did.
 Verdict = Literal["", "right", "wrong"]
@@ -26,7 +28,7 @@ SHORT_ID_CHARS: Final = 5
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Lesson(Tabular):
     """What follows in a situation. `situation` says it in words: the failure, the task, or what a
     rule is about. `tried` times it was done there, `helped` in so many of them, and `p_helps` is how
     likely it is to do so again. `exact`: it was learned from this very failure or task, and not from

@@ -19,8 +19,8 @@ from hardwon.errors import PlaceError
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Care, Keeping
 from hardwon.memory.decide import Deciding
+from hardwon.memory.knowing import KnowingLessons
 from hardwon.memory.later import transfer
-from hardwon.memory.lessons import KnowingLessons
 from hardwon.memory.places import memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Opened

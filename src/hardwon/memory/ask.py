@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.later import advise, consolidate, context, results, times, topology
+from hardwon.memory.later import advise, consolidate, context, lessons, results, times, topology
 from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
 from hardwon.outside.files import home_of
 from hardwon.records.fields import (
@@ -70,10 +70,11 @@ from hardwon.trust.lifecycle import effective_validation
 
 if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
-    from hardwon.learn.fixes import ModelInsights, Pattern, Solution
+    from hardwon.learn.fixes import ModelInsights, Pattern
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.learn.topology import Branch, FolderCount, Reflection
+    from hardwon.lessons.lesson import Lesson
     from hardwon.memory.context import Context
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
 
@@ -551,15 +552,19 @@ class Learned(Group):
         *,
         action: str | None = None,
         task: str | None = None,
-    ) -> list[Solution]:
-        """What made this `error` go away, or one that is much like it, the most likely first; None:
-        what was done after any error. `action` is what it came from, `task` what that was for.
+    ) -> list[Lesson]:
+        """What made this `error` go away, the most likely first, then what helped against one that
+        is like it and what was tried in vain; None: what helped against any, the newest first.
+        `action` is what it came from, `task` what that was for. Nothing where nothing is known.
         """
         check_all(error=error, limit=limit, action=action, task=task)
+        finder = lessons.LessonFinder(self._project)
         if error is None:
-            return self._project.knowledge.solutions(limit)
+            return [each for each in finder.list_lessons(limit) if each.kind == "cure"]
+        failure = lessons.read_shown_failure(error, action or "")
+        situation = lessons.Situation(task or "", action or "", failure)
         with self._project.store.together(self._project.name):
-            return advise.Adviser(self._project).solutions(error, limit, task, action or "")
+            return finder.find_solutions(situation)[:limit]
 
     def rules(
         self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10

@@ -8,16 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
 from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
-from hardwon.learn.fixes import Solution
 from hardwon.learn.tallies import generate_issue_signature
-from hardwon.memory.advise import failed_runs, ran_next
 from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.lessons import LessonFinder, read_shown_failure
 from hardwon.memory.project import Project
 from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
 from hardwon.records.fields import from_us, to_us
@@ -25,7 +24,7 @@ from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
 from hardwon.store.types import Failed
 from hardwon.text.clean import clean_action
 from hardwon.text.failures import error_words, failure_hash
-from hardwon.text.likeness import group_alike, likeness
+from hardwon.text.likeness import group_alike
 from hardwon.text.shown import name_failure
 from hardwon.text.terms import ENGLISH, stop_words
 
@@ -140,12 +139,7 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     ]
     told = [_failure(each, from_us(new_us)) for each in groups]
     told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    fixed = [_with_fix(project, known, each) for each in told[:limit]]
-    # what only words tell of is looked for among what helped against errors worded like it
-    known_fixes = (
-        known.solutions(limits.LOOKED_INTO_MAX) if any(not each.key for each in fixed) else []
-    )
-    return [each if each.key else _like_fix(known_fixes, each) for each in fixed]
+    return [_with_fix(project, known, each) for each in told[:limit]]
 
 
 def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
@@ -214,21 +208,8 @@ def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
         for fix in known.strategies("signature", which, 0.5, 1, successful=True):
             action = "; ".join(fix.fix_commands) or fix.analysis
             done = (action, fix.verified, fix.attempts, fix.evidence)
-    elif sort == "failure":
-        tried = chain(*known.tried([("pair", which)], 1))
-        worded = [(each, known.words_of(each, which)) for each in tried if each.share.verified]
-        helped = [known.solution(each, said) for each, said in worded if said]
-        if not helped and failure.action:
-            failed = failed_runs(project.store, project.name, which)
-            helped = ran_next(project.store, project.name, failed)
-        for found in helped[:1]:
-            done = (found.action, found.helped, found.tried, found.evidence)
+    elif shown := read_shown_failure(failure.text, failure.action):
+        for cure in LessonFinder(project).find_cures(shown.exact)[:1]:
+            if cure.helped:
+                done = (cure.action, cure.helped, cure.tried, cure.evidence)
     return replace(failure, fix=Remedy(*done)) if done else failure
-
-
-def _like_fix(known_fixes: Iterable[Solution], failure: Failure) -> Failure:
-    for each in known_fixes:
-        if each.helped and likeness(each.diagnosis, failure.text):
-            fix = Remedy(each.action, each.helped, each.tried, each.evidence)
-            return replace(failure, fix=fix)
-    return failure

@@ -18,6 +18,7 @@ __all__ = [
     "embedding",
     "figures",
     "knowledge",
+    "lessons",
     "llm",
     "results",
     "staleness",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         embedding,
         figures,
         knowledge,
+        lessons,
         results,
         staleness,
         tokens,
@@ -46,10 +48,10 @@ if TYPE_CHECKING:
     from hardwon.outside import embedders, llm
     from hardwon.search import times
 else:
-    advise, cleanup, consolidate, context, databases, embedding, figures, knowledge = (
+    advise, cleanup, consolidate, context, databases, embedding, figures, knowledge, lessons = (
         Later(f"hardwon.memory.{name}")
         for name in (
-            "advise cleanup consolidate context databases embedding figures knowledge".split()
+            "advise cleanup consolidate context databases embedding figures knowledge lessons".split()
         )
     )
     results, staleness, tokens, transfer = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 from hardwon.errors import UnknownLessonError
 from hardwon.learn.tallies import attempt_key, session_key, verdict_key
@@ -20,17 +20,20 @@ from hardwon.lessons.teaching import (
     teach_together,
 )
 from hardwon.lessons.transfer import carry_cures
-from hardwon.memory.project import Change, Group, Project
-from hardwon.records.fields import check_all, check_text, from_us
+from hardwon.memory.project import Project
+from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action, without_header
+from hardwon.search.likeness import find_terms, likeness
 from hardwon.search.terms import Filters
-from hardwon.store.query import TeachingRow, readable, record_of
+from hardwon.store.query import TeachingRow, readable
 from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.failure_keys import Failure, find_names, read_failure
+from hardwon.text.lines import read_line
+from hardwon.text.programs import looks
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.
@@ -39,6 +42,9 @@ _RUN_RECORDS_MAX: Final = 200
 _COUNTED_MAX: Final = 1_000
 _VERDICTS_MAX: Final = 200
 _SHOWN_RUNS_MAX: Final = 10
+# Failures whose words have so much in common are alike.
+_ALIKE_FROM: Final = 0.5
+_LIKE_READ_MAX: Final = 20
 # How likely what a person calls right is to help.
 _PERSONS_WORD: Final = 0.98
 _PLACES: Final[dict[Verdict, int]] = {"right": 0, "": 1, "wrong": 2}
@@ -94,6 +100,65 @@ class LessonFinder:
                 by_key.setdefault(met.exact, []).append((row, met))
         known = [_without_wrong(self._weigh(times, exact))[:1] for exact, times in by_key.items()]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
+
+    def find_solutions(self, situation: Situation) -> list[Lesson]:
+        """What helped against the failure of a situation, then against one of the same family at
+        the same task, or shown by the same program, then what was tried in vain.
+        """
+        failure = situation.failure
+        if failure is None:
+            return []
+        cures = self.find_cures(failure.exact)
+        helpful = [cure for cure in cures if cure.helped]
+        carried = self.find_like_cures(failure)
+        tied = self._find_tied_cures(failure, situation)
+        in_vain = [cure for cure in cures if not cure.helped]
+        solutions: dict[str, Lesson] = {}
+        for lesson in (*helpful, *carried, *tied, *in_vain):
+            solutions.setdefault(same_action(lesson.action), lesson)
+        return list(solutions.values())
+
+    def _find_tied_cures(self, failure: Failure, situation: Situation) -> list[Lesson]:
+        """What helped against failures of the same family, or worded like this one, that are tied
+        to the situation; where it is of no task and no action, against any of them. The likest come
+        first.
+        """
+        programs, task = find_programs(situation.action), same_action(situation.task)
+        likest: dict[str, float] = {}
+        times: dict[str, list[tuple[TeachingRow, Met]]] = {}
+        for row, met, like in self._find_like(failure):
+            if (
+                not (programs or situation.task)
+                or not programs.isdisjoint(find_programs(met.check))
+                or same_action(row.teaching.task) == task
+            ):
+                times.setdefault(met.exact, []).append((row, met))
+                likest[met.exact] = like
+        cures = [
+            replace(cure, exact=False, p_helps=cure.p_helps * likest[exact])
+            for exact, met in times.items()
+            for cure in _without_wrong(self._weigh(met, exact))
+            if cure.helped
+        ]
+        return sorted(cures, key=lambda cure: -cure.p_helps)
+
+    def _find_like(self, failure: Failure) -> Iterator[tuple[TeachingRow, Met, float]]:
+        """The times that failures were met that are of the family of this one, or worded much like
+        it, and how alike they are.
+        """
+        family = list(self._find_met("family", failure.family))
+        yield from ((row, met, 1.0) for row, met in family if met.exact != failure.exact)
+        known = {row.record_id for row, _ in family}
+        terms = find_terms(failure.words)
+        project = self._project.name
+        worth = self._store.frequencies(project, list(terms)).worth
+        hits = self._store.search(project, list(terms), Filters(), _LIKE_READ_MAX)
+        ids = [hit.id for hit, _ in hits if hit.id not in known]
+        for row in self._store.teachings_by_id(project, ids):
+            for met in row.teaching.met:
+                like = likeness(terms, find_terms(met.words), worth)
+                if like >= _ALIKE_FROM and met.exact != failure.exact:
+                    yield row, met, like
 
     def find_lesson(self, beginning: str) -> Lesson:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
@@ -164,7 +229,7 @@ class LessonFinder:
         verdicts = self._find_verdicts([lesson.id for lesson in lessons])
         if not verdicts:
             return lessons
-        judged = [_judge(lesson, verdicts.get(lesson.id, "")) for lesson in lessons]
+        judged = [judge_lesson(lesson, verdicts.get(lesson.id, "")) for lesson in lessons]
         return sorted(judged, key=lambda lesson: _PLACES[lesson.verdict])
 
     def _find_verdicts(self, lesson_ids: Sequence[str]) -> dict[str, Verdict]:
@@ -225,13 +290,18 @@ class LessonFinder:
         return count(project, sort_key(sort), _COUNTED_MAX) / max(1, runs)
 
 
-def _judge(lesson: Lesson, verdict: Verdict) -> Lesson:
+def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
     """The lesson as a person's word has it; as it is where nobody said anything."""
     if verdict == "right":
         return replace(lesson, verdict=verdict, p_helps=_PERSONS_WORD)
     if verdict == "wrong":
         return replace(lesson, verdict=verdict, p_helps=0.0)
     return lesson
+
+
+def find_programs(action: str) -> set[str]:
+    """The programs that a line of a shell runs, but those that only show something."""
+    return {command.program for command in read_line(action) if not looks(command)}
 
 
 def _without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
@@ -277,72 +347,3 @@ def _make_lesson(cure: Cure, exact: str, words: str) -> Lesson:
 def read_shown_failure(shown: str, action: str = "") -> Failure | None:
     """The failure that an output tells of; None where it tells nothing."""
     return read_failure(without_header(shown), key_of_action(action) if action else "")
-
-
-@dataclass(frozen=True)
-class WhyLesson:
-    """A lesson and the newest runs that it was learned from."""
-
-    lesson: Lesson
-    runs: tuple[TeachingRow, ...]
-
-
-class KnowingLessons(Group):
-    """What runs taught, with what people say of it."""
-
-    def lessons(self, about: str | None = None, limit: int = 20) -> list[Lesson]:
-        """What is known here, newest first; `about` a failure, in the words of its output: what is
-        known of that failure, the likeliest first. Nothing where nothing is.
-        """
-        check_all(about=about, limit=limit)
-        finder = LessonFinder(self._project)
-        if about is None:
-            return finder.list_lessons(limit)
-        failure = read_shown_failure(about)
-        return finder.find_cures(failure.exact)[:limit] if failure else []
-
-    def why(self, lesson_id: str) -> WhyLesson:
-        """The lesson whose id begins so, with the runs behind it. `UnknownLessonError` where there is
-        none, or more than one.
-        """
-        finder = LessonFinder(self._project)
-        lesson = finder.find_lesson(check_text("lesson_id", lesson_id))
-        return WhyLesson(lesson, tuple(finder.find_evidence(lesson)))
-
-    def right(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
-        """The lesson is true: it is told before what was only counted, whatever the counts. Takes
-        back what the same person called wrong before.
-        """
-        return self._judge("right", lesson_id, reason, by)
-
-    def wrong(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
-        """The lesson is false: nothing tells it again, whatever the counts. `right`, by whoever said
-        so, or `undo` of the decision takes it back.
-        """
-        return self._judge("wrong", lesson_id, reason, by)
-
-    def _judge(
-        self, verdict: Literal["right", "wrong"], lesson_id: str, reason: str | None, by: str
-    ) -> Lesson:
-        check_all(lambda: check_text("lesson_id", lesson_id), by=by)
-        project = self._project
-        finder = LessonFinder(project)
-        lesson = finder.find_lesson(lesson_id)
-        decision = project.decision(
-            verdict,
-            by,
-            target=lesson.id,
-            text=f"{lesson.situation} -> {lesson.action}",
-            reason=reason or "",
-        )
-
-        def work(change: Change) -> None:
-            key = verdict_key(lesson.id)
-            for stored in change.writer.with_key(project.name, key):
-                before = record_of(stored)
-                if isinstance(before, Decision) and before.in_effect and before.said_by == by:
-                    change.happen(before.id, "status", by, status="archived", reason=verdict)
-            change.decide(decision)
-
-        project.carry_out(work)
-        return _judge(lesson, verdict)

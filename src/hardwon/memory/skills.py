@@ -28,6 +28,7 @@ from hardwon.brief.advice import quoted
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Group, Project
 from hardwon.outside.files import (
     disk_errors,
@@ -186,12 +187,12 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     known, most = project.knowledge, limits.SKILL_LINES_MAX
     solved = [
         _Item(
-            f"{each.diagnosis} -> {each.action} (helped {each.helped} of {each.tried})",
+            f"{each.situation} -> {each.action} (helped {each.helped} of {each.tried})",
             each.evidence,
-            each.vouched > 0,
-            each.diagnosis,
+            each.verdict == "right",
+            each.situation,
         )
-        for each in known.solutions(most)
+        for each in LessonFinder(project).list_lessons(most)
         if each.helped * 2 > each.tried
     ]
     yield "errors", "What made errors go away", "Use when a command or a test fails.", solved

@@ -111,9 +111,13 @@ def _with_corrected(steps: Sequence[Step]) -> list[Step]:
             number for number in range(at + 1, len(found)) if found[number].place == place
         ]
         better = [number for number in next_steps if found[number].outcome == "worked"]
-        if not better or not complains(step.output):
+        if not better:
             continue
         last = better[-1]
+        # what is rewarded at once where nothing was before is the right way to say it
+        is_right_way = found[last].reward >= 1 > step.reward and step.kind != "look"
+        if not is_right_way and not complains(step.output):
+            continue
         if is_corrected_by(step, found[last]):
             failure = step.failure or read_failure(step.output, step.key)
             found[at] = replace(step, kind="check", outcome="failed", failure=failure)

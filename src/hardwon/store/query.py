@@ -726,6 +726,21 @@ class Query(Reader):
         ]
         return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
 
+    def teachings_by_id(self, project: str, record_ids: Sequence[str]) -> list[TeachingRow]:
+        """What these records teach; those that are archived, or teach nothing, are left out."""
+        if not record_ids:
+            return []
+        bound = Bound([project])
+        within = ", ".join(map(bound.add, rounded_up(record_ids)))
+        sql = (
+            "SELECT r.id, r.author, r.at_us, r.status, r.teaching FROM record r WHERE "
+            f"r.project_id = ?1 AND r.id IN ({within}) AND r.teaching IS NOT NULL AND {TRUSTED_RECORD}"
+        )
+        return [
+            TeachingRow(record_id, author, at_us, status, Teaching.from_json(teaching))
+            for record_id, author, at_us, status, teaching in self._select(sql, bound)
+        ]
+
     def keys_beginning(self, project: str, beginning: str, limit: int) -> list[str]:
         """The exact keys of records that begin so, in their order."""
         sql = (

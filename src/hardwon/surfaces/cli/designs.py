@@ -109,7 +109,7 @@ def solutions(
     """What was done after an error, or after any, in trajectories, what helped most first."""
     with read_memory() as memory:
         solved = memory.solutions(error, limit, action=action, task=task)
-    columns = ("helped", "tried", "p_helped", "action", "diagnosis")
+    columns = ("short_id", "helped", "tried", "p_helps", "action", "situation")
     nothing = "Nothing was done after that yet."
     show(solved, lambda screen: draw_table(screen, solved, columns, nothing))
 

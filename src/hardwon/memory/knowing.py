@@ -1,0 +1,83 @@
+"""What runs taught, listed and explained, and what people say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hardwon.learn.tallies import verdict_key
+from hardwon.lessons.lesson import Lesson
+from hardwon.memory.later import lessons
+from hardwon.memory.project import Change, Group
+from hardwon.records.fields import Tabular, check_all, check_text
+from hardwon.records.kinds import Decision
+from hardwon.store.query import TeachingRow, record_of
+
+
+@dataclass(frozen=True)
+class WhyLesson(Tabular):
+    """A lesson and the newest runs that it was learned from."""
+
+    lesson: Lesson
+    runs: tuple[TeachingRow, ...]
+
+
+class KnowingLessons(Group):
+    """What runs taught, with what people say of it."""
+
+    def lessons(self, about: str | None = None, limit: int = 20) -> list[Lesson]:
+        """What is known here, newest first; `about` a failure, in the words of its output: what is
+        known of that failure, the likeliest first. Nothing where nothing is.
+        """
+        check_all(about=about, limit=limit)
+        finder = lessons.LessonFinder(self._project)
+        if about is None:
+            return finder.list_lessons(limit)
+        failure = lessons.read_shown_failure(about)
+        return finder.find_cures(failure.exact)[:limit] if failure else []
+
+    def why(self, lesson_id: str) -> WhyLesson:
+        """The lesson whose id begins so, with the runs behind it. `UnknownLessonError` where there is
+        none, or more than one.
+        """
+        finder = lessons.LessonFinder(self._project)
+        lesson = finder.find_lesson(check_text("lesson_id", lesson_id))
+        return WhyLesson(lesson, tuple(finder.find_evidence(lesson)))
+
+    def right(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
+        """The lesson is true: it is told before what was only counted, whatever the counts. Takes
+        back what the same person called wrong before.
+        """
+        return self._judge("right", lesson_id, reason, by)
+
+    def wrong(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
+        """The lesson is false: nothing tells it again, whatever the counts. `right`, by whoever said
+        so, or `undo` of the decision takes it back.
+        """
+        return self._judge("wrong", lesson_id, reason, by)
+
+    def _judge(
+        self, verdict: Literal["right", "wrong"], lesson_id: str, reason: str | None, by: str
+    ) -> Lesson:
+        check_all(lambda: check_text("lesson_id", lesson_id), by=by)
+        project = self._project
+        finder = lessons.LessonFinder(project)
+        lesson = finder.find_lesson(lesson_id)
+        decision = project.decision(
+            verdict,
+            by,
+            target=lesson.id,
+            text=f"{lesson.situation} -> {lesson.action}",
+            reason=reason or "",
+        )
+
+        def work(change: Change) -> None:
+            key = verdict_key(lesson.id)
+            for stored in change.writer.with_key(project.name, key):
+                before = record_of(stored)
+                if isinstance(before, Decision) and before.in_effect and before.said_by == by:
+                    change.happen(before.id, "status", by, status="archived", reason=verdict)
+            change.decide(decision)
+
+        project.carry_out(work)
+        return lessons.judge_lesson(lesson, verdict)
