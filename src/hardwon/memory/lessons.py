@@ -102,19 +102,20 @@ class LessonFinder:
         return carry_cures([cures[0] for cures in known if cures], failure.words)
 
     def find_solutions(self, situation: Situation) -> list[Lesson]:
-        """What helped against the failure of a situation, then against one of the same family at
-        the same task, or shown by the same program, then what was tried in vain.
+        """What helped against the failure of a situation; where nothing did, what helped against one
+        like it, at the same task or shown by the same program; then what was tried in vain.
         """
         failure = situation.failure
         if failure is None:
             return []
         cures = self.find_cures(failure.exact)
         helpful = [cure for cure in cures if cure.helped]
-        carried = self.find_like_cures(failure)
-        tied = self._find_tied_cures(failure, situation)
+        like: list[Lesson] = []
+        if not helpful:
+            like = [*self.find_like_cures(failure), *self._find_tied_cures(failure, situation)]
         in_vain = [cure for cure in cures if not cure.helped]
         solutions: dict[str, Lesson] = {}
-        for lesson in (*helpful, *carried, *tied, *in_vain):
+        for lesson in (*helpful, *like, *in_vain):
             solutions.setdefault(same_action(lesson.action), lesson)
         return list(solutions.values())
 
