@@ -441,14 +441,6 @@ FAILURE_HEAD_CHARS: Final = 4_000
 # How much of its end: a traceback ends with its exception, and a test run with its summary.
 FAILURE_TAIL_CHARS: Final = 8_000
 
-# The normalised core. Two failures that agree for this long do not differ in anything one could act
-# on.
-FAILURE_CORE_CHARS_MAX: Final = 300
-
-# How much of the chosen line is normalised: enough to fill the core after long values became
-# placeholders.
-FAILURE_LINE_CHARS_MAX: Final = 1_000
-
 # --- an LLM endpoint ---
 
 # One question and its whole answer: name lookup, connection, reply. Hosted models need a few

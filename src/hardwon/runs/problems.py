@@ -11,7 +11,7 @@ from typing import Final
 
 from hardwon.runs.shapes import Problem, Step
 from hardwon.runs.steps import ATTEMPT
-from hardwon.text.failure_keys import Failure, complains, read_failure, shows_failure
+from hardwon.text.failures import Failure, complains, read_failure, shows_failure
 
 _SETTING: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*=\S*)")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.+-]{2,}")

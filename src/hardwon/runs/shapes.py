@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hardwon.text.failure_keys import Failure
+from hardwon.text.failures import Failure
 from hardwon.text.programs import Touch
 
 StepKind = Literal["look", "change", "check", "hand-in"]

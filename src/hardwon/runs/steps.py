@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.shapes import Outcome, Step, StepKind
-from hardwon.text.failure_keys import read_failure
-from hardwon.text.failures import shows_error
+from hardwon.text.failures import read_failure, shows_error
 from hardwon.text.lines import Command, read_line
 from hardwon.text.programs import (
     Touch,
