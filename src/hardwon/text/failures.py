@@ -61,6 +61,10 @@ def read_failure(output: str, check: str = "") -> Failure | None:
     The exact key of words that only say that something failed is of what was run, `check`, too.
     """
     words, tells = telling_words(output)
+    if (
+        not tells and "\n" in words
+    ):  # nothing in it is known, and whatever gives up says why at its end
+        words = next(filter(_SAYS.search, reversed(words.split("\n"))), "").strip()
     return _make_failure(words, "" if tells else check, tells) if words else None
 
 
@@ -151,7 +155,7 @@ def _take_window(text: str) -> str:
     if len(text) > limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:
         head, tail = text[: limits.FAILURE_HEAD_CHARS], text[-limits.FAILURE_TAIL_CHARS :]
         text = "\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail))
-    return f"\n{text}" if text else ""
+    return RE.stamp.sub("\n", f"\n{text}") if text else ""
 
 
 def _unwrap(text: str) -> str:
@@ -176,7 +180,7 @@ def _unwrap(text: str) -> str:
 @lru_cache(maxsize=512)  # agents meet the same few again and again, and compare them
 def _find_words(text: str) -> tuple[str, bool]:
     """What a known report says, or the last line that complains; of what only says that something
-    failed, that. What runs programs and says that one failed is asked last.
+    failed, that; else all of it. What runs programs and says that one failed is asked last.
     """
     text = _unwrap(text)
     rest = RE.runner.sub("", text)
@@ -188,7 +192,7 @@ def _find_words(text: str) -> tuple[str, bool]:
     words = _read_report(text)[1]
     if complaint and rest != text:
         return complaint, True
-    return words or complaint or next(reversed(lines), text.strip()), False
+    return words or complaint or text.strip(), False
 
 
 @lru_cache(maxsize=4)  # whoever is told that it reports a failure asks which
@@ -251,7 +255,8 @@ def _add_test(words: str, match: re.Match[str]) -> str:
     """
     if not RE.says_little.match(words):
         return words
-    words = words.removeprefix("AssertionError: ")
+    if words.startswith("AssertionError: assert"):  # shown with it or without
+        words = words.removeprefix("AssertionError: ")
     tests = list(RE.test_name.finditer(match.string))
     before = [test for test in tests if test.start() <= match.start()]
     test = (before[-1:] or tests[:1] or [None])[0]
@@ -300,8 +305,10 @@ def _pick_python(match: re.Match[str]) -> str:
         less = _indent(line) < depth and line.strip()
         if less if depth else RE.raised.match(line):
             words = _join_lines(*lines[at : at + 2])
+            place = next((above for above in reversed(lines[:at]) if not RE.marks.match(above)), "")
+            # the code of the innermost frame, as Python or IPython shows it
             return (
-                f"{words} at {lines[at - 1].strip(' ^~')}" if words == "AssertionError" else words
+                f"{words} at {RE.pointer.sub('', place)}" if RE.says_little.match(words) else words
             )
     return ""
 
@@ -366,7 +373,8 @@ def _family_line(words: str) -> str:
     line = RE.quoted.sub("<q>", _hide_run(words))
     if "/" in line or "\\" in line:
         line = RE.path.sub(_hide_path, line)
-    return _tidy(RE.any_number.sub(_hide_number, RE.network.sub("<ip>", line)))
+    line = RE.any_number.sub(_hide_number, RE.network.sub("<ip>", line))
+    return _tidy(RE.listed.sub(r"\1", line))
 
 
 def _hide_run(words: str) -> str:

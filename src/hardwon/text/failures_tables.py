@@ -7,6 +7,8 @@ from typing import Any, Final
 PATTERNS: Final[dict[str, str | list[str]]] = {
     # ---- what a report is looked for in
     "ansi": r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[@-Z\\^_])?",
+    # the time that collectors put before each line
+    "stamp": r"\n\[?20\d\d[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?: ?Z| UTC)?\]?[ \t]",
     # Lines in which something that runs programs says that one failed, and nothing of why.
     "runner": [
         r"\n[ \t]*+(?:(?=[nleEFBUo*>\[\u2009])(?:npm (?:ERR!|error) (?:code (?:ELIFECYCLE|\d)|errno |path ",
@@ -28,11 +30,13 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "raised": r"{{exception}}(?: \[\w+\]| \(\d+\))?(?=:[ \n]|:?\n|:?\Z)",
     # An assertion of two values says little: which test makes it tells two apart.
     "says_little": [
-        r"(?i)(?:E  +)?(?:AssertionError: )?assert\b[^,]*\Z|AssertionError\Z|panicked: assertion\b|assertion ",
+        r"(?i)(?:E  +)?(?:AssertionError: )?assert\b[^,]*\Z|AssertionError:?(?: Expected\b|\Z)|panicked: assertion\b|assertion ",
     ],
+    "marks": r"[\s~^]*\Z",
+    "pointer": r"\A[ -]*>? ?(?:\d+ )? *",
     "test_name": [
         r"\n_{3,} (?:[\w.\[\]-]*[. ])??(\w+)(?:\[[^\n]*\])? _{3,}|\n(?:FAILED|ERROR) [^\s:]+::(?:\w+::)*(\w+)",
-        r"|\nthread '([^'\n]+::[^'\n]+)'",
+        r"|\nthread '([^'\n]{1,80}::[^'\n]{1,80})'",
     ],
     "level_word": r"(?:ERROR|FATAL|CRITICAL|SEVERE)\b",
     # What a log puts before its level: times, process numbers, threads, loggers.
@@ -92,7 +96,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     ],
     "log_head": [
         r"[ \t]*{{head}}\[?(?:{{level_word}}|WARN(?:ING)?|INFO|DEBUG)\]?(?::[\w.]+:|:?[ \t]+)(?:[-",
-        r"|][ \t]+)?(?:\d+ --- )?(?:[\w$]+(?:\.[\w$]+)+[ \t]*[-:][ \t]+)?(?=\S)",
+        r"|][ \t]+)?(?:\d+ --- )?(?:[\w$]+(?:\.[\w$]+)+[ \t]*[-:][ \t]+)?(?=[^\s\d])",
     ],
     "temporary": r"(?:/private)?/(?:tmp|var/folders|var/tmp)(?:/[^\s:'\"`)\]]+|\b)|\btmp[a-z0-9_]{6,12}\b",
     "time": [
@@ -122,6 +126,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # A number that stands alone counts something. After `port`, or joined to a name, it names it.
     "number": r"(?<![\w.:/=<>@+'\"-])(?<!\bport )\d+(?:[.,]\d+)*(?:[kMGT]i?B)?(?![\w:/='\"-]|\.\w)",
     "any_number": r"(?<![\w-])-?\d[\d_]*(?:[.,]\d+)*(?:[kMGT]i?B|[kKMGTB%]|[µun]s)?(?!\w)",
+    "listed": r"(<[nq]>)(?:, ?\1)++",
     # exit code 127, HTTP 404, errno 13, (os error 2), ERROR 1146, curl: (6)
     "names_code": [
         r"(?i)(?:code|status|errno|error|signal|exit(?:ed with)?|rc|http(?:/[\d.]+)?|curl",
@@ -130,7 +135,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # ---- what names something
     # A word that is a name wherever it stands: it has a sign, a digit or a capital within.
     "named": [
-        r"(?<=['\"`\u2018])[\w][\w.-]*(?=['\"`\u2019])|[A-Za-z_][\w-]*(?:[./_:-][\w-]+)+|[A-Za-z]+[A-Z0-9]\w*",
+        r"(?<=['\"`\u2018])[\w][\w.-]*(?=['\"`\u2019])|\b[A-Za-z_]\w*+(?:[./:-]\w++)++|\b[A-Za-z]{1,60}[A-Z0-9_]\w*",
     ],
     "quoted": [
         r"\"(?<![\w\\]\")(?:[^\"\\]|\\.)*+\"|'(?<![\w\\]')(?:[^'\\]|\\.|'(?=\w)){0,1000}+'|`[^`']*+[`']",
@@ -323,7 +328,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["FAIL", "not ok", "\u2717", "\u2718", "\u2716", "\u25cf"],
         "pattern": [
             r"\n[ \t]*(?:[\u2717\u2718\u2716\u25cf] (?!Console)\S|not ok \d+(?![^\n]*# (?:TODO|SKIP))",
-            r"|(?:test \S+ \.\.\. |\S+?::\S+ )FAILED\b",
+            r"|(?:test \S+ \.\.\. |(?=\S+?::\S)\S++ )FAILED\b",
             r"|FAIL(?:ED)?(?:!|:(?! *0\b)| ++(?![ :=]*+0\b)\S|\t|(?=\n|\Z)))",
         ],
         "vague": True,
