@@ -130,7 +130,6 @@ def test_the_most_telling_line_is_chosen() -> None:
         ("reading rules\nrule 7 has no target\n5 rules read", "rule 7 has no target"),
         ("would reformat a.py\n3 files would be reformatted", "3 files would be reformatted"),
         ("konnte nicht geladen werden: Datei x\nTschüss", "Tschüss"),
-        ("==== ----\n3", "==== ----\n3"),
     ],
 )
 def test_of_a_tool_that_nobody_knows_the_last_line_that_complains_is_taken(

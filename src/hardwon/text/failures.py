@@ -259,8 +259,9 @@ def _add_test(words: str, match: re.Match[str]) -> str:
         words = words.removeprefix("AssertionError: ")
     tests = list(RE.test_name.finditer(match.string))
     before = [test for test in tests if test.start() <= match.start()]
-    test = (before[-1:] or tests[:1] or [None])[0]
-    return f"{words} in {test[1] or test[2] or test[3]}" if test else words
+    for test in (*before[-1:], *tests[:1]):
+        return f"{words} in {test[1] or test[2] or test[3]}"
+    return words
 
 
 # ---- what takes the words that say what failed out of a match

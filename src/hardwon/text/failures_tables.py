@@ -12,15 +12,14 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # Lines in which something that runs programs says that one failed, and nothing of why.
     "runner": [
         r"\n[ \t]*+(?:(?=[nleEFBUo*>\[\u2009])(?:npm (?:ERR!|error) (?:code (?:ELIFECYCLE|\d)|errno |path ",
-        r"|command ",
-        r"|Exit status |workspace |location |Failed at |This is probably not|Lifecycle script |A complete log",
-        r"|   +/",
-        r"|\S+ \S+: `)|error Command failed with|\s?ELIFECYCLE\s|error: (?:could not compile |aborting due to ",
-        r"|test failed, to rerun|process didn't exit successfully|linking with `\S+ failed",
-        r"|failed to push some refs)",
+        r"|command |Exit status |workspace |location |Failed at |This is probably not|Lifecycle script ",
+        r"|A complete log|   +/|\S+ \S+: `)|error Command failed with|\s?ELIFECYCLE\s",
+        r"|error: (?:could not compile |aborting due to |test failed, to rerun",
+        r"|process didn't exit successfully|linking with `\S+ failed|failed to push some refs)",
         r"|ninja: build stopped|nox > |> Task \S+ FAILED|FAILURE: Build failed|BUILD FAILED|\* What went wrong",
         r"|Execution failed for task |> Process '|Error: Process completed with exit code)",
-        r"|collect2: error: ld returned |g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering|Leaving) directory ))[^\n]*",
+        r"|collect2: error: ld returned |g?make(?:\[\d+\])?: (?:\*\*\* |(?:Entering",
+        r"|Leaving) directory ))[^\n]*",
     ],
     # ---- what a report is made of
     "exception": [
@@ -30,7 +29,8 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "raised": r"{{exception}}(?: \[\w+\]| \(\d+\))?(?=:[ \n]|:?\n|:?\Z)",
     # An assertion of two values says little: which test makes it tells two apart.
     "says_little": [
-        r"(?i)(?:E  +)?(?:AssertionError: )?assert\b[^,]*\Z|AssertionError:?(?: Expected\b|\Z)|panicked: assertion\b|assertion ",
+        r"(?i)(?:E  +)?(?:AssertionError: )?assert\b[^,]*\Z|AssertionError:?(?: Expected\b|\Z)",
+        r"|panicked: assertion\b|assertion ",
     ],
     "marks": r"[\s~^]*\Z",
     "pointer": r"\A[ -]*>? ?(?:\d+ )? *",
@@ -55,31 +55,27 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "unreal": r"(?i)\b(?:fix(?:e[ds]|ing)?|resolv\w+|if|when|should|no|not|never|nothing|0|grep)\b",
     # What says of something that it is not as it should be.
     "complaint": [
-        r"(?i:\b(?:not?|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused|without",
-        r"|unset|unexpected|bad|wrong|exceeded|expected|fail(?:ed|ure)?|error|fatal|does not|doesn't|mismatch",
-        r"|unsupported|illegal|conflict|abort(?:ed)?|would be)\b)",
+        r"(?i:\b(?:not?|cannot|can't|unable|missing|must|needs?|required|invalid|unknown|denied|refused",
+        r"|without|unset|unexpected|bad|wrong|exceeded|expected|fail(?:ed|ure)?|error|fatal|does not|doesn't",
+        r"|mismatch|unsupported|illegal|conflict|abort(?:ed)?|would be)\b)",
     ],
     # How a line begins with which a program gives up, behind its name.
     "refusal": [
         r"(?:[Cc]annot|[Cc]ould not|[Cc]ouldn't|[Cc]an't|[Uu]nable to) [a-z]+\b|(?:[Ii]nvalid|[Uu]nknown",
-        r"|[Uu]nrecognized",
-        r"|[Uu]nexpected|[Mm]issing|[Tt]oo (?:many|few)) (?:\w+ )?(?:action|command|option|argument|operand",
-        r"|token|query",
-        r"|input|syntax|parameter|tool|function|character|end of)s?\b|ERR_[A-Z_]+\b|'[^'\n]{1,60}' is not a",
-        r"|-e expression #|Exiting with failure",
-        r"|(?:connect |listen |spawn \S+ |getaddrinfo )?E(?:CONN|NOENT|ACCES|PERM|ADDR|TIMEDOUT|NOTFOUND|PIPE",
-        r"|EXIST)[A-Z]*\b",
+        r"|[Uu]nrecognized|[Uu]nexpected|[Mm]issing|[Tt]oo (?:many|few)) (?:\w+ )?(?:action|command|option",
+        r"|argument|operand|token|query|input|syntax|parameter|tool|function|character|end of)s?\b",
+        r"|ERR_[A-Z_]+\b|'[^'\n]{1,60}' is not a|-e expression #|Exiting with failure|(?:connect |listen ",
+        r"|spawn \S+ |getaddrinfo )?E(?:CONN|NOENT|ACCES|PERM|ADDR|TIMEDOUT|NOTFOUND|PIPE|EXIST)[A-Z]*\b",
         r"|(?:\w+ )?(?:[Ff]ile|[Dd]irectory|[Pp]ath|[Ll]ibrary|[Mm]odule|[Pp]ackage|[Cc]ommand",
-        r"|[Uu]ser) not found\b",
-        r"|(?:Killed|Aborted|Bus error|Illegal instruction|Segmentation fault)(?= *(?:\n|\Z|\(core))",
+        r"|[Uu]ser) not found\b|(?:Killed|Aborted|Bus error|Illegal instruction|Segmentation fault)(?= *(?:\n",
+        r"|\Z|\(core))",
     ],
     # What the system and databases say, at a line's beginning or behind a colon.
     "said": [
         r"[Nn]o such \w+|No module named |syntax error|(?:Is|Not) a directory|SQLSTATE\[\w{5}\]|ORA-\d{5}: ",
-        r"|[Pp]ermission denied",
-        r"|(?:(?!(?i:if|when|no|nothing|that|fixe[ds])\b)[\"'`]?[\w.-]{1,40}[\"'`]? ){1,5}?(?:denied|refused",
-        r"|reset|not permitted",
-        r"|timed out|not known|in use|unreachable|(?:not|already|doesn't) exists?|left on device|locked)\b",
+        r"|[Pp]ermission denied|(?:(?!(?i:if|when|no|nothing|that",
+        r"|fixe[ds])\b)[\"'`]?[\w.-]{1,40}[\"'`]? ){1,5}?(?:denied|refused|reset|not permitted|timed out",
+        r"|not known|in use|unreachable|(?:not|already|doesn't) exists?|left on device|locked)\b",
     ],
     "about": r"(?!handl|check|report|logg)[a-z]+ing|occurred|from|response|while|when|in|at",
     "error_mark": r"[ \t]*E {3,}",
@@ -90,32 +86,30 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # before the message: labels, places, the shell and where in its script
     "leads": [
         r"(?>[ \t]+|Uncaught (?:\(in promise\) )?|Exception in thread \"[^\"\n]*\" |(?i:fatal error|error",
-        r"|fatal): +",
-        r"|\[(?:error|ERROR)\] |vet: |in prepare, |(?:Parse|Runtime) error near line \d+: |{{place}}[ \t]+",
-        r"|\S*?\b(?:ba|z|da|k)?sh: (?:-c: )?(?:line )?(?:\d+: )?)++(?=\S)",
+        r"|fatal): +|\[(?:error|ERROR)\] |vet: |in prepare, |(?:Parse|Runtime) error near line \d+: ",
+        r"|{{place}}[ \t]+|\S*?\b(?:ba|z|da|k)?sh: (?:-c: )?(?:line )?(?:\d+: )?)++(?=\S)",
     ],
     "log_head": [
-        r"[ \t]*{{head}}\[?(?:{{level_word}}|WARN(?:ING)?|INFO|DEBUG)\]?(?::[\w.]+:|:?[ \t]+)(?:[-",
-        r"|][ \t]+)?(?:\d+ --- )?(?:[\w$]+(?:\.[\w$]+)+[ \t]*[-:][ \t]+)?(?=[^\s\d])",
+        r"[ \t]*{{head}}\[?(?:{{level_word}}|WARN(?:ING)?|INFO|DEBUG)\]?(?::[\w.]+:",
+        r"|:?[ \t]+)(?:[-|][ \t]+)?(?:\d+ --- )?(?:[\w$]+(?:\.[\w$]+)+[ \t]*[-:][ \t]+)?(?=[^\s\d])",
     ],
     "temporary": r"(?:/private)?/(?:tmp|var/folders|var/tmp)(?:/[^\s:'\"`)\]]+|\b)|\btmp[a-z0-9_]{6,12}\b",
     "time": [
         r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?Z|[+-]\d\d:\d\d)?)?\b",
-        r"|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b",
-        r"|\b(?:\d+[hm])*\d+(?:\.\d+)? ?(?:ms|s|m|sec|seconds?|minutes?|hours?)\b",
+        r"|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b|\b(?:\d+[hm])*\d+(?:\.\d+)? ?(?:ms|s|m|sec|seconds?|minutes?",
+        r"|hours?)\b",
     ],
     # behind the name of a file: line and column
     "position": [
         r"(?:(?<=\.[A-Za-z])|(?<=\.[A-Za-z]\w)|(?<=\.[A-Za-z]\w\w)|(?<=\.[A-Za-z]\w\w\w)):\d+(?::\d+)?\b",
-        r"| at line \d+(?=:)| at character \d+| \[recovered\]",
-        r"|\b(?:at |in |on )?line \d+\b(?:,? column \d+)?|\(\d+,\d+\)",
+        r"| at line \d+(?=:)| at character \d+| \[recovered\]|\b(?:at |in |on )?line \d+\b(?:,? column \d+)?",
+        r"|\(\d+,\d+\)",
     ],
     # addresses in memory (but not Windows' 0x80070005), hashes, uuids, what machines make up
     "made_up": [
         r"\b0x(?!8[0-9a-fA-F]{7}\b)[0-9a-fA-F]+\b|\bsha\d+-[\w+/=]+|\b\d{9,}\b",
-        r"|\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
-        r"|(?i:\b(?:request|trace|correlation|session)[-_ ]?id[:= ]+)[\w-]+",
-        r"|\b(?=[0-9a-f]{0,40}[a-f])(?=[0-9a-f]{0,40}[0-9])[0-9a-f]{7,}\b",
+        r"|\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b|(?i:\b(?:request|trace|correlation",
+        r"|session)[-_ ]?id[:= ]+)[\w-]+|\b(?=[0-9a-f]{0,40}[a-f])(?=[0-9a-f]{0,40}[0-9])[0-9a-f]{7,}\b",
     ],
     # the folders before the last two parts of a path: two are enough to know a file by
     "folders": [
@@ -135,15 +129,15 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     # ---- what names something
     # A word that is a name wherever it stands: it has a sign, a digit or a capital within.
     "named": [
-        r"(?<=['\"`\u2018])[\w][\w.-]*(?=['\"`\u2019])|\b[A-Za-z_]\w*+(?:[./:-]\w++)++|\b[A-Za-z]{1,60}[A-Z0-9_]\w*",
+        r"(?<=['\"`\u2018])[\w][\w.-]*(?=['\"`\u2019])|\b[A-Za-z_]\w*+(?:[./:-]\w++)++",
+        r"|\b[A-Za-z]{1,60}[A-Z0-9_]\w*",
     ],
     "quoted": [
         r"\"(?<![\w\\]\")(?:[^\"\\]|\\.)*+\"|'(?<![\w\\]')(?:[^'\\]|\\.|'(?=\w)){0,1000}+'|`[^`']*+[`']",
         r"|\u2018[^\u2019]{0,1000}+\u2019|\u201c[^\u201d]{0,1000}+\u201d",
     ],
     "path": [
-        r"(?:\b[A-Za-z]:(?=[\\/])|(?<![^\s'\"`()\[\]{}<>,;=|:*?\\/]))",
-        r"[^\s'\"`()\[\]{}<>,;=|:*?\\/]*+[\\/][^\s'\"`()\[\]{}<>,;=|:*?]*+",
+        r"(?:\b[A-Za-z]:(?=[\\/])|(?<![^\s'\"`()\[\]{}<>,;=|:*?\\/]))[^\s'\"`()\[\]{}<>,;=|:*?\\/]*+[\\/][^\s'\"`()\[\]{}<>,;=|:*?]*+",
     ],
 }
 
@@ -166,9 +160,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
     },
     {
         "triggers": ["panicked at"],
-        "pattern": [
-            r"panicked at (?:'([^\n]*?)(?:', \S+:\d+(?::\d+)?)?(?=\n|\Z)|\S+:\d+(?::\d+)?:?\n([^\n]*))",
-        ],
+        "pattern": r"panicked at (?:'([^\n]*?)(?:', \S+:\d+(?::\d+)?)?(?=\n|\Z)|\S+:\d+(?::\d+)?:?\n([^\n]*))",
         "says": "panicked: {}",
         "accept": "reported",
     },
@@ -182,18 +174,18 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error"],
         "pattern": [
-            r"\n[ \t]*(?:(?:\[ERROR\] )?{{place}} ?(?:fatal ",
-            r"|internal )?(?:compiler )?error(?: [A-Z]{1,5}\d{3,5})? ?: ",
-            r"|error(?:\[[A-Z]+\d+\]| [A-Z]{1,5}\d{3,5}): |\S+:\d+:in [`'][^\n]*Error\)|\d+:\d+[ \t]+error[ \t]+)",
+            r"\n[ \t]*(?:(?:\[ERROR\] )?{{place}} ?(?:fatal |internal )?(?:compiler )?error",
+            r"(?: [A-Z]{1,5}\d{3,5})? ?: |error(?:\[[A-Z]+\d+\]| [A-Z]{1,5}\d{3,5}): ",
+            r"|\S+:\d+:in [`'][^\n]*Error\)|\d+:\d+[ \t]+error[ \t]+)",
         ],
         "line": "error",
     },
     {
         "triggers": [":"],
         "pattern": [
-            r"\n[ \t]*(?:(?:e: |\[(?:error|ERROR)\] ){{place}}[ \t]+\S",
-            r"|(?:vet: )?[^\s:()\"'`]{1,200}\.[A-Za-z]\w{0,9}",
-            r":\d+:\d+: (?!(?i:warning|note|info|hint|remark))\S)",
+            r"\n[ \t]*(?:(?:e: |\[(?:error|ERROR)\] ){{place}}[ \t]+\S|",
+            r"(?:vet: )?[^\s:()\"'`]{1,200}\.[A-Za-z]\w{0,9}:\d+:\d+: (?!(?i:warning|note|info|hint",
+            r"|remark))\S)",
         ],
     },
     {
@@ -205,8 +197,8 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["error", "exception", "Interrupt"],
         "pattern": [
             r"\n(?:{{place}} )?(?:Uncaught (?:\(in promise\) )?|Unhandled exception\. ",
-            r"|Exception in thread \"[^\"\n]*\" )?",
-            r"{{raised}}(?!: (?:Process completed|{{nothing}}|\d+[ \t]*(?:\n|\Z)))",
+            r"|Exception in thread \"[^\"\n]*\" )?{{raised}}(?!: (?:Process completed|{{nothing}}",
+            r"|\d+[ \t]*(?:\n|\Z)))",
         ],
         "line": "error exception interrupt group",
         "accept": "reported",
@@ -224,8 +216,8 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["--- FAIL"],
         "pattern": [
-            r"\n[ \t]*(?:--- FAIL:",
-            r" [^\n]*\n[ \t]+(?=--- F)){0,3}+(--- FAIL: \S+)[^\n]*(?:\n[ \t]+\S+\.go:\d+: ([^\n]*))?",
+            r"\n[ \t]*(?:--- FAIL: [^\n]*\n[ \t]+(?=--- F)){0,3}+(--- FAIL: \S+)[^\n]*(?:\n[ \t]+\S+\.go:\d+: ",
+            r"([^\n]*))?",
         ],
     },
     {"triggers": ["FAIL", "ERROR"], "pattern": r"\n(?:FAILED|ERROR) \S+::[^\n]{1,200}? - ([^\n]+)"},
@@ -242,8 +234,8 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["error:", "fatal:", "error (", "fatal ("],
         "pattern": [
-            r"\n[ \t\u2502]{0,4}(?:[\w./+-]+:? ){0,3}(?:[Ff]atal error|fatal|[Ee]rror)(?: \([^)\n]{1,60}\))?",
-            r": *+(?!{{nothing}})\S",
+            r"\n[ \t\u2502]{0,4}(?:[\w./+-]+:? ){0,3}(?:[Ff]atal error|fatal|[Ee]rror)",
+            r"(?: \([^)\n]{1,60}\))?: *+(?!{{nothing}})\S",
         ],
         "line": "error fatal",
         "accept": "happened",
@@ -281,8 +273,7 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["\n{", "\n["],
         "pattern": [
             r"[\n{,][ \t]*[\"'](?:error(?:_?[Mm]essage)?[\"']: *(?:[\"'](?![\"'])|\{)|(?:success",
-            r"|ok)[\"']: *[Ff]alse",
-            r"|is_?[Ee]rror[\"']: *[Tt]rue|(?:exit_?[Cc]ode|return_?code)[\"']: *-?[1-9])",
+            r"|ok)[\"']: *[Ff]alse|is_?[Ee]rror[\"']: *[Tt]rue|(?:exit_?[Cc]ode|return_?code)[\"']: *-?[1-9])",
         ],
         "vague": True,
     },
@@ -295,11 +286,10 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["fail", "timed out"],
         "pattern": [
-            r"\n[ \t]*(?:[\w./:'\"()\[\]@$-]+ ){0,6}(?:(?:[Ff]ailed|FAILED)(?: (?:to|with|due|because|after",
-            r"|in|on|at",
-            r"|while|during|for)\b|: *+(?!{{nothing}})|[.!;](?=\s|\Z)|(?<=\S [Ff]ailed|\S FAILED) *(?=\n|\Z))",
-            r"|[Tt]imed out\b(?= after|\.| waiting| while|:|\n|\Z)",
-            r"|(?:BUILD|Build|Compilation) (?:FAILURE|FAILED|failed|failure)\b)",
+            r"\n[ \t]*(?:[\w./:'\"()\[\]@$-]+ ){0,6}(?:(?:[Ff]ailed|FAILED)(?: (?:to|with|due|because|after|in",
+            r"|on|at|while|during|for)\b|: *+(?!{{nothing}})|[.!;](?=\s|\Z)|(?<=\S [Ff]ailed|\S FAILED) *(?=\n",
+            r"|\Z))|[Tt]imed out\b(?= after|\.| waiting| while|:|\n|\Z)|(?:BUILD|Build|Compilation) (?:FAILURE",
+            r"|FAILED|failed|failure)\b)",
         ],
         "line": "fail timed",
         "accept": "happened",
@@ -317,9 +307,9 @@ REPORTS: Final[list[dict[str, Any]]] = [
     {
         "triggers": ["fail", "error"],
         "pattern": [
-            r"[1-9](?<![\w.-][1-9])\d*+ (?:\w+ )?(?:[Ff]ail(?:ed|ures?|ing)|[Ee]rrors?)\b",
-            r"(?! (?:fixed|resolved|corrected|suppressed|ignored|handled)|[^\n]{0,30}, 0 remaining)",
-            r"|(?:(?<=[^\w-][Ee]rrors)|(?<=[^\w-][Ff]ail)|(?<=[^\w-][Ff]ailed)|(?<=[^\w-][Ff]ailures))[:=] ?[1-9]",
+            r"[1-9](?<![\w.-][1-9])\d*+ (?:\w+ )?(?:[Ff]ail(?:ed|ures?|ing)|[Ee]rrors?)\b(?! (?:fixed|resolved",
+            r"|corrected|suppressed|ignored|handled)|[^\n]{0,30}, 0 remaining)|(?:(?<=[^\w-][Ee]rrors)",
+            r"|(?<=[^\w-][Ff]ail)|(?<=[^\w-][Ff]ailed)|(?<=[^\w-][Ff]ailures))[:=] ?[1-9]",
         ],
         "accept": "happened",
         "vague": True,
@@ -328,8 +318,8 @@ REPORTS: Final[list[dict[str, Any]]] = [
         "triggers": ["FAIL", "not ok", "\u2717", "\u2718", "\u2716", "\u25cf"],
         "pattern": [
             r"\n[ \t]*(?:[\u2717\u2718\u2716\u25cf] (?!Console)\S|not ok \d+(?![^\n]*# (?:TODO|SKIP))",
-            r"|(?:test \S+ \.\.\. |(?=\S+?::\S)\S++ )FAILED\b",
-            r"|FAIL(?:ED)?(?:!|:(?! *0\b)| ++(?![ :=]*+0\b)\S|\t|(?=\n|\Z)))",
+            r"|(?:test \S+ \.\.\. |(?=\S+?::\S)\S++ )FAILED\b|FAIL(?:ED)?(?:!|:(?! *0\b)| ++(?![ :=]*+0\b)\S",
+            r"|\t|(?=\n|\Z)))",
         ],
         "vague": True,
     },
