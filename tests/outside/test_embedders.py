@@ -81,11 +81,6 @@ def test_texts_come_in_batches_and_cut() -> None:
     assert np.allclose(vectors[:, 0] / vectors[:, 1], range(len(texts)), rtol=1e-5)
 
 
-def test_half_characters_do_not_reach_the_embedder() -> None:
-    embedder = calling(lambda texts: [[1, 0, 0] if text == "a?b" else [0, 1, 0] for text in texts])
-    assert as_vectors(embedder, ["a\ud800b", "ab"]).tolist() == [[1, 0, 0], [0, 1, 0]]
-
-
 @each("answer", [
     [[1, 2, 2]], ((1.0, 2.0, 2.0),), [(1, 2.0, 2)], [np.array([1, 2, 2], np.float16)], np.array([[1, 2, 2]], np.uint8),
     np.array([[1, 2, 2]], np.longdouble), np.array([[1, 2, 2]], ">f4"), np.asfortranarray([[1, 2, 2]]),
@@ -104,19 +99,6 @@ def test_finite_numbers_become_rows_of_length_one_or_zero(array: Any) -> None:
 
 
 # ---- zeros
-
-
-def test_a_zero_vector_stays_zero() -> None:
-    assert as_vectors(calling(lambda _: [[0, 0, 0]]), ["words it does not know"]).tolist() == [
-        [0, 0, 0]
-    ]
-    assert as_vectors(calling(lambda _: [[0, 0, 0], [0, 2, 0]]), ["a", "b"]).tolist() == [
-        [0, 0, 0],
-        [0, 1, 0],
-    ]
-    assert not as_vectors(
-        calling(lambda texts: np.zeros((len(texts), 3))), ["", " ", "a", "a"]
-    ).any()
 
 
 def test_nothing_but_zeros_is_an_error() -> None:
@@ -211,27 +193,12 @@ def test_texts_must_be_texts(texts: Any) -> None:
         as_vectors(calling(lambda _: [[1, 2, 3]]), texts)
 
 
-@each("name", ["", " ", "a\nb", "a\0", "n" * 201, None, 7])
-def test_a_name_must_be_one(name: Any) -> None:
-    with pytest.raises(InvalidInputError, match="the embedder's name"):
-        CallableEmbedder(len, name, 3)
-    with pytest.raises(InvalidInputError, match="the embedder's name"):
-        as_vectors(SimpleNamespace(name=name, dimension=3, embed=len), ["a"])
-
-
 @each("dimension", [0, -1, 3.0, True, None, "3", 8193, float("nan")])
 def test_a_dimension_must_be_one(dimension: Any) -> None:
     with pytest.raises(InvalidInputError, match="the embedder's dimension"):
         CallableEmbedder(len, "mine", dimension)
     with pytest.raises(InvalidInputError, match="the embedder's dimension"):
         as_vectors(SimpleNamespace(name="mine", dimension=dimension, embed=len), ["a"])
-
-
-def test_a_function_must_be_one() -> None:
-    function: Any = "function"
-    with pytest.raises(InvalidInputError, match="function"):
-        CallableEmbedder(function, "mine", 3)
-    assert repr(calling(len)) == "CallableEmbedder(name='mine', dimension=3)"
 
 
 # ---- wordllama, the real one
@@ -251,30 +218,6 @@ def test_wordllama_knows_what_is_alike(wordllama: WordLlamaEmbedder) -> None:
     )
     assert cat.shape == (embedder.dimension,) == (256,)
     assert cat @ kitten > cat @ database + 0.2
-
-
-def test_wordllama_takes_any_text(wordllama: WordLlamaEmbedder) -> None:
-    texts = [
-        "",
-        " ",
-        "\0",
-        "a\ud800b",
-        "\U0001f9ff" * 5000,
-        "x" * 100_000,
-        "Grüße",
-        "\u200b\u202e",
-        *map(str, range(100)),
-    ]
-    lengths = np.linalg.norm(as_vectors(wordllama, texts), axis=1)
-    assert lengths[0] == 0
-    assert np.allclose(lengths[1:], 1, atol=1e-6)
-
-
-def test_a_text_has_one_vector_whatever_is_asked_with_it(wordllama: WordLlamaEmbedder) -> None:
-    texts = ["short", "a long text " * 50, *map(str, range(40))]
-    together = as_vectors(wordllama, texts)
-    alone = np.concatenate([as_vectors(wordllama, [text]) for text in texts])
-    assert np.allclose(together, alone, atol=1e-6)
 
 
 def test_wordllama_without_its_files_fails_and_downloads_nothing(
@@ -380,14 +323,6 @@ def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
         as_vectors(embedder, ["a", "bad"])
 
 
-def test_fastembed_keeps_its_models_with_the_user(
-    fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert repr(FastembedEmbedder("Other/Model")) == "FastembedEmbedder('Other/Model')"
-    assert fastembed.made[0]["cache_dir"] == str(tmp_path / "hardwon" / "fastembed")
-
-
 def test_a_download_that_fails(
     fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -401,12 +336,6 @@ def test_a_download_that_fails(
         f"{tmp_path}: check the network "
         "and the disk, or use WordLlamaEmbedder, which downloads nothing"
     )
-
-
-def test_a_model_that_fastembed_does_not_know(fastembed: type[TextEmbedding]) -> None:
-    with pytest.raises(InvalidInputError, match="list_supported_models"):
-        FastembedEmbedder("nonsense")
-    assert fastembed.made == []
 
 
 # ---- an endpoint
@@ -477,12 +406,6 @@ def test_question_and_answer(server: FakeEmbeddings) -> None:
     assert len(server.asked) == 3  # the dimension is known by now
 
 
-def test_a_given_dimension_is_not_asked_for(server: FakeEmbeddings) -> None:
-    as_vectors(at(server, ""), ["a"])
-    assert server.inputs == [["a"]]
-    assert "Authorization" not in server.asked[0].headers
-
-
 def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
     vectors = as_vectors(at(server), ["", "a", " \n", "b"])
     assert server.inputs == [["a", "b"]]
@@ -541,38 +464,6 @@ def test_a_reply_is_checked(
     assert problem in message
 
 
-@pytest.mark.parametrize("count", [0, limits.EMBED_DIMENSION_MAX + 1])
-def test_a_dimension_that_is_learned_is_bounded(server: FakeEmbeddings, count: int) -> None:
-    server.answer(lambda _: [item(0, [1] * count)])
-    assert f"sent a vector of {count} numbers; wanted: 1 to 8192" in fails(
-        at(server, dimension=None)
-    )
-
-
-def test_a_dimension_that_changes_is_noticed(server: FakeEmbeddings) -> None:
-    embedder = at(server, dimension=None)
-    as_vectors(embedder, ["a"])
-    server.answer(lambda texts: [item(place, [1, 2]) for place in range(len(texts))])
-    assert "sent a vector of 2 numbers; wanted: 4" in fails(embedder)
-
-
-def test_an_endpoint_that_answers_something_else(server: FakeEmbeddings) -> None:
-    server.status(200, {}, "<html>")
-    assert fails(at(server)).endswith(
-        "sent a reply that is not JSON; is the base URL that of an embeddings API?"
-    )
-    server.json({"choices": []})
-    assert fails(at(server)).endswith(
-        "sent JSON without data; is the base URL that of an embeddings API?"
-    )
-    server.json({"error": {"message": "the LLM is that of a chat-completions API?"}})
-    assert fails(at(server)).endswith(
-        'reports an error; it says: "the LLM is that of a chat-completions API?"'
-    )
-    server.json([1])
-    assert "sent JSON without data" in fails(at(server))
-
-
 @pytest.mark.parametrize("key", [KEY, BARE_KEY])
 @pytest.mark.parametrize("status", [200, 400, 401])
 @pytest.mark.parametrize("echo", ["wrong key {key}", "you sent {cut}…", "WRONG KEY {upper}"])
@@ -583,39 +474,6 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(
         status, {}, f'{{"error": "{echo.format(key=key, cut=key[:20], upper=key.upper())}"}}'
     )
     assert fails(at(server, key)).isprintable()
-
-
-BAD_URLS = {
-    "": "the embedding base URL is empty",
-    "http://example.org/v1": "plain http to example.org is refused",
-    "https://user:hunter2x@example.org/v1": "must not hold a user name or password",
-    "file:///etc/passwd": "the embedding base URL must begin with https://",
-}
-
-
-@each(("url", "problem"), BAD_URLS.items())
-def test_a_base_url_that_is_unsafe_is_refused_before_anything_is_sent(
-    url: str, problem: str
-) -> None:
-    with pytest.raises(EmbeddingError) as caught:
-        EndpointEmbedder(url, "m", KEY)
-    assert problem in str(caught.value)
-    assert caught.value.__context__ is None
-    assert "hunter2x" not in "".join(traceback.format_exception(caught.value))
-
-
-def test_what_else_is_refused_before_anything_is_sent() -> None:
-    with pytest.raises(EmbeddingError, match="^the embedding API key holds spaces") as caught:
-        EndpointEmbedder("https://example.org", "m", KEY + "\nX-Evil: 1")
-    assert_key_is_not_in("".join(traceback.format_exception(caught.value)))
-    with pytest.raises(EmbeddingError, match="^the embedding model's name is blank"):
-        EndpointEmbedder("https://example.org", " ")
-    with pytest.raises(InvalidInputError, match="the embedder's name"):
-        EndpointEmbedder("https://example.org", "m" * 200)
-    with pytest.raises(InvalidInputError, match="the embedder's dimension"):
-        EndpointEmbedder("https://example.org", "m", dimension=0)
-    with pytest.raises(InvalidInputError, match="timeout_s"):
-        EndpointEmbedder("https://example.org", "m", timeout_s=0)
 
 
 def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:

@@ -4,7 +4,6 @@ disks: nothing lost.
 
 from __future__ import annotations
 
-import os
 import random
 import resource
 import sqlite3
@@ -28,12 +27,9 @@ from hardwon.errors import (
     StorageError,
 )
 from hardwon.store.sqlite.connection import (
-    SqliteSession,
     file_system_of,
     refuse_network_file_system,
-    refuse_strange_triggers,
 )
-from hardwon.store.sqlite.file import expected_schema
 from hardwon.store.types import FORMAT
 from processes import Child, Tell
 
@@ -204,22 +200,6 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
         Memory(tmp_path / "file")
 
 
-def test_the_log_of_a_foreign_database_is_not_touched_either(tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs.db"
-    connection = apsw.Connection(str(theirs))
-    connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    connection.execute("CREATE TABLE t (x)")
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in ("theirs.db", "theirs.db-wal"):
-        (copy / name).write_bytes((tmp_path / name).read_bytes())
-    connection.close()
-    before = {file.name: file.read_bytes() for file in copy.iterdir()}
-    with pytest.raises(ForeignFileError):
-        Memory(copy / "theirs.db")
-    assert {name: (copy / name).read_bytes() for name in before} == before
-
-
 @pytest.mark.parametrize(
     ("found", "kind", "message"),
     [
@@ -279,11 +259,6 @@ def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_pa
     )
 
 
-def test_a_folder_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
-    with pytest.raises(HardwonError, match=r"/proc/hardwon"):
-        Memory("/proc/hardwon/brain")
-
-
 def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = (
         "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
@@ -305,13 +280,6 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     ):
         Memory(tmp_path / "brain")
     assert not (tmp_path / "brain" / "memory.db").exists()
-
-
-def test_a_leftover_of_an_interrupted_creation_does_no_harm(tmp_path: Path) -> None:
-    (tmp_path / ".memory.db.0123456789ab.part").write_bytes(b"")
-    with Memory(tmp_path) as memory:
-        memory.record_fact("x", "error")
-    assert os.path.getsize(tmp_path / "memory.db") > 0  # noqa: PTH202
 
 
 @pytest.mark.parametrize("sort", ["read error", "write error", "full disk", "sync error"])
@@ -359,11 +327,3 @@ def test_a_memory_that_would_do_something_else_is_refused(statement: str) -> Non
         name = statement.split()[2]
         with pytest.raises(ForeignFileError, match=rf"\({name}\).*restore a backup"):
             Memory(folder)
-
-
-def test_a_fresh_memory_has_the_triggers_that_opening_expects(tmp_path: Path) -> None:
-    with Memory(tmp_path):
-        pass
-    with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
-        refuse_strange_triggers(SqliteSession(connection), tmp_path)
-    assert len(expected_schema()) > 50

@@ -138,13 +138,6 @@ def test_the_older_designs_leave_no_log(tmp_path: Path, door: str) -> None:
         assert memory.stats().records == 1
 
 
-def test_a_copy_of_what_is_left_has_everything(tmp_path: Path) -> None:
-    run(tmp_path, f'm = Memory("x"); m.{FACT}')
-    subprocess.run(["cp", "x/memory.db", "copy.db"], cwd=tmp_path, check=True)
-    with Memory(tmp_path / "copy.db") as memory:
-        assert memory.stats().records == 1
-
-
 def test_a_process_that_ends_leaves_the_log_to_those_who_go_on(tmp_path: Path) -> None:
     with Memory(tmp_path / "x") as memory:
         memory.record_fact("Port 79 is open.", "observation")

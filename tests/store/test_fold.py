@@ -6,20 +6,16 @@ from __future__ import annotations
 
 import random
 from contextlib import AbstractContextManager
-from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import engines
 from engines import ENGINES, everything_in, go_past, holds_in_every_engine, wrong_with
 from hardwon import Memory
-from hardwon.learn.tallies import KIND_OF_SCOPE, LEVELS, tallies_of
 from hardwon.records.kinds import AnyRecord
-from logs import adopted, episodes, knowledge_of, logs
+from logs import knowledge_of, logs
 from strategies import at
-from strategies import kept_records as any_records
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -116,63 +112,6 @@ def test_rebuild_and_doctor(engine: str, log: list[AnyRecord], data: st.DataObje
         memory.rebuild()
         assert knowledge_of(memory) == sound
         assert wrong_with(memory) == []
-
-
-def test_a_trajectory_of_good_and_bad_steps_is_vouched_for_and_taken_back(memory: Memory) -> None:
-    steps = [{"action": "a", "observation": "ok"}, {"action": "b", "observation": "Error: bad"}]
-    mixed = memory.record_trajectory("t", steps, 1.0)
-    before = knowledge_of(memory)
-    memory.verify(mixed.id, "test_runner")
-    assert wrong_with(memory) == []
-    memory.archive(mixed.id, "stale")
-    assert wrong_with(memory) == []
-    memory.forget(mixed.id)
-    assert before
-    assert knowledge_of(memory) == []
-
-
-@given(any_records)
-def test_every_record_teaches_within_bounds(record: AnyRecord) -> None:
-    lessons = tallies_of(record)
-    assert lessons == tallies_of(type(record).model_validate_json(record.to_json()))
-    assert len(set(lessons)) == len(lessons), "a record counts once per item"
-    for lesson in lessons:
-        assert KIND_OF_SCOPE[lesson.scope] == record.kind
-        assert 0 <= lesson.level < LEVELS
-        assert 0 <= lesson.value <= 1_000_000
-
-
-@holds_in_every_engine(20, st.lists(st.one_of(episodes, adopted), min_size=3, max_size=10))
-def test_answers_are_the_same_whatever_the_order(engine: str, log: list[AnyRecord]) -> None:
-    with memories(engine, 2) as (one, other):
-        keep(one, log)
-        keep(other, log[::-1])
-
-        def answers(memory: Memory) -> list[Any]:
-            return [
-                *(memory.rules(task) for task in ("triage", "deploy", None)),
-                *(memory.cards(task) for task in ("triage", "deploy", None)),
-                memory.episodes.scores("triage"),
-            ]
-
-        assert answers(one) == answers(other)
-
-
-def test_tallies_grow_with_situations_not_with_attempts(memory: Memory) -> None:
-    def fix(number: int) -> None:
-        memory.record_fix(
-            {"model": f"m{number % 3}", "issue_type": "TIMEOUT"},
-            True,
-            number % 2 == 0,
-            fix_commands=["sleep 1"],
-        )
-
-    for number in range(30):
-        fix(number)
-    few = len([row for row in knowledge_of(memory) if len(row) > 2])
-    for number in range(120):
-        fix(number)
-    assert len([row for row in knowledge_of(memory) if len(row) > 2]) == few
 
 
 @pytest.mark.parametrize("text", ["TypeError: x", "ordinary"])

@@ -18,11 +18,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-import legacy_fixes
 import warm
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
-from hardwon.fixes.ai_memory import AIMemory
 from hardwon.store.sqlite import log as sqlite_log
 from hardwon.store.sqlite import presence
 from processes import Child, Tell
@@ -108,16 +106,6 @@ def test_an_older_state_of_the_same(tmp_path: Path) -> None:
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
 
 
-def test_an_older_state_that_was_compacted_since(tmp_path: Path) -> None:
-    write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
-    cp(tmp_path, "x/memory.db", "copy.db")
-    killed(
-        tmp_path, "m = Memory('x'); m.compact(); m.record_fact('Port 99 is open.', 'observation')"
-    )
-    cp(tmp_path, "copy.db", "x/memory.db")
-    assert len(facts_after_a_warning(tmp_path / "x")) == 9
-
-
 def test_many_older_states(tmp_path: Path) -> None:
     """As in the hazard: 32 of 40 were corrupt."""
     for turn in range(12):
@@ -173,38 +161,6 @@ def test_the_log_of_another_program(tmp_path: Path, page_bytes: int) -> None:
     killed(tmp_path, program)
     cp(tmp_path, "other.db-wal", "x/memory.db-wal")
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
-
-
-def test_a_fix_history_is_put_back_with_cp(tmp_path: Path) -> None:
-    """As its document teaches: cp ai_memory.db backup.db, and cp backup.db ai_memory.db."""
-    record = """
-        from hardwon.fixes.ai_memory import AIMemory
-        m = AIMemory("x")
-        for n in range({}):
-            m.record_fix_attempt({{"model": "m", "issue_type": "TIMEOUT"}}, {{"analysis": "slow"}}, True, True, 1.0)
-    """
-    lines = textwrap.dedent(record.format(1))
-    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
-    cp(tmp_path, "x/ai_memory.db", "backup.db")
-    subprocess.run([warm.python(), "-c", lines], cwd=tmp_path, check=True)
-    killed(tmp_path, record.format(2))
-    cp(tmp_path, "backup.db", "x/ai_memory.db")
-    with pytest.warns(ForeignLogWarning), AIMemory(tmp_path / "x") as history:
-        assert history.get_memory_stats()["total_fixes_attempted"] == 1
-        assert history.memory.doctor().ok
-
-
-def test_an_older_fix_history_is_copied_over_a_memory(tmp_path: Path) -> None:
-    killed(
-        tmp_path,
-        "from hardwon.fixes.ai_memory import AIMemory\nm = AIMemory('x'); "
-        "m.memory.record_fact('Port 1.', 'observation')",
-    )
-    legacy_fixes.make(tmp_path / "old.db")
-    cp(tmp_path, "old.db", "x/ai_memory.db")
-    with pytest.warns(ForeignLogWarning), AIMemory(tmp_path / "x") as history:
-        assert history.adopted is not None
-        assert texts(history.memory) == []
 
 
 def test_restoring_over_a_foreign_log(tmp_path: Path) -> None:
@@ -348,20 +304,6 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
     assert len(facts_in(tmp_path / "x")) == 5
 
 
-def test_compacting_leaves_a_log_of_the_file(tmp_path: Path) -> None:
-    write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
-    script = """
-        import apsw
-        m = Memory("x")
-        reader = apsw.Connection("x/memory.db")
-        reader.execute("BEGIN; SELECT count(*) FROM record").fetchall()
-        m.forget(next(m.browse(1, kind="fact")).id)
-        m.compact()
-    """
-    killed(tmp_path, script)
-    assert len(facts_in(tmp_path / "x")) == 8
-
-
 def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) -> None:
     write(tmp_path, "x", "Port 1 is open.")
     path = tmp_path / "x" / "memory.db"
@@ -391,14 +333,6 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
         with pytest.raises(HardwonError):
             Memory(path, busy_timeout_ms=10)
     assert len(facts_in(tmp_path / "x")) == 3
-
-
-def test_where_the_system_cannot_tell_who_has_it_open_everything_is_as_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(presence, "_SET", -1)
-    write_and_be_killed(tmp_path, "x", "Port 1 is open.")
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:

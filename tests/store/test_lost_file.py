@@ -18,14 +18,11 @@ import apsw
 import pytest
 
 import warm
-from checkouts import git, new_repository
+from checkouts import new_repository
 from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, LostFileError
-from hardwon.fixes.ai_memory import AIMemory
 from hardwon.store.sqlite import presence
 from hardwon.surfaces.gate import Gate
-from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
-from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Caller
 
 REFUSED = "LostFileError"
@@ -185,20 +182,6 @@ def test_a_file_that_is_moved_away_and_back_has_what_was_acknowledged(
     assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 2, 3)]
 
 
-def test_it_is_removed_in_the_middle_of_a_write(tmp_path: Path) -> None:
-    write(tmp_path / "x", "Port 1 is open.")
-    memory = Memory(tmp_path / "x")
-    with (
-        pytest.raises(LostFileError, match=r"is gone.*Nothing was recorded"),
-        memory._project.store.write(memory.project) as writer,
-    ):
-        writer.set_state(memory.project, "something", 1)
-        (tmp_path / "x" / "memory.db").unlink()
-    with pytest.raises(LostFileError):
-        memory.stats()
-    memory.close()
-
-
 def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
     """After the last look before the commit."""
     write(tmp_path / "x", "Port 1 is open.")
@@ -213,19 +196,6 @@ def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
     with pytest.raises(LostFileError, match="is gone"):
         memory.record_fact("Port 2 is open.", "observation")
     memory.close()
-
-
-def test_closing_a_memory_that_is_gone_raises_nothing(tmp_path: Path) -> None:
-    with Memory(tmp_path / "x") as memory:
-        memory.record_fact("Port 1 is open.", "observation")
-        shutil.rmtree(tmp_path / "x")
-        with pytest.raises(LostFileError):
-            memory.record_fact("Port 2 is open.", "observation")
-    with MemoryEngine(tmp_path / "tree") as engine:
-        engine.remember("Retry after a minute.", "success", "conversation", "retry")
-        shutil.rmtree(tmp_path / "tree")
-        with pytest.raises(LostFileError):
-            engine.remember("Never retry.", "success", "conversation", "never")
 
 
 # --- another is in its place ---
@@ -330,24 +300,6 @@ def test_a_copy_that_is_put_back_while_somebody_has_it_open(
     assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
 
 
-@pytest.mark.parametrize("acknowledged", [1, 3])
-def test_a_copy_of_just_what_the_holder_began_with(
-    tmp_path: Path, start: Start, acknowledged: int
-) -> None:
-    """What is written first goes into the file at once: so the copy is not the same as the file."""
-    write(tmp_path / "x", "Port 1 is open.")
-    copy = back_up(tmp_path, "a copy")
-    holder = start(tmp_path / "x")
-    for n in range(acknowledged):
-        holder(f"write Port {n} is shut.")
-    sh(tmp_path, f"cp {copy} x/memory.db")
-    answer = holder("write Port 2 is open.")
-    assert answer.startswith(REFUSED)
-    assert "memory.db-wal.foreign-" in answer
-    holder.leave()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
-
-
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
 @pytest.mark.parametrize("acknowledged", [1, 3])
 def test_the_holder_ends_without_having_noticed(
@@ -388,46 +340,6 @@ def test_others_write_after_a_copy_was_put_back(tmp_path: Path, start: Start, ho
     assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 5, 7)]
 
 
-def test_a_backup_is_put_back_under_somebody_who_only_read(tmp_path: Path, start: Start) -> None:
-    """The log is empty, and there: whoever comes next must not take it for that of a backup."""
-    write(tmp_path / "x", "Port 1 is open.")
-    copy = back_up(tmp_path, "a backup")
-    reader = start(tmp_path / "x")
-    reader("read")
-    sh(tmp_path, f"cp {copy} x/memory.db")
-    newcomer = start(tmp_path / "x")
-    newcomer("write Port 2 is open.")
-    newcomer.kill()
-    assert reader("read").startswith(REFUSED)
-    reader.leave()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 2 is open."]
-
-
-def test_a_copy_is_put_back_after_most_of_the_log_was_folded_in(
-    tmp_path: Path, start: Start
-) -> None:
-    """As in the field: what is in the file by then is no longer in the log, and the two together
-    are malformed.
-    """
-    write(tmp_path / "x", *(f"Fact {n} about port {3 * n}." for n in range(40)))
-    copy = back_up(tmp_path, "a copy")
-    with Memory(tmp_path / "x") as memory:
-        before = contents(memory)
-    holder = start(tmp_path / "x")
-    for n in range(150):
-        holder(f"write More {n} about port {5 * n} and host {n}.")
-    other = start(tmp_path / "x")
-    for n in range(20):
-        other(f"write Other {n}.")
-    sh(tmp_path, f"cp {copy} x/memory.db")
-    for order in ("recall port", "write Port 1 is open.", "read"):
-        assert holder(order).startswith(REFUSED)
-    assert other("write Port 2 is open.").startswith(REFUSED)
-    holder.leave()
-    other.leave()
-    assert facts_in(tmp_path / "x") == before
-
-
 def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start: Start) -> None:
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, "a copy")
@@ -443,27 +355,6 @@ def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start:
     holder.leave()
     other.leave()
     assert facts_in(tmp_path / "x") == ["Port 1 is open."]
-
-
-def test_a_memory_that_is_found_is_still_known_after_a_backup_was_put_back(
-    tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HARDWON_MEMORY", raising=False)
-    folder = new_repository(tmp_path / "checkout")
-    monkeypatch.chdir(folder)
-    (folder / ".hardwon").mkdir()
-    with Memory() as memory:
-        memory.record_fact("Port 1 is open.", "observation")
-        memory.backup(tmp_path / "copy.db")
-    holder = start(cwd=folder)
-    holder("write Port 2 is open.")
-    sh(folder, f"cp {tmp_path}/copy.db .hardwon/memory.db")
-    newcomer = start(cwd=folder)
-    newcomer("write Port 3 is open.")
-    assert holder("read").startswith(REFUSED)
-    with Memory() as memory:
-        assert contents(memory) == ["Port 1 is open.", "Port 3 is open."]
-    git(folder, "status")
 
 
 # --- the log ---
@@ -511,17 +402,6 @@ def test_while_a_thread_is_in_the_middle_of_a_call_no_second_one_is_opened(tmp_p
             Memory(tmp_path / "x")
     first.close()
     assert facts_in(tmp_path / "x") == ["Port 1 is open."]
-
-
-def test_nothing_is_held_of_a_file_that_is_gone(tmp_path: Path) -> None:
-    before = len(presence._held)
-    memory = Memory(tmp_path / "x")
-    memory.record_fact("Port 1 is open.", "observation")
-    shutil.rmtree(tmp_path / "x")
-    with pytest.raises(LostFileError):
-        memory.stats()
-    assert len(presence._held) == before
-    memory.close()
 
 
 def test_a_forked_child_notices_as_well(tmp_path: Path) -> None:
@@ -594,19 +474,6 @@ def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
             memory.record_fact("Port 2 is open.", "observation")
 
 
-def test_a_backup_that_is_opened_as_it_is_and_removed(tmp_path: Path) -> None:
-    write(tmp_path / "x", "Port 1 is open.")
-    back_up(tmp_path, "a backup")
-    with Memory(tmp_path / "copy.db") as memory:
-        assert contents(memory) == ["Port 1 is open."]
-        (tmp_path / "copy.db").unlink()
-        with pytest.raises(LostFileError):
-            contents(memory)
-        with pytest.raises(LostFileError):
-            memory.record_fact("Port 2 is open.", "observation")
-    assert not (tmp_path / "copy.db").exists()
-
-
 # --- who stands on a memory ---
 
 
@@ -657,66 +524,3 @@ def test_tokens_of_a_file_that_is_gone_let_nobody_in(tmp_path: Path) -> None:
         assert beside.tokens.caller(secret) is None
         other = memory.tokens.create("ben", "read").secret
         assert beside.tokens.caller(other) is not None
-
-
-@pytest.mark.parametrize("command", ["rm -rf t", "rm -rf t/.hardwon-memory", "cp copy.db {}"])
-def test_a_tree_of_files_takes_nothing_for_a_memory_that_is_gone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, command: str
-) -> None:
-    engine = MemoryEngine(tmp_path / "t")
-    engine.remember("Retry after a minute.", "success", "conversation", "retry")
-    engine.memory.backup(tmp_path / "copy.db")
-    kept = engine.remember("Ask twice.", "success", "conversation", "twice")
-    (database,) = (tmp_path / "t").rglob("memory.db")
-    sh(tmp_path, command.format(database))
-    before = sorted((tmp_path / "t").rglob("*.json"))
-    for _ in range(2):
-        with pytest.raises(LostFileError):
-            engine.remember("Never retry.", "success", "conversation", "never")
-    with pytest.raises(LostFileError):
-        engine.recall("retry")
-    assert sorted((tmp_path / "t").rglob("*.json")) == before
-    assert "the memory is kept" not in caplog.text
-    engine.close()
-    if not command.startswith("cp"):
-        return
-    with MemoryEngine(tmp_path / "t") as again:  # its file brings back what the backup had not
-        assert again.memory.stats().records == 2
-        assert Path(kept).exists()
-        assert again.memory.doctor().ok
-
-
-@pytest.mark.parametrize("command", ["rm -rf f", "cp copy.db f/ai_memory.db"])
-def test_a_fix_history_counts_nothing_into_a_file_that_is_gone(
-    tmp_path: Path, command: str
-) -> None:
-    issue = {"model": "m", "issue_type": "TIMEOUT"}
-    fixed = (issue, {"analysis": "slow"}, True, True, 1.0)
-    with AIMemory(tmp_path / "f") as history:
-        history.record_fix_attempt(*fixed)
-    sh(tmp_path, "cp f/ai_memory.db copy.db")  # as its document teaches
-    history = AIMemory(tmp_path / "f")
-    for _ in range(3):
-        history.record_fix_attempt(*fixed)
-    sh(tmp_path, command)
-    with pytest.raises(LostFileError):
-        history.record_fix_attempt(*fixed)
-    with pytest.raises(LostFileError):
-        history.get_memory_stats()
-    history.close()
-    with AIMemory(tmp_path / "f") as again:
-        attempts = again.get_memory_stats()["total_fixes_attempted"]
-        assert attempts == (1 if command.startswith("cp") else 0)
-        assert again.memory.doctor().ok
-
-
-def test_a_training_memory_whose_file_was_removed_is_saved_whole(tmp_path: Path) -> None:
-    """It is read and replaced by its name: nothing is held that could be lost."""
-    path = tmp_path / "outputs" / "agent_memory.json"
-    memory = load_agent_memory(path)
-    episode = {"task_id": "t", "score": 0.25, "mistakes": ["one"], "mistake_cards": []}
-    save_agent_memory(record_episode(memory, {**episode, "trajectory_summary": "a"}), path)
-    shutil.rmtree(path.parent)
-    save_agent_memory(record_episode(memory, {**episode, "trajectory_summary": "b"}), path)
-    kept = json.loads(path.read_text())
-    assert [logged["summary"] for logged in kept["episode_log"]] == ["a", "b"]

@@ -18,7 +18,7 @@ import pytest
 
 from engines import ENGINES, Places
 from hardwon import Memory, limits
-from hardwon.errors import ConflictError, InvalidInputError, RepeatedError, UnknownRecordError
+from hardwon.errors import ConflictError, RepeatedError, UnknownRecordError
 from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
@@ -72,19 +72,6 @@ def test_keys_of_two_callers_are_two_keys(gate: Gate) -> None:
         for name in ("a", "b")
     }
     assert len(made) == 2
-
-
-def test_what_was_refused_may_be_tried_again(gate: Gate) -> None:
-    with pytest.raises(InvalidInputError):
-        asked(gate, "remember", "k", content=" ", outcome="failure")
-    assert learned(gate, "k").content == "Retry after a minute."
-
-
-@pytest.mark.parametrize("key", ["", "x" * (limits.IDEMPOTENCY_KEY_CHARS_MAX + 1), "a\nb"])
-def test_a_key_that_is_none_is_refused(gate: Gate, key: str) -> None:
-    with pytest.raises(InvalidInputError, match="Idempotency-Key"):
-        learned(gate, key)
-    assert records(gate) == 0
 
 
 def test_every_operation_with_a_key_answers_the_same_again(gate: Gate) -> None:

@@ -7,13 +7,11 @@ from __future__ import annotations
 import os
 import signal
 import ssl
-import subprocess
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,11 +21,9 @@ import trustme
 
 import postgres_server
 from cases import each
-from engines import schema_of
-from hardwon import Memory, limits
+from hardwon import limits
 from hardwon.errors import (
     BusyError,
-    ClosedError,
     DamagedError,
     ForbiddenError,
     FullError,
@@ -243,49 +239,6 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
 
-def test_what_the_url_says_stands_above_our_own_words(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
-    with Link(database).reading() as session:
-        assert session.first(asked) == ("hardwon",)
-    with Link(f"{database}&application_name=mine&connect_timeout=3").reading() as session:
-        assert session.first(asked) == ("mine",)
-    monkeypatch.setenv("PGAPPNAME", "theirs")
-    monkeypatch.setenv("PGCONNECT_TIMEOUT", "7")
-    link = Link(database)
-    assert "connect_timeout" not in link._address.defaults
-    with link.reading() as session:
-        assert session.first(asked) == ("theirs",)
-
-
-def test_a_service_and_a_password_file_are_honoured(
-    guarded_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port = guarded_server.port
-    passwords = tmp_path / "passwords"
-    passwords.write_text(f"127.0.0.1:{port}:*:ann:{SECRET}\n")
-    passwords.chmod(0o600)
-    services = tmp_path / "services"
-    services.write_text(
-        f"[shared]\nhost=127.0.0.1\nport={port}\nuser=ann\ndbname=postgres\nconnect_timeout=4\n"
-    )
-    monkeypatch.setenv("PGSERVICEFILE", str(services))
-    with Link(f"postgresql://?service=shared&passfile={passwords}").reading() as session:
-        assert session.first("SELECT current_user") == ("ann",)
-
-
-def test_the_second_host_is_tried_where_the_first_is_away(database: str) -> None:
-    server = postgres_server.server()
-    with Proxy(socket_of(server)) as proxy:
-        away = free_port()
-        url = f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
-        link = Link(url)
-        with link.reading() as session:
-            assert session.first("SELECT current_database()") == (name_of(database),)
-        link.close()
-
-
 def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> None:
     ours, others = trustme.CA(), trustme.CA()
     ours.cert_pem.write_to_path(str(tmp_path / "ours.pem"))
@@ -312,21 +265,7 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             pass
 
 
-def test_a_missing_driver_says_what_to_install() -> None:
-    code = "import sys; sys.modules['psycopg'] = None\nimport hardwon.store.postgres.connection"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "MissingExtraError" in done.stderr
-    assert "pip install '.[postgres]'" in done.stderr
-
-
 # --- statements ---
-
-
-def test_parameters_are_numbered_as_sqlite_numbers_them() -> None:
-    assert in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?") == (
-        "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4",
-        (0, 1, 2, 3),
-    )
 
 
 def test_a_schema_holds_one_project_so_that_no_statement_names_it() -> None:
@@ -347,71 +286,6 @@ def test_a_schema_holds_one_project_so_that_no_statement_names_it() -> None:
     assert {sql: in_postgres(sql) for sql in shared} == shared
 
 
-def test_the_session_is_set_up(database: str) -> None:
-    with Link(database, busy_timeout_ms=1234).reading() as session:
-        shown = {
-            name: (session.first(f"SHOW {name}") or ("",))[0]
-            for name in (
-                "search_path",
-                "lock_timeout",
-                "client_encoding",
-                "jit",
-                "statement_timeout",
-            )
-        }
-        assert shown == {
-            "search_path": "hardwon, pg_catalog, pg_temp",
-            "lock_timeout": "1234ms",
-            "client_encoding": "UTF8",
-            "jit": "off",
-            "statement_timeout": "30min",
-        }
-        assert session.first("SHOW idle_in_transaction_session_timeout") == ("5min",)
-
-
-def test_settings_of_one_transaction_hold_for_it_alone(database: str) -> None:
-    link = Link(database)
-    asked = (
-        "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
-    )
-    with link.reading(settings={"cpu_index_tuple_cost": 1}) as session:
-        cost, jit, backend = session.first(asked) or ("", "", 0)
-        assert (cost, jit) == ("1", "off")
-    with link.reading() as session:
-        assert session.first(asked) == ("0.005", "off", backend)
-    link.close()
-
-
-def test_rows_come_back_as_plain_values(link: Link) -> None:
-    insert(link, 1, 2**62)
-    with link.writing("hardwon", LOCK, True) as session:
-        total = session.first("SELECT sum(id), sum(id) / 4.0, count(*) FROM note")
-        assert total == (2**62 + 1, (2**62 + 1) / 4, 2)
-        assert [type(each) for each in total or ()] == [int, float, int]
-        assert session.run("UPDATE note SET text = ?1 || ?1 || '?' WHERE id = ?2", ["ü", 1]) == 1
-        assert session.run("DELETE FROM note WHERE id = 3") == 0
-        assert session.run("CREATE TABLE other (id int)") == 0
-        assert session.first("SELECT text FROM note WHERE id = ANY (?)", [[1, 5]]) == ("üü?",)
-        assert session.first("SELECT 1 FROM note WHERE id = 5") is None
-
-
-def test_a_stream_goes_in_steps_and_lets_others_in_between(
-    link: Link, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "PAGE_ROWS", 3)
-    insert(link, *range(10))
-    with link.snapshot("hardwon") as session:
-        seen = []
-        for (each,) in session.each("SELECT id FROM note WHERE id >= ?1 ORDER BY id", [2]):
-            assert next(session.each("SELECT id FROM note ORDER BY id")) == (0,)
-            if each == 4:
-                insert(link, 20)
-            seen.append(each)
-        assert seen == list(range(2, 10))
-        assert session.select("SELECT name FROM pg_cursors WHERE name = 'stream_1'") == []
-    assert ids(link) == [*range(10), 20]
-
-
 # --- transactions ---
 
 
@@ -424,30 +298,6 @@ def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
         insert(link, 1)
         assert moving.select("SELECT id FROM note") == [(1,)]
         assert still.select("SELECT id FROM note") == []
-
-
-def test_a_transaction_is_in_one_schema(link: Link, database: str) -> None:
-    other = 'Team "x"; --'
-    server = postgres_server.server()
-    name = other.replace('"', '""')
-    server.run(f'CREATE SCHEMA "{name}"; CREATE TABLE "{name}".note (id bigint)', name_of(database))
-    insert(link, 1)
-    for opened in (link.reading(other), link.snapshot(other), link.scratch(other)):
-        with opened as session:
-            assert session.select("SELECT id FROM note") == []
-    assert ids(link) == [1]
-    user = f"user of {name_of(database)}"
-    server.run(f'CREATE ROLE "{user}" LOGIN')
-    stranger = Link(database.replace("postgres@", f"{user.replace(' ', '%20')}@"))
-    with (
-        pytest.raises(ForbiddenError, match=f"{user} .*hardwon postgres grant"),
-        stranger.reading() as session,
-    ):
-        session.select("SELECT id FROM hardwon.note")
-    link.close()
-    stranger.close()
-    postgres_server.drop(database)
-    server.run(f'DROP ROLE "{user}"')
 
 
 def test_those_who_append_write_together_and_one_who_is_alone_waits(
@@ -503,28 +353,6 @@ def test_every_error_of_the_server_is_one_of_ours(
     assert ids(link) == []
 
 
-def test_a_statement_has_its_time(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "POSTGRES_STATEMENT_S", 0.2)
-    with (
-        pytest.raises(StorageError, match="more than 0.2 seconds"),
-        Link(database).reading() as session,
-    ):
-        session.run("SELECT pg_sleep(20)")
-
-
-def test_a_transaction_that_is_left_alone_ends(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "POSTGRES_IDLE_S", 0.2)
-    with (
-        pytest.raises(InterruptedWriteError),
-        Link(database).writing("hardwon", LOCK, True) as session,
-    ):
-        here = f"FROM pg_stat_activity WHERE pid = {session._connection.info.backend_pid}"
-        await_row(database, f"SELECT 1 WHERE NOT EXISTS (SELECT 1 {here})")
-        session.run("SELECT 1")
-
-
 def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
     with (
         pytest.raises(StorageError, match="nothing was kept"),
@@ -552,24 +380,6 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
     assert done == ["undone", "undone"]
     with link.writing("hardwon", LOCK, True) as session:
         assert session.undos == []
-
-
-def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "POSTGRES_CONNECTIONS_MAX", 3)
-    link = Link(database)
-
-    def work(_: int) -> int:
-        with link.reading() as session:
-            session.run("SELECT pg_sleep(0.01)")
-            return session.backend
-
-    with ThreadPoolExecutor(12) as threads:
-        backends = set(threads.map(work, range(60)))
-    assert len(backends) == 3
-    link.close()
-    assert link._pool.is_empty
-    with pytest.raises(ClosedError), link.reading():
-        pass
 
 
 # --- when the server is gone ---
@@ -680,19 +490,6 @@ def test_a_write_waits_for_the_server_that_takes_over(own_server: Server) -> Non
     link.close()
 
 
-def test_a_server_without_a_free_place_is_tried_again(database: str) -> None:
-    user = f"only one {name_of(database)}"
-    postgres_server.server().run(f'CREATE ROLE "{user}" LOGIN CONNECTION LIMIT 1')
-    url = database.replace("postgres@", f"{user.replace(' ', '%20')}@")
-    first, second = Link(url), Link(url)
-    with first.reading():
-        pass
-    with later(0.4, first.close), second.reading() as session:
-        assert session.first("SELECT 1") == (1,)
-    second.close()
-    postgres_server.server().run(f'DROP ROLE "{user}"')
-
-
 # --- inside a pipeline ---
 
 
@@ -739,55 +536,6 @@ def test_what_is_certain_when_the_server_sends_a_pipeline_away(
         insert(cut, 7)
         assert ids(cut) == [7]
     assert undone == [1]
-
-
-@pytest.mark.parametrize("cut", ["before", "after"])
-def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: str) -> None:
-    undone: list[int] = []
-    with through_a_proxy(database) as (cutter, proxy):
-        proxy.cut_at = b"of them"
-        proxy.cut = cut
-        with (
-            pytest.raises(ConnectionLostError, match="try again"),
-            cutter.reading() as session,
-            session.together(),
-        ):
-            for text in ("one", "two of them", "three"):
-                session.run("SELECT id FROM note WHERE text = ?1", [text])
-        proxy.cut = cut
-        with (
-            pytest.raises(InterruptedWriteError, match="nothing was kept"),
-            cutter.writing("hardwon", LOCK, True) as session,
-        ):
-            session.undos.append(lambda: undone.append(1))
-            with session.together():
-                for number, text in enumerate(("one", "two of them", "three")):
-                    session.run("INSERT INTO note (id, text) VALUES (?1, ?2)", [number, text])
-        assert proxy.cuts == 2
-        assert ids(cutter) == []
-    assert undone == [1]
-
-
-def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None:
-    schema = schema_of(url, "default")
-    waiting = (
-        f"SELECT pid FROM pg_locks WHERE NOT granted AND relation = '{schema}.record_tag'::regclass"
-    )
-    with Memory(url) as memory:
-        memory.record_fact("The port was open.", "observation")
-        with psycopg.connect(url) as holding, ThreadPoolExecutor(1) as threads:
-            holding.execute(f"LOCK TABLE {schema}.record_tag IN ACCESS EXCLUSIVE MODE".encode())
-            kept = threads.submit(
-                memory.record_fact, "The port was shut.", "observation", tags=["port"]
-            )
-            while not (found := holding.execute(waiting.encode()).fetchall()):
-                time.sleep(0.01)
-            postgres_server.server().run(f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
-            holding.rollback()
-            assert memory.get(kept.result(60).id) is not None
-        assert memory.stats().records == 2
-        # as tests have it
-        assert [found.check for found in memory.doctor().findings if not found.ok] == ["durability"]
 
 
 def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -> None:
@@ -898,22 +646,6 @@ def test_nobody_can_tell_where_the_server_stays_away(
         assert time.monotonic() - began < 60
     assert undone == []
     assert ids(link) == ([0] if cut == "before" else [0, 1])
-
-
-def test_a_transaction_that_still_runs_is_waited_for(link: Link, database: str) -> None:
-    with link.writing("hardwon", LOCK, True) as session:
-        asked = session.transaction
-        with link.reading() as other:
-            assert other.outcome(asked) == "in progress"
-        with ThreadPoolExecutor(1) as threads:
-            answer = threads.submit(link.was_kept, "hardwon", asked, None)
-            time.sleep(0.3)
-            assert not answer.done()
-            session._connection.execute("COMMIT")
-            assert answer.result(120)
-    with link.reading() as session:
-        assert session.outcome(asked) == "committed"
-        assert session.outcome("99999999999") == "aborted"
 
 
 # --- forks and interrupts ---
@@ -1044,13 +776,3 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
         assert len(other.select("SELECT id FROM note")) >= kept
     insert(link, rounds + 1)
     assert link._pool._in_use() == []
-
-
-def test_what_an_interrupt_kept_from_being_made_is_cleared_away_in_silence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    complaints: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
-    unmade = PostgresSession.__new__(PostgresSession)
-    del unmade
-    assert complaints == []

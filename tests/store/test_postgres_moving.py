@@ -17,11 +17,9 @@ from typing import Any
 import pytest
 
 import legacy_fixes
-import postgres_server
-from command_line import answered, at_once
-from engines import a_location, schema_of, wrong_with
+from command_line import answered
+from engines import a_location, wrong_with
 from hardwon import Memory
-from hardwon.memory import databases
 from hardwon.surfaces import adopt as adoption
 
 MANY = 3_000
@@ -242,23 +240,3 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
 
 
 # --- the command ---
-
-
-def test_merge_checks_both_where_asked() -> None:
-    server = postgres_server.Server()  # one that waits for the disk: doctor looks
-    try:
-        databases.initialise(server.url)
-        everything("brain.db")
-        done = answered("--memory", server.url, "merge", "brain.db", "--check")
-        assert done["not_well"] == []
-        assert done["other"] == str(Path("brain.db").absolute())
-        back = at_once("--memory", "back.db", "merge", server.url, "--check")
-        assert (back.exit_code, back.stderr) == (0, "")
-        assert back.stdout.endswith("both memories are well\n")
-        schema = schema_of(server.url, "default")
-        server.run(f"UPDATE {schema}.tally SET total = total + 1 WHERE scope = 'works'")
-        wrong = at_once("--memory", "back.db", "merge", server.url, "--check")
-        assert wrong.exit_code == 1
-        assert "the other memory is not well: knowledge" in wrong.stderr
-    finally:
-        server.remove()

@@ -5,7 +5,6 @@ not of times.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -121,57 +120,6 @@ def test_a_search_goes_by_the_index_however_few_texts_there_are(
                     text = "\n".join(line for (line,) in plan)
                     assert "Index Scan on record_text_by_term" in text
                     assert "Filter: (words(" not in text
-
-
-def test_what_came_at_once_is_sorted_into_the_index(unseen: str) -> None:
-    """A search goes through what waits there, page by page, for each of its words: of a thousand
-    records that were a hundred pages.
-    """
-    schema = f"-c search_path={schema_of(unseen, 'default')}"
-    with psycopg.connect(
-        unseen, autocommit=True, options=schema, cursor_factory=psycopg.RawCursor
-    ) as connection:
-        cleaned = "SELECT gin_clean_pending_list('record_text_by_term')"
-        assert connection.execute(cleaned.encode()).fetchall() < [(9,)]
-
-
-def test_a_context_an_advice_and_patterns_are_one_transaction_each(
-    unequal: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin, begun = PostgresSession.begin, list[str]()
-
-    def counting(session: PostgresSession, opening: str, *, is_writing: bool) -> None:
-        begun.append(opening)
-        begin(session, opening, is_writing=is_writing)
-
-    (question,) = plausible.questions(1)
-    with Memory(unequal, "small") as memory:
-        memory.recall(question)
-        monkeypatch.setattr(PostgresSession, "begin", counting)
-        for ask in (
-            lambda: memory.context(question, task_id="triage"),
-            lambda: memory.advise("pytest -x"),
-            memory.patterns,
-        ):
-            begun.clear()
-            assert ask()
-            assert len(begun) == 1
-        store = memory._project.store
-        with ThreadPoolExecutor(1) as threads, store.together("small"):
-            begun.clear()
-            store.change_mark("small")
-            assert begun == []
-            threads.submit(store.change_mark, "small").result()  # another thread has its own
-            assert len(begun) == 1
-
-
-def test_the_rows_that_a_search_reads_are_short(unequal: str) -> None:
-    with Memory(unequal, "large") as memory, memory._project.store.read("large") as session:
-        rows, size = session.first(
-            "SELECT count(*), pg_relation_size('record_text') FROM record_text"
-        ) or (0, 0)
-    assert rows == SIZES["large"]
-    assert size / rows < 150
 
 
 def test_a_text_is_vouched_for_as_long_as_its_record_is(unequal: str) -> None:

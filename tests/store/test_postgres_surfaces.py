@@ -5,12 +5,9 @@ they answer on a file.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from pathlib import Path
-from typing import Any
 
-import anyio
 import httpx2
 import psycopg
 import pytest
@@ -21,7 +18,7 @@ import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
-from mcp_calls import over_stdio, parameters, text_of
+from mcp_calls import text_of
 from serving import Process
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
@@ -82,18 +79,6 @@ async def _recalled(url: str, secret: str, query: str) -> str:
         answer = await client.call_tool("search", {"query": query})
         assert not answer.is_error, answer
         return text_of(answer)
-
-
-def test_mcp_over_stdio_on_a_database(url: str) -> None:
-    async def talk() -> None:
-        async with over_stdio(parameters(url)) as client:
-            said = {"happened": "KeyError id", "outcome": "failure"}
-            answer = await client.call_tool("after", said)
-            assert not answer.is_error, answer
-
-    anyio.run(talk)
-    with Memory(url) as memory:
-        assert [hit.record.content for hit in memory.recall("KeyError")] == ["KeyError id"]  # type: ignore[union-attr]
 
 
 def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> None:
@@ -161,56 +146,6 @@ _OF_THE_PLACE = frozenset(
 )
 
 
-def walked(location: str) -> list[Any]:
-    """What the commands answer; ids are counted in the order in which they appear, and times are
-    all the same.
-    """
-    ids: dict[str, str] = {}
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {
-                plain(name): plain(each)
-                for name, each in value.items()
-                if name not in _OF_THE_PLACE
-            }
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        if isinstance(value, float):
-            return round(value, 6)
-        if isinstance(value, str):
-            named = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), value)
-            return _MARK.sub("hardwon-memory", _TIME.sub("then", named))
-        return value
-
-    answers = []
-    for arguments in WALK:
-        done = at_once("--memory", location, *arguments, "--json")
-        assert done.exit_code == 0, (arguments, done.output)
-        answer = plain(json.loads(done.stdout))
-        answers.append(
-            (arguments, answer["branches"] if arguments == ("tree", "map") else answer)
-        )  # its root is named after the place
-    return answers
-
-
-def test_the_everyday_commands_answer_as_on_a_file(url: str) -> None:
-    for here, there in zip(walked("brain.db"), walked(url), strict=True):
-        assert there == here
-
-
-def test_a_demo_and_a_report_of_it(url: str) -> None:
-    made = answered("--memory", url, "demo")
-    assert made["records"] == answered("--memory", "file.db", "demo")["records"]
-    assert "***" not in made["memory"]
-    assert answered("--memory", url, "care", "report", "here.html")
-    assert Path("here.html").stat().st_size > 10_000
-    found = at_once("--memory", url, "doctor", "--json")
-    assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {
-        "durability"
-    }
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -227,9 +162,3 @@ def test_what_needs_a_file_says_what_to_do_instead(url: str, arguments: tuple[st
     said = refused("--memory", url, *arguments)
     assert "merge" in said
     assert not Path("copy.db").exists()
-
-
-def test_a_folder_of_fix_history_is_no_database() -> None:
-    said = refused("fix-history", "--memory-dir", "postgresql://anna:hunter2@host/brain", "stats")
-    assert "merge" in said
-    assert "hunter2" not in said

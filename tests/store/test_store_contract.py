@@ -87,21 +87,6 @@ class TestStore:
         assert kept.body == rows[2].body
         assert record_of(kept).to_json() == rows[2].body
 
-    def test_tags_that_begin_alike(self, store: Store) -> None:
-        rows = [
-            row("One.", 1, tags=["a b", "a c", "z"]),
-            row("Two.", 2, tags=["a c"]),
-            row("Three.", 3, tags=["a d", "a"]),
-        ]
-        with store.write("p") as writer:
-            writer.append(rows)
-            writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
-        with store.write("q") as writer:
-            writer.append([row("Another project.", project="q", tags=["a e"])])
-        assert store.tags("p", "a ") == ["a b", "a c"]
-        assert store.tags("p", "") == ["a b", "a c", "z"]
-        assert store.tags("p", "b") == []
-
     def test_a_page_within_a_transaction_shows_what_it_wrote(self, store: Store) -> None:
         with store.write("p") as writer:
             writer.append([row(f"Fact {number}.", number, tags=["t"]) for number in range(3)])
@@ -118,43 +103,6 @@ class TestStore:
                 to_us(at(0)),
             ]
             assert writer.page("p", Filters(tag="none"), None, 9) == []
-
-    @pytest.mark.parametrize("sorted_max", [1, 1_000])
-    def test_pages_by_tag_or_kind_are_the_same_whether_few_have_it_or_many(
-        self, store: Store, monkeypatch: pytest.MonkeyPatch, sorted_max: int
-    ) -> None:
-        monkeypatch.setattr("hardwon.limits.TAGGED_SORTED_MAX", sorted_max)
-        rows = [
-            row(f"Fact {number}.", number, tags=["t"] if number % 2 else ["u"])
-            for number in range(20)
-        ]
-        with store.write("p") as writer:
-            writer.append(rows)
-        with store.write("q") as writer:
-            writer.append([row("Another project.", project="q", tags=["t"])])
-        wanted = [made.id for made in reversed(rows) if made.tags == ("t",)]
-        first = store.page("p", Filters(tag="t", until=at(18)), None, 4)
-        assert [stored.id for stored in first] == wanted[1:5]
-        rest = store.page(
-            "p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99
-        )
-        assert [stored.id for stored in rest] == wanted[5:]
-        facts = store.page("p", Filters(kind="fact"), Cursor(first[0].at_us, first[0].id), 2)
-        assert [stored.id for stored in facts] == [rows[16].id, rows[15].id]
-        assert store.page("p", Filters(kind="fix"), None, 9) == []
-
-    def test_records_with_related_files_page_by_page(self, store: Store) -> None:
-        rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
-        with store.write("q") as writer:
-            writer.append([row("Another project.", project="q", files=["x.py"])])
-        with store.write("p") as writer:
-            writer.append(rows)
-            writer.set_standing("p", rows[1].id, "archived", None, (0, 0))
-        wanted = sorted(made.id for made in rows if made.files)
-        first = store.with_files("p", "", 3)
-        assert [stored.id for stored in first] == wanted[:3]
-        assert [stored.id for stored in store.with_files("p", first[-1].id, 3)] == wanted[3:]
-        assert store.with_files("p", wanted[-1], 3) == []
 
     def test_append_tells_known_conflicting_and_forgotten_apart(self, store: Store) -> None:
         kept, gone, fresh = row("kept"), row("gone"), row("fresh")
@@ -182,20 +130,6 @@ class TestStore:
         with store.write("p") as writer:
             writer.append([second])
         assert store.counts("p").records == 1
-
-    def test_a_transaction_that_only_appends_is_like_any_other(self, store: Store) -> None:
-        first, second = row("first"), row("second")
-        with pytest.raises(ZeroDivisionError), store.write("p", alone=False) as writer:
-            writer.append([first])
-            _ = 1 / 0
-        with store.write("p", alone=False) as writer:
-            appended = writer.append([second, second])
-        assert (appended.added, appended.present) == ([second.id], [second.id])
-        assert rows_in(store, "p") == [second]
-
-    def test_whoever_opened_it_may_govern(self, store: Store) -> None:
-        with store.write("p") as writer:
-            assert writer.may_govern("p")
 
     def test_tokens(self, store: Store) -> None:
         old = TokenRow("a" * 12, "ann", bytes(32), "read", None, 10, 20, None)
@@ -292,37 +226,6 @@ class TestStore:
         ]
         assert len(store.held_as_stale("p", 1)) == 1
         assert store.held_as_stale("other", 10) == []
-
-    def test_marked_records_are_those_that_somebody_here_gave_a_status(self, store: Store) -> None:
-        rows = [row(f"n{n}", n) for n in range(5)]
-        with store.write("p") as writer:
-            writer.append(rows)
-            marked, imported, by_another, of_another_status, _ = (made.id for made in rows)
-            events = [
-                event(marked, "status"),
-                event(imported, "status"),
-                event(imported, "imported"),
-            ]
-            events += [
-                event(by_another, "status").altered(by="eve"),
-                event(of_another_status, "status").altered(status="verified"),
-            ]
-            writer.add_events("p", events)
-        assert [stored.id for stored in store.marked("p", EVERYTHING, "bob", "archived", 10)] == [
-            marked
-        ]
-        assert store.marked("p", Filters(author="eve"), "bob", "archived", 10) == []
-        assert store.marked("other", EVERYTHING, "bob", "archived", 10) == []
-
-    def test_the_newest_of_others(self, store: Store) -> None:
-        rows = [row("early", 1), row("late", 9)]
-        with store.write("p") as writer:
-            writer.append(rows)
-        with store.write("other") as writer:
-            writer.append([row("elsewhere", 5, "other")])
-        assert store.newest_of_others("p", "bob", rows[1].at_us + 1) == rows[1].at_us
-        assert store.newest_of_others("p", "bob", rows[1].at_us) == rows[0].at_us
-        assert store.newest_of_others("p", "ann", rows[1].at_us + 1) == 0
 
     def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
         rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3)]
@@ -565,30 +468,6 @@ class TestKnowledge:
             0,
         ), "the empty key is none"
 
-    def test_the_newest_of_each_tally(self, store: Store) -> None:
-        rows = [
-            taught("t", "x", 1, seconds, author=author)
-            for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))
-        ]
-        rows = [
-            teaching(row, Increment("works", "t", item, 1, 0))
-            for row, item in zip(rows, "aab", strict=True)
-        ]
-        other = teaching(taught("t", "x", 1, 9), Increment("works", "t", "a%", 1, 0))
-        with store.write("p") as writer:
-            writer.append([*rows, other])
-        newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]
-        assert store.newest_taught("p", "works", "t", "", 10) == newest
-        assert store.newest_taught("p", "works", "t", "", 1) == newest[:1]
-        assert store.newest_taught("p", "works", "t", "a", 10) == newest[:2]
-        assert store.newest_taught("p", "works", "t", "a%", 10) == newest[:1]
-        assert not any(
-            (
-                store.newest_taught("p", "works", "t", "c", 10),
-                store.newest_taught("p", "works", "u", "", 10),
-            )
-        )
-
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
         with store.write("p") as writer:
@@ -608,22 +487,6 @@ class TestKnowledge:
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.last_id) == (1, newer.id)
         assert store.untrue_tallies("p") == 0
-
-    def test_exact_keys_find_the_newest_that_count(self, store: Store) -> None:
-        rows = [
-            row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)
-        ]
-        with store.write("p") as writer:
-            writer.append(rows)
-            assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
-            assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
-            writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
-        found = [
-            stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], EVERYTHING, 10)
-        ]
-        assert found == [rows[1].id, rows[0].id]
-        assert len(store.by_key("p", ["failure:x"], EVERYTHING, 1)) == 1
-        assert store.by_key("other", ["failure:x"], EVERYTHING, 10) == []
 
     def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(
         self, store: Store
@@ -645,24 +508,6 @@ class TestKnowledge:
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
         assert len(store.tallies("p", "works", "t", 10)) == 2
-
-    def test_what_arrived_last_and_what_is_trusted(self, store: Store) -> None:
-        late, early = taught("t", "a", 1, 100), taught("t", "b", 1, 5)
-        untrusted, archived = taught("t", "c", 1, 200, author="eve"), taught("t", "d", 1, 300)
-        metadata = Metadata(project_id="p", validation=Validation(status="verified"))
-        decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
-        with store.write("p") as writer:
-            writer.append([late, untrusted, archived, early, decision])
-            writer.set_standing("p", archived.id, "archived", None, (0, 0))
-        assert [stored.id for stored in store.last_arrived("p", 10)] == [early.id, late.id]
-        assert len(store.last_arrived("p", 1)) == 1
-        assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [
-            late.id,
-            early.id,
-        ]
-        assert len(store.page("p", EVERYTHING, None, 10)) == 4
-        assert (store.count("p", EVERYTHING), store.count("p", EVERYTHING, trusted=True)) == (4, 2)
-        assert store.count("p", Filters(since=at(100), kind="episode"), trusted=True) == 1
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")

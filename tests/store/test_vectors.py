@@ -6,7 +6,6 @@ import logging
 import os
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -175,18 +174,6 @@ def test_two_who_reembed_do_not_mix(place: Places) -> None:
         assert other.recall("hound", k=1)[0].why["vector"] > 0.2
         assert memory.reembed(meanwhile) == 4
         assert wrong_with(other) == []
-
-
-def test_many_threads_ask_at_once(place: Places) -> None:
-    with Memory(place("brain"), embedder=topics()) as memory:
-        for number in range(300):
-            memory.remember(f"the puppy number {number} barks", "success", "file_operation")
-        memory.care.wait_for_vectors()
-        with ThreadPoolExecutor(8) as pool:
-            answers = list(
-                pool.map(lambda number: len(memory.recall(f"hound {number}", k=20)), range(40))
-            )
-        assert set(answers) == {20}
 
 
 def test_what_is_no_embedder_is_refused(place: Places) -> None:

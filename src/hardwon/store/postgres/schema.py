@@ -128,6 +128,8 @@ texts AS (
     FROM added JOIN given g USING (seq), json_to_record(g.fix) AS f ({columns_of(FIX)})
     WHERE g.fix IS NOT NULL
 )"""
+
+
 def insert_records(rows: str) -> str:
     """Inserts the records that are not there yet and were not forgotten, as `added`. Numbers are
     given out in the order in which the rows came; rows are inserted in the order of their ids.
