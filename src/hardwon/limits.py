@@ -9,13 +9,6 @@ MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
 DAY_US: Final = 86_400_000_000
 
-# --- one record ---
-
-# Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
-CLOCK_SKEW_US: Final = 300_000_000
-# What a writer left that was killed before its first byte. It holds nothing, and may be new.
-SWEEP_EMPTY_AFTER_S: Final = 60
-
 # One text field. A long build log fits; a core dump pasted by accident does not.
 TEXT_CHARS_MAX: Final = 200_000
 
@@ -94,53 +87,18 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
-# Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
-RAREST_TERMS: Final = 2
-
 # Texts that a search may look at before it leaves out terms that very many records have: so few
 # cost little.
 SEARCHED_TEXTS: Final = 500
-
-# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
-# little, and the same records always give the same order.
-COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
-
-# Up to so many new records are counted one by one: to read more takes longer than to count anew.
-COUNTED_ON_RECORDS_MAX: Final = 200
-
-# From so many records on, a search with filters takes the best by their words before it asks whether
-# they pass: in a smaller memory looking at all that match takes no longer.
-FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
-
-# Records with one tag, or of one kind, up to which they are looked up and sorted; of more, the newest
-# are found sooner by going through all records in the order of time.
-TAGGED_SORTED_MAX: Final = 1_000
-
-# Terms whose frequency is remembered between searches, and as many records whose source is.
-TERMS_REMEMBERED_MAX: Final = 50_000
 
 # Where more records match than are looked at, and some sources fill the list, others are asked for
 # without them, up to so many times: in a large memory, each takes as long as the search itself.
 SEARCH_ROUNDS_MAX: Final = 4
 
-# Sources of a project that are counted before a search, to know whether others can be asked.
-SOURCES_COUNTED_MAX: Final = 100
-
-# A source that has more than one in so many of the records that are looked at fills the list.
-SEARCH_TURNS: Final = 5
-
 # A term that more than this share of all records have is frequent.
 FREQUENT_SHARE: Final = 0.1
 
 # --- the store ---
-
-# Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
-# pages as it has lessons. Each recall reads forty or more.
-PAGE_CACHE_BYTES: Final = 32 * MIB
-
-# Statements that a connection keeps ready: what was not used among the last so many is made ready
-# anew, which for one of many joins takes longer than to run it. A context has a dozen.
-STATEMENTS_KEPT: Final = 1_000
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
@@ -154,10 +112,6 @@ INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
 # Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
 # writer anyway.
 CONNECTIONS_MAX: Final = 8
-
-# Connections that keep their pages while nobody uses them. What many threads at once read would
-# otherwise stay in memory for each of them, in every project that a server has open.
-CONNECTIONS_WARM_MAX: Final = 2
 
 # Rows that are fetched at a time where many are read, so that no read transaction stays open while the
 # caller of `browse` thinks.
@@ -185,32 +139,8 @@ MEMORY_WARN_SHARE: Final = 0.8
 # checked where they are read, and whole by `doctor`.
 OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
 
-# How long whoever forgets something waits for readers of the old log; one that takes longer is
-# reported as pending.
-ERASURE_WAIT_MS: Final = 250
-
-# How long a file that does not seem to be what it was is looked at again, before it is taken for
-# another: somebody may be folding the log into it just now, page by page.
-FOLDING_WAIT_MS: Final = 250
-
-# The slowest clock of a file system, FAT's, ticks every two seconds. A folder that was changed less
-# than this ago may be changed once more without its time telling.
-FILE_CLOCK_NS: Final = 2_000_000_000
-
-# The log's file is cut back to this after a large transaction; an everyday one leaves some
-# megabytes.
-LOG_KEPT_BYTES: Final = 64 * MIB
-
 # How long a fork waits for other threads of the process to finish their statements.
 FORK_WAIT_S: Final = 10.0
-
-# How long a process that ends waits for its daemon threads to finish their statements, so that no
-# log stays beside a memory. A write takes milliseconds; nobody notices a quarter of a second.
-EXIT_WAIT_S: Final = 0.25
-
-# How long a daemon thread waits before it begins anew while the process ends: by then the process
-# is gone.
-EXIT_PAUSE_S: Final = 2.0
 
 # --- a PostgreSQL server ---
 
@@ -229,16 +159,6 @@ POSTGRES_RETRY_S: Final = 30.0
 # The same for one that this memory has never reached: more often than not its address is wrong.
 POSTGRES_FIRST_S: Final = 5.0
 
-# The first pause between two tries; each is twice as long as the one before.
-POSTGRES_PAUSE_S: Final = 0.05
-
-# The longest pause between two tries, so that a server that is back is found soon.
-POSTGRES_PAUSE_S_MAX: Final = 2.0
-
-# How long what was sent may stay unconfirmed by the other machine before the connection counts as
-# lost, and how long a connection without traffic stays unquestioned. Unless the URL says otherwise.
-POSTGRES_SILENCE_S: Final = 30
-
 # The longest that one statement may run. Everyday ones take milliseconds; rebuilding a large memory
 # is one statement at times, and takes minutes.
 POSTGRES_STATEMENT_S: Final = 30 * 60
@@ -246,17 +166,6 @@ POSTGRES_STATEMENT_S: Final = 30 * 60
 # How long a transaction may stay open while its process does something else. A process that hangs,
 # or whose machine is gone, must not keep others waiting for its locks for ever.
 POSTGRES_IDLE_S: Final = 5 * 60
-
-# How long a statement that nobody waits for any more is given to end, before its connection is
-# closed.
-POSTGRES_CANCEL_S: Final = 2.0
-
-# Rows of one write from which on it asks whether a table has doubled, so that the planner looks at
-# it again. A smaller write does not take the time: the server itself looks every minute.
-POSTGRES_GROWTH_ROWS: Final = 100
-
-# PostgreSQL cuts longer names of users short, and would then take one for another.
-POSTGRES_NAME_BYTES_MAX: Final = 63
 
 # The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of
 # NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
@@ -425,10 +334,6 @@ ATTEMPTS_READ_MAX: Final = 20
 # issue, the newest: the time grows with them, of rules with their square.
 COMPARED_MAX: Final = 200
 
-# Rows that are looked through for what came in last to one project, where others write into the
-# same file.
-ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
-
 # Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
 ISSUE_TYPES_TESTED_MAX: Final = 50
 
@@ -572,24 +477,12 @@ EMBED_TEXT_CHARS_MAX: Final = 2_000
 # Texts that an embedder gets at once. Common embedding servers refuse more in one request.
 EMBED_BATCH_TEXTS: Final = 32
 
-# Texts that a model in this process works on at once: it fills all of them up to the longest, so
-# that more are slower, and take a gigabyte where the texts are emoji.
-EMBED_MODEL_TEXTS: Final = 8
-
 # Numbers of one vector. Large models have 4,096; a vector is kept with every record.
 EMBED_DIMENSION_MAX: Final = 8_192
-
-# One number of a reply, with the line break and indentation that some endpoints put around it: by
-# this, as many texts are sent at once as have replies that stay below LLM_REPLY_BYTES_MAX.
-EMBED_NUMBER_BYTES: Final = 40
 
 # Records that wait in memory for their vectors, some kilobytes each; more are read from the store
 # again when it is their turn.
 EMBED_WAITING_MAX: Final = 2_000
-
-# After an embedder refused so many texts in a row, the others are not tried: an endpoint that is down
-# takes its whole timeout for each.
-EMBED_REFUSED_MAX: Final = 3
 
 # How long a memory that is closed, or a process that ends, waits for the vectors of what was just
 # recorded. What is left after that has its vectors made when the memory is used next.
@@ -1010,10 +903,6 @@ PATH_CHARS_MAX: Final = 1_024
 # file.
 PATHS_TRIED_MAX: Final = 24
 
-# Related files that are found in a record's texts. Who names more of them is listing a folder, not
-# telling of its files.
-FILES_FOUND_MAX: Final = 8
-
 # A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not
 # code.
 FOUND_FILE_BYTES_MAX: Final = 4 * MIB
@@ -1025,35 +914,9 @@ STALE_FILE_BYTES_MAX: Final = 16 * MIB
 # Related files of one hit that are looked at while somebody waits: about a millisecond.
 STALE_FILES_LOOKED_AT_MAX: Final = 256
 
-# Files whose SHA-1 a process remembers: some megabytes.
-HASHES_KEPT_MAX: Final = 20_000
-
-# A file or folder that changed so recently may change again without its times telling: FAT counts
-# in steps of two seconds, some file systems keep whole ones, and kernels count in steps of some
-# milliseconds.
-FILE_UNSURE_NS: Final = 2_000_000_000
-
 # How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
 # who waits for a recall or a commit waits no longer.
 GIT_WAIT_MAX_S: Final = 2.0
-
-# After git took too long it is not asked again for so long.
-GIT_TIRED_S: Final = 60.0
-
-# Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that
-# git does not know.
-GIT_ANSWER_BYTES_MAX: Final = 32 * MIB
-
-# Answers of git about renames that a process remembers, one for each commit that records were made
-# at.
-RENAMES_KEPT_MAX: Final = 256
-
-# Files that are hashed to find where one went that git has not been told of.
-RENAMES_SOUGHT_MAX: Final = 64
-
-# How long the list of files that git does not know yet is believed: a name may get a new file at
-# any time.
-LISTING_KEPT_S: Final = 2.0
 
 # --- feedback from tests and commits ---
 
@@ -1107,10 +970,6 @@ GIT_QUESTIONS_MAX: Final = 8
 
 # Longer than the questions of one recall can take, so that none gets twice as many.
 GIT_QUESTIONS_WITHIN_S: Final = 5.0
-
-# Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more
-# than one.
-CHECKOUTS_REMEMBERED_MAX: Final = 8
 
 # Related files, names and actions in words that a process makes once for all records that have them:
 # all of them take a few megabytes at most.
@@ -1295,9 +1154,6 @@ FAILURES_WORDED_MAX: Final = 60
 # What came up for the first time in so many days is a new failure: a week, as people count.
 NEW_FAILURE_DAYS: Final = 7
 
-# Records of which is counted exactly how often they helped, to list those that did most.
-HELPFUL_CONSIDERED_MAX: Final = 1_000
-
 # Records of one list that waits for a decision, like with like: what somebody goes through at a
 # sitting, and what a link can take back at once.
 WEB_REVIEW_SHOWN: Final = 50
@@ -1371,24 +1227,6 @@ MCP_BODY_BYTES_MAX: Final = 8 * MIB
 CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
 
 # --- PostgreSQL: what is counted and compared there ---
-
-# How many records have each term is counted again when there are a twentieth more of them. A term's
-# worth is a logarithm, which moves by 0.05 at most, and whoever counts goes through each record
-# once.
-TERMS_COUNTED_EVERY: Final = 20
-
-# A process asks whether terms are due to be counted after it wrote this share of what is missing:
-# others write too.
-TERMS_ASKED_SHARE: Final = 8
-
-# Entries of the index of terms that one search in PostgreSQL goes through, some microseconds each.
-# In a project of hundreds of thousands its commonest terms then only order what its rarer ones
-# find.
-TERM_ENTRIES_MAX: Final = 100_000
-
-# New entries of the index of terms that wait to be sorted in. A search goes through them for each
-# word: with a MiB it took three times as long. PostgreSQL takes no less than 64.
-TERMS_PENDING_KIB: Final = 64
 
 # pgvector indexes no longer vectors than that; longer ones are compared one by one.
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000

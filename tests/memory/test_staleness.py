@@ -630,8 +630,8 @@ def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path
 def test_only_what_was_old_when_it_was_read_is_believed() -> None:
     hashes = looking.Hashes()
     signature = (1, 2, 3, 10**18)
-    hashes.keep("young", signature, "a", 10**18 + limits.FILE_UNSURE_NS)
-    hashes.keep("old", signature, "a", 10**18 + limits.FILE_UNSURE_NS + 1)
+    hashes.keep("young", signature, "a", 10**18 + looking._FILE_UNSURE_NS)
+    hashes.keep("old", signature, "a", 10**18 + looking._FILE_UNSURE_NS + 1)
     hashes.keep("of tomorrow", signature, "a", 10**18 - 1)
     assert [
         hashes.known(name, signature) for name in ("young", "old", "of tomorrow", "unknown")
@@ -640,7 +640,7 @@ def test_only_what_was_old_when_it_was_read_is_believed() -> None:
 
 
 def test_remembered_hashes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HASHES_KEPT_MAX", 3)
+    monkeypatch.setattr(looking, "_HASHES_KEPT_MAX", 3)
     hashes = looking.Hashes()
     for number in range(10):
         hashes.keep(str(number), (1, 2, 3, 4), "a", 10**18)

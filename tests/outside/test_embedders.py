@@ -27,6 +27,7 @@ from embedding_server import PATH, FakeEmbeddings, item, vector_of
 from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
 from hardwon.outside.embedders import (
+    _EMBED_MODEL_TEXTS,
     FASTEMBED_MODEL,
     CallableEmbedder,
     Embedder,
@@ -296,7 +297,7 @@ class TextEmbedding:
     def embed(self, documents: list[str], batch_size: int = 256) -> Iterator[Any]:
         assert isinstance(documents, list)
         # its own default takes gigabytes for long texts
-        assert batch_size == limits.EMBED_MODEL_TEXTS
+        assert batch_size == _EMBED_MODEL_TEXTS
         for text in documents:
             if text == "bad":
                 raise RuntimeError("onnx")

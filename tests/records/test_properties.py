@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cases import examples
 from engines import ENGINES, holds_in_every_engine, memories, wrong_with
-from hardwon import Fact, Memory, Metadata, limits
+from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment, Validation
 from hardwon.store.query import original_of
@@ -233,7 +233,7 @@ def test_words_counted_on_are_those_counted_anew(done: list[tuple[str, int]], fe
     terms = [*query_terms(" ".join(_SAID)), index_text("observation")]
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         if few:
-            patch.setattr(limits, "COUNTED_ON_RECORDS_MAX", 30)
+            patch.setattr("hardwon.store.sqlite.connection._COUNTED_ON_RECORDS_MAX", 30)
         with closing(Written(Path(folder))) as written, Memory(written.here) as onlooker:
             asked: Any = onlooker._project.store
             fresh: Any = written.writer._project.store

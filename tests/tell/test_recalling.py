@@ -483,7 +483,7 @@ def test_large_memories_are_searched_by_words_first(
             [hit.record.id for hit in memory.recall(query, k=4, **filters)]
             for query, filters in asked
         ]
-        monkeypatch.setattr(limits, "FIRST_BY_WORDS_FROM_RECORDS", 1)
+        monkeypatch.setattr("hardwon.store.sqlite.engine._FIRST_BY_WORDS_FROM_RECORDS", 1)
         large = [
             [hit.record.id for hit in memory.recall(query, k=4, **filters)]
             for query, filters in asked

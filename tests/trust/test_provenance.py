@@ -210,7 +210,7 @@ def test_bounds_on_files(repository: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with Memory("brain.db") as memory:
         assert files_of(learn(memory, "src/app.py is too large")) == []
         text = " ".join(f"n/{number}.txt" for number in range(20))
-        assert len(files_of(learn(memory, text))) == limits.FILES_FOUND_MAX
+        assert len(files_of(learn(memory, text))) == looking._FILES_FOUND_MAX
 
 
 def test_no_git_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +303,7 @@ def test_a_hash_is_not_taken_from_before_a_change(repository: Path) -> None:
 
 
 def test_old_files_are_hashed_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FILE_UNSURE_NS", -(10**12))  # as if they were old
+    monkeypatch.setattr(looking, "_FILE_UNSURE_NS", -(10**12))  # as if they were old
     read: list[str] = []
     really = looking.HASHES.read
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import Final
 
-from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory.places import find_place
 from hardwon.memory.project import project_name
@@ -19,6 +19,9 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.projects import Setup
 from hardwon.store.postgres.schema import ACCESS, WRITER
+
+# PostgreSQL cuts longer names of users short, and would then take one for another.
+_NAME_BYTES_MAX: Final = 63
 
 
 def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> Setup:
@@ -69,9 +72,9 @@ def _link(url: str) -> Iterator[Link]:
 
 def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
     name = check_text("user", user)
-    allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
+    allowed = f"the name of a database user: 1 to {_NAME_BYTES_MAX} bytes"
     check_that(
-        name and "\0" not in name and len(name.encode()) <= limits.POSTGRES_NAME_BYTES_MAX,
+        name and "\0" not in name and len(name.encode()) <= _NAME_BYTES_MAX,
         "user",
         name,
         allowed,

@@ -28,6 +28,10 @@ from hardwon.text.terms import searchable_text
 if TYPE_CHECKING:
     from hardwon.memory.project import Project
 
+# After an embedder refused so many texts in a row, the others are not tried: an endpoint that is down
+# takes its whole timeout for each.
+_EMBED_REFUSED_MAX: Final = 3
+
 _log = logging.getLogger("hardwon")
 
 
@@ -173,7 +177,7 @@ class Embedding:
                 made += self.made([record])
             except EmbeddingError:
                 refused.append(record.id)
-                if not made and len(refused) == limits.EMBED_REFUSED_MAX:
+                if not made and len(refused) == _EMBED_REFUSED_MAX:
                     break
         if not made:
             raise reason

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+# Texts that a model in this process works on at once: it fills all of them up to the longest, so
+# that more are slower, and take a gigabyte where the texts are emoji.
+_EMBED_MODEL_TEXTS: Final = 8
+# One number of a reply, with the line break and indentation that some endpoints put around it: by
+# this, as many texts are sent at once as have replies that stay below LLM_REPLY_BYTES_MAX.
+_EMBED_NUMBER_BYTES: Final = 40
+
 np: Any = Later("numpy")
 INSTALL: Final = how_to_install("embeddings")
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
@@ -175,7 +182,7 @@ class WordLlamaEmbedder(_ModelOfPackage):
             model = package.WordLlama.load(
                 cache_dir=folder, dim=self.dimension, disable_download=True
             )
-        self._vectors = partial(model.embed, batch_size=limits.EMBED_MODEL_TEXTS)
+        self._vectors = partial(model.embed, batch_size=_EMBED_MODEL_TEXTS)
 
 
 class FastembedEmbedder(_ModelOfPackage):
@@ -215,7 +222,7 @@ class FastembedEmbedder(_ModelOfPackage):
             "or use WordLlamaEmbedder, which downloads nothing",
         ):
             found = package.TextEmbedding(model_name=model, cache_dir=str(folder))
-        self._vectors = lambda texts: list(found.embed(texts, batch_size=limits.EMBED_MODEL_TEXTS))
+        self._vectors = lambda texts: list(found.embed(texts, batch_size=_EMBED_MODEL_TEXTS))
 
     def __repr__(self) -> str:
         return f"FastembedEmbedder({self.model!r})"
@@ -269,7 +276,7 @@ class EndpointEmbedder:
         rows = [[0.0] * dimension for _ in texts]
         sent = [place for place, text in enumerate(texts) if text.strip()]
         # 8 more, for what is around it
-        fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * limits.EMBED_NUMBER_BYTES)
+        fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * _EMBED_NUMBER_BYTES)
         size = max(1, min(fitting, limits.EMBED_BATCH_TEXTS))
         for start in range(0, len(sent), size):
             places = sent[start : start + size]

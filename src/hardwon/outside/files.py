@@ -24,6 +24,10 @@ from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError, Problem
 from hardwon.records.fields import check_that
 
+# --- one record ---
+# What a writer left that was killed before its first byte. It holds nothing, and may be new.
+_SWEEP_EMPTY_AFTER_S: Final = 60
+
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.part(?:-(?:wal|shm|journal))?")
@@ -159,7 +163,7 @@ def sweep(folder: Path) -> list[str]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 status = os.fstat(file.fileno())
                 # an empty one may have been made just now, and be locked next
-                if status.st_size or time.time() - status.st_mtime > limits.SWEEP_EMPTY_AFTER_S:
+                if status.st_size or time.time() - status.st_mtime > _SWEEP_EMPTY_AFTER_S:
                     left.unlink()
                     swept.append(left.name)
     return swept

@@ -33,6 +33,32 @@ from hardwon.outside.files import is_of_the_system, open_no_link, repository_roo
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
+# Related files that are found in a record's texts. Who names more of them is listing a folder, not
+# telling of its files.
+_FILES_FOUND_MAX: Final = 8
+# Files whose SHA-1 a process remembers: some megabytes.
+_HASHES_KEPT_MAX: Final = 20_000
+# A file or folder that changed so recently may change again without its times telling: FAT counts
+# in steps of two seconds, some file systems keep whole ones, and kernels count in steps of some
+# milliseconds.
+_FILE_UNSURE_NS: Final = 2_000_000_000
+# After git took too long it is not asked again for so long.
+_GIT_TIRED_S: Final = 60.0
+# Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that
+# git does not know.
+_GIT_ANSWER_BYTES_MAX: Final = 32 * limits.MIB
+# Answers of git about renames that a process remembers, one for each commit that records were made
+# at.
+_RENAMES_KEPT_MAX: Final = 256
+# Files that are hashed to find where one went that git has not been told of.
+_RENAMES_SOUGHT_MAX: Final = 64
+# How long the list of files that git does not know yet is believed: a name may get a new file at
+# any time.
+_LISTING_KEPT_S: Final = 2.0
+# Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more
+# than one.
+_CHECKOUTS_REMEMBERED_MAX: Final = 8
+
 # --- git ---
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
@@ -306,9 +332,9 @@ class Hashes:
         return sha1
 
     def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
-        if len(self._known) >= limits.HASHES_KEPT_MAX:
+        if len(self._known) >= _HASHES_KEPT_MAX:
             self._known.clear()
-        self._known[path] = signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS
+        self._known[path] = signature, sha1, begun_ns - signature[-1] > _FILE_UNSURE_NS
 
 
 HASHES: Final = Hashes()  # of the whole process: several memories may look at one checkout
@@ -414,7 +440,7 @@ class Checkout:
                 ):
                     found[path] = sha1
                     break
-            if len(found) >= limits.FILES_FOUND_MAX:
+            if len(found) >= _FILES_FOUND_MAX:
                 break
         return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
 
@@ -499,7 +525,7 @@ class Checkout:
         code, output, complaint = answer
         if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
             return _Since({}, [], None)  # it may answer the next time
-        if len(_since) >= limits.RENAMES_KEPT_MAX:
+        if len(_since) >= _RENAMES_KEPT_MAX:
             _since.clear()
         _since[key] = _read_since(output) if code == 0 else _Since({}, [], False)
         return _since[key]
@@ -511,7 +537,7 @@ class Checkout:
         if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
             return None
         by_name, untracked = listing
-        namesakes, first = by_name.get(file.path.rpartition("/")[2], []), limits.RENAMES_SOUGHT_MAX
+        namesakes, first = by_name.get(file.path.rpartition("/")[2], []), _RENAMES_SOUGHT_MAX
         for path in dict.fromkeys([*namesakes[:first], *untracked[:first], *added[:first]]):
             if path != file.path and self.sha1(path, limits.FOUND_FILE_BYTES_MAX) == file.hash:
                 return path
@@ -521,14 +547,14 @@ class Checkout:
         """None where git may not be asked any more."""
         stamp, now_s = self.repository.index_stamp, time.monotonic()
         kept = _listings.get(self._root)
-        if kept and kept[0] == stamp and now_s - kept[1] < limits.LISTING_KEPT_S:
+        if kept and kept[0] == stamp and now_s - kept[1] < _LISTING_KEPT_S:
             return kept[2]
         answer = _ask_git(
             self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience
         )
         if answer is None:
             return None
-        if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
+        if len(_listings) >= _CHECKOUTS_REMEMBERED_MAX:
             _listings.clear()
         listing = _read_listing(answer[1] if answer[0] == 0 else b"")
         _listings[self._root] = stamp, now_s, listing
@@ -641,11 +667,11 @@ def _ask_git(
         except subprocess.TimeoutExpired:
             if wait_s < limits.GIT_WAIT_MAX_S:  # it did not get all of its time
                 return None
-            _tired_until_s[root] = time.monotonic() + limits.GIT_TIRED_S
+            _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
             return None, b"", b""
         finally:
             patience.spend(time.monotonic() - begun_s)
-        if os.fstat(answer.fileno()).st_size > limits.GIT_ANSWER_BYTES_MAX:
+        if os.fstat(answer.fileno()).st_size > _GIT_ANSWER_BYTES_MAX:
             return None, b"", b""
         answer.seek(0)
         complaint.seek(0)

@@ -88,6 +88,16 @@ from hardwon.store.types import (
 )
 from hardwon.text.terms import index_text, searchable_text
 
+# Connections that keep their pages while nobody uses them. What many threads at once read would
+# otherwise stay in memory for each of them, in every project that a server has open.
+_CONNECTIONS_WARM_MAX: Final = 2
+# How long a daemon thread waits before it begins anew while the process ends: by then the process
+# is gone.
+_EXIT_PAUSE_S: Final = 2.0
+# Rows that are looked through for what came in last to one project, where others write into the
+# same file.
+_ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
+
 # --- rows ---
 
 
@@ -828,7 +838,7 @@ class Store(TallyReader):
         return self._stored(
             f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} "
             f"AND {TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
+            f"AND r.seq > (SELECT max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} "
             "ORDER BY r.seq DESC LIMIT ?2",
             (project, limit),
         )
@@ -1065,7 +1075,7 @@ class Pool(Generic[C]):
                 # A daemon that begins anew while the process ends would be cut off in the middle,
                 # and leave the log behind. It is let through after a while, in case that somebody
                 # waits for it.
-                self._change.wait(limits.EXIT_PAUSE_S)
+                self._change.wait(_EXIT_PAUSE_S)
             while not (self._closed or self._idle or len(self._in_use()) < self._connections_max):
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(
@@ -1115,7 +1125,7 @@ class Pool(Generic[C]):
             self._lent.pop(id(connection), None)
             if self._closed or self._left_by is not None or not sound:
                 self._close_one(connection)
-            elif len(self._idle) < limits.CONNECTIONS_WARM_MAX:
+            elif len(self._idle) < _CONNECTIONS_WARM_MAX:
                 self._idle.append(connection)
             else:  # at the other end, where it is taken last
                 if self._rest:

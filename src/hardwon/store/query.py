@@ -51,6 +51,18 @@ from hardwon.store.types import (
 )
 from hardwon.trust.lifecycle import BY_TREE
 
+# Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
+_CLOCK_SKEW_US: Final = 300_000_000
+# Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
+_RAREST_TERMS: Final = 2
+# Records with one tag, or of one kind, up to which they are looked up and sorted; of more, the newest
+# are found sooner by going through all records in the order of time.
+_TAGGED_SORTED_MAX: Final = 1_000
+# A source that has more than one in so many of the records that are looked at fills the list.
+_SEARCH_TURNS: Final = 5
+# Records of which is counted exactly how often they helped, to list those that did most.
+_HELPFUL_CONSIDERED_MAX: Final = 1_000
+
 # --- packing ---
 
 # What bodies of fixes have in common. Every packed body needs it to be read again: it is never
@@ -197,7 +209,7 @@ def counted_from(at_us: int, now_us: int) -> int:
     """When something happened that arrives now: not later than that, whatever it says, the
     difference between two clocks aside. Who could date a record ahead would have the last word.
     """
-    return at_us if at_us <= now_us + limits.CLOCK_SKEW_US else now_us
+    return at_us if at_us <= now_us + _CLOCK_SKEW_US else now_us
 
 
 def dated(record: R, at_us: int) -> R:
@@ -446,7 +458,7 @@ class Among(NamedTuple):
 
 def rarest(having: Mapping[str, int]) -> tuple[str, ...]:
     """The terms that the fewest records have: what has them nearly always has the others too."""
-    return tuple(sorted(having, key=lambda term: (having[term], term))[: limits.RAREST_TERMS])
+    return tuple(sorted(having, key=lambda term: (having[term], term))[:_RAREST_TERMS])
 
 
 def from_everybody(
@@ -466,7 +478,7 @@ def from_everybody(
     for _ in range(limits.SEARCH_ROUNDS_MAX if sources > 1 else 0):
         often = Counter(each.author for each, _ in latest)
         heard |= often.keys()
-        filling |= {each for each, count in often.items() if count > limit // limits.SEARCH_TURNS}
+        filling |= {each for each, count in often.items() if count > limit // _SEARCH_TURNS}
         if len(latest) < limit or not filling or len(heard) >= sources:
             break
         latest = best(Among(without=filling))
@@ -572,7 +584,7 @@ class Reader(ABC):
             filters = filters.altered(until=None)
         source, tag = "record r", filters.tag
         with self.read(project) as session:
-            most = limits.TAGGED_SORTED_MAX
+            most = _TAGGED_SORTED_MAX
             tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
             few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
             where, bound = condition_of(
@@ -648,7 +660,7 @@ class Query(Reader):
         """
         # Those that were credited, and those that attempts name which turned out well; of the
         # latter, those that most do.
-        most = limits.HELPFUL_CONSIDERED_MAX
+        most = _HELPFUL_CONSIDERED_MAX
         trusted = TRUSTED_AUTHORS
         credited = (
             f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY "

@@ -56,6 +56,17 @@ except ImportError as missing:
         f"{how_to_install('postgres')}"
     ) from missing
 
+# The first pause between two tries; each is twice as long as the one before.
+_PAUSE_S: Final = 0.05
+# The longest pause between two tries, so that a server that is back is found soon.
+_PAUSE_S_MAX: Final = 2.0
+# How long what was sent may stay unconfirmed by the other machine before the connection counts as
+# lost, and how long a connection without traffic stays unquestioned. Unless the URL says otherwise.
+_SILENCE_S: Final = 30
+# How long a statement that nobody waits for any more is given to end, before its connection is
+# closed.
+_CANCEL_S: Final = 2.0
+
 
 class ConnectionLostError(UnreachableError):
     """The connection was lost in the middle of a read: done again, it may succeed at once."""
@@ -173,10 +184,10 @@ class Address:
             if "PGCONNECT_TIMEOUT" not in os.environ:
                 ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
             ours |= {
-                "keepalives_idle": limits.POSTGRES_SILENCE_S,
-                "keepalives_interval": limits.POSTGRES_SILENCE_S // 3,
+                "keepalives_idle": _SILENCE_S,
+                "keepalives_interval": _SILENCE_S // 3,
                 "keepalives_count": 3,
-                "tcp_user_timeout": limits.POSTGRES_SILENCE_S * 1000,
+                "tcp_user_timeout": _SILENCE_S * 1000,
             }
         defaults = {name: value for name, value in ours.items() if name not in values}
         return cls(url, shown, defaults, tuple(sorted(secrets, key=len, reverse=True)))
@@ -377,7 +388,7 @@ class PostgresSession(Session):
         if self._connection.info.transaction_status == TransactionStatus.ACTIVE:
             # the server would only notice when the statement is through, and keep its locks
             with suppress(psycopg.Error):
-                self._connection.cancel_safe(timeout=limits.POSTGRES_CANCEL_S)
+                self._connection.cancel_safe(timeout=_CANCEL_S)
         self._connection.close()
 
     def __del__(self) -> None:
@@ -468,11 +479,11 @@ def _connect(address: Address) -> PostgresSession:
 def _pauses(most_s: float) -> Iterator[None]:
     """Growing pauses, until the time is up."""
     end = time.monotonic() + most_s
-    pause = limits.POSTGRES_PAUSE_S
+    pause = _PAUSE_S
     while (left := end - time.monotonic()) > 0:
         # not in step with the others who wait
         time.sleep(min(left, pause * random.uniform(0.5, 1.0)))
-        pause = min(2 * pause, limits.POSTGRES_PAUSE_S_MAX)
+        pause = min(2 * pause, _PAUSE_S_MAX)
         yield
 
 

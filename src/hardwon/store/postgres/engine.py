@@ -95,6 +95,19 @@ from hardwon.store.types import (
 )
 from hardwon.store.vectors import COSINE_MIN, find_nearest, read_chunks
 
+# Sources of a project that are counted before a search, to know whether others can be asked.
+_SOURCES_COUNTED_MAX: Final = 100
+# Rows of one write from which on it asks whether a table has doubled, so that the planner looks at
+# it again. A smaller write does not take the time: the server itself looks every minute.
+_GROWTH_ROWS: Final = 100
+# A process asks whether terms are due to be counted after it wrote this share of what is missing:
+# others write too.
+_TERMS_ASKED_SHARE: Final = 8
+# Entries of the index of terms that one search in PostgreSQL goes through, some microseconds each.
+# In a project of hundreds of thousands its commonest terms then only order what its rarer ones
+# find.
+_TERM_ENTRIES_MAX: Final = 100_000
+
 # --- writer ---
 
 _ADD_RECORDS: Final = f"{insert_records('?1::json')} SELECT id, seq FROM added"
@@ -187,7 +200,7 @@ class PostgresWriter(Writer):
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
         if self._terms_taken_back:  # what no text has any more leaves no trace
             self.session.run("DELETE FROM term_count WHERE documents <= 0")
-        if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
+        if self._grown + self._happened >= _GROWTH_ROWS:
             self.session.run("SELECT follow_growth()")
 
     def _settle(self) -> None:
@@ -320,7 +333,7 @@ class PostgresWriter(Writer):
         """
         due, grown = self.session.first(GROWN, COUNTS) or (1, 0)
         if grown < due:
-            return int(due - grown) // limits.TERMS_ASKED_SHARE
+            return int(due - grown) // _TERMS_ASKED_SHARE
         if self._is_first_to(_COUNTING_TERMS):
             count_terms(self.session)
         return 0
@@ -843,7 +856,7 @@ _KNOWN: Final = (
     "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
     "SELECT (SELECT min(author) FROM record WHERE author > next.author) FROM next "
     "WHERE author IS NOT NULL), source AS (SELECT author FROM next WHERE author IS NOT NULL "
-    f"LIMIT {limits.SOURCES_COUNTED_MAX}) "
+    f"LIMIT {_SOURCES_COUNTED_MAX}) "
     "SELECT name, value FROM state WHERE name = ANY (?1) "
     "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
     "UNION ALL SELECT 'sources', count(*) FROM source "
@@ -926,7 +939,7 @@ class _Search:
         # The rarest, as many as a search may go through all entries of, and at least one.
         rarest = sorted(self._terms, key=lambda term: (frequencies.having[term], term))
         entries = accumulate(frequencies.having[term] for term in rarest)
-        few = sum(so_far <= limits.TERM_ENTRIES_MAX for so_far in entries)
+        few = sum(so_far <= _TERM_ENTRIES_MAX for so_far in entries)
         searched = rarest[: max(1, few)]
         # Each term, what to search for to find it, and how often a text that is found seems to have
         # it. Terms have no quotes or backslashes in them: `text.terms` makes them.

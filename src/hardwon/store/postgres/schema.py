@@ -31,6 +31,10 @@ from hardwon.learn.tallies import ANONYMOUS_SCOPES, KIND_OF_SCOPE, LEVELS, MILLI
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
 from hardwon.store.base import adding_tallies
 
+# New entries of the index of terms that wait to be sorted in. A search goes through them for each
+# word: with a MiB it took three times as long. PostgreSQL takes no less than 64.
+_TERMS_PENDING_KIB: Final = 64
+
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
 # Who runs a server: reaches the tokens.
@@ -207,7 +211,7 @@ _VALUES: Final[dict[str, object]] = {
     "record_bytes_max": limits.RECORD_BYTES_MAX,
     "requests_dropped_at_once": limits.REQUESTS_DROPPED_AT_ONCE,
     "requests_remembered_us": limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US,
-    "terms_pending_kib": limits.TERMS_PENDING_KIB,
+    "terms_pending_kib": _TERMS_PENDING_KIB,
     "vector_indexes_max": limits.VECTOR_INDEXES_MAX,
     "votes_of_author_max": limits.VOTES_OF_AUTHOR_MAX,
 }

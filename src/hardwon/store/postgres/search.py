@@ -8,10 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from hardwon import limits
 from hardwon.search.rank import MARKS
 from hardwon.store.postgres.schema import COUNTS, columns_of
 from hardwon.store.types import Dialect, Session, Values
+
+# How many records have each term is counted again when there are a twentieth more of them. A term's
+# worth is a logarithm, which moves by 0.05 at most, and whoever counts goes through each record
+# once.
+_TERMS_COUNTED_EVERY: Final = 20
 
 # Keys of experiences that no column has beside: nobody asks for them often, and they are long.
 IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
@@ -135,7 +139,7 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state) ".format(
     )
 )
 GROWN: Final = (
-    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due "
+    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {_TERMS_COUNTED_EVERY}) AS due "
     "FROM counted) SELECT due, "
     "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
     "FROM due"

@@ -47,6 +47,18 @@ from hardwon.store.sqlite.schema import APPLICATION_ID, SCHEMA
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
+# Up to so many new records are counted one by one: to read more takes longer than to count anew.
+_COUNTED_ON_RECORDS_MAX: Final = 200
+# Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
+# pages as it has lessons. Each recall reads forty or more.
+_PAGE_CACHE_BYTES: Final = 32 * limits.MIB
+# Statements that a connection keeps ready: what was not used among the last so many is made ready
+# anew, which for one of many joins takes longer than to run it. A context has a dozen.
+_STATEMENTS_KEPT: Final = 1_000
+# The log's file is cut back to this after a large transaction; an everyday one leaves some
+# megabytes.
+_LOG_KEPT_BYTES: Final = 64 * limits.MIB
+
 # --- statements ---
 
 
@@ -384,7 +396,7 @@ class WordIndex:
         """The newest record now, and the terms and marks of each text of this project since that
         one. None where something was taken out since then, or very many came.
         """
-        most = limits.COUNTED_ON_RECORDS_MAX
+        most = _COUNTED_ON_RECORDS_MAX
         rows = self._session.select(_FROM_NEWEST, (newest[0], most + 2))
         if not rows or rows[0][:2] != newest or len(rows) > most + 1:
             return None
@@ -434,7 +446,7 @@ def connect(
 ) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
     connection = apsw.Connection(
-        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=limits.STATEMENTS_KEPT
+        str(path), apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_KEPT
     )
     be_patient(connection, busy_timeout_ms)
     # A plan does not depend on what is bound. Or else a statement that an index of some rows only
@@ -446,8 +458,8 @@ def connect(
         "trusted_schema = OFF",
         "cell_size_check = ON",
         "temp_store = MEMORY",
-        f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
-        f"journal_size_limit = {limits.LOG_KEPT_BYTES}",
+        f"cache_size = -{_PAGE_CACHE_BYTES // limits.KIB}",
+        f"journal_size_limit = {_LOG_KEPT_BYTES}",
         f"max_page_count = {bytes_max // _PAGE_BYTES}",
     ):
         connection.execute(f"PRAGMA {setting}").fetchall()

@@ -84,6 +84,18 @@ from hardwon.store.sqlite.log import ASIDE, number_from
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
+# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
+# little, and the same records always give the same order.
+_COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+# From so many records on, a search with filters takes the best by their words before it asks whether
+# they pass: in a smaller memory looking at all that match takes no longer.
+_FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
+# Terms whose frequency is remembered between searches, and as many records whose source is.
+_TERMS_REMEMBERED_MAX: Final = 50_000
+# How long whoever forgets something waits for readers of the old log; one that takes longer is
+# reported as pending.
+_ERASURE_WAIT_MS: Final = 250
+
 # --- sqlite writer ---
 
 _RELAXED: Final = "the index has words of what was packed away"
@@ -305,7 +317,7 @@ def _counted_anew(index: WordIndex, before: _Counted | None) -> _Counted:
     texts = sum(sources.values())
     same = (
         before
-        and texts >= limits.COUNTED_ANEW_BELOW_RECORDS
+        and texts >= _COUNTED_ANEW_BELOW_RECORDS
         and 0.9 * texts <= before.counted_texts <= 1.1 * texts
     )
     return _Counted(
@@ -365,7 +377,7 @@ class _Matches:
         if len(counted.marks) > 1 or counted.vouched:  # several may be asked, one after the other
             most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
         matching = sum([counted.frequency.get(term, most) for term in terms])
-        small = filters.model_fields_set and counted.texts < limits.FIRST_BY_WORDS_FROM_RECORDS
+        small = filters.model_fields_set and counted.texts < _FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
         self._read: dict[int, Found] = {}
         # To rank costs a look at every text that has any of the terms, and of few nobody is left out.
@@ -663,7 +675,7 @@ class SqliteStore(Store):
             # one assignment: other threads look things up too
             self._words[project] = counted
         for known in (counted.frequency, counted.standing):
-            if len(known) > limits.TERMS_REMEMBERED_MAX:
+            if len(known) > _TERMS_REMEMBERED_MAX:
                 known.clear()
         having = {}
         for term in terms if counted.marks else ():
@@ -750,7 +762,7 @@ class SqliteStore(Store):
         files.sweep(self._path.parent)
         with self._connected() as session:
             connection = session.connection
-            connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
+            connection.set_busy_timeout(_ERASURE_WAIT_MS)
             try:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:

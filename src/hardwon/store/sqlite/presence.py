@@ -78,6 +78,16 @@ from hardwon.store.sqlite.log import (
     read_number,
 )
 
+# How long a file that does not seem to be what it was is looked at again, before it is taken for
+# another: somebody may be folding the log into it just now, page by page.
+_FOLDING_WAIT_MS: Final = 250
+# The slowest clock of a file system, FAT's, ticks every two seconds. A folder that was changed less
+# than this ago may be changed once more without its time telling.
+_FILE_CLOCK_NS: Final = 2_000_000_000
+# How long a process that ends waits for its daemon threads to finish their statements, so that no
+# log stays beside a memory. A write takes milliseconds; nobody notices a quarter of a second.
+_EXIT_WAIT_S: Final = 0.25
+
 _SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every database file
 _SHARED_SIZE: Final = 510
 _TURN_AT: Final = _SHARED_FIRST + _SHARED_SIZE  # behind them: whose turn it is to look at the log
@@ -170,7 +180,7 @@ class Presence:
         self, session: SqliteSession | None, log: Path, expected: int | None
     ) -> bool:
         """Somebody may be folding in just now: what does not fit is looked at again for a while."""
-        deadline = time.monotonic() + limits.FOLDING_WAIT_MS / 1000
+        deadline = time.monotonic() + _FOLDING_WAIT_MS / 1000
         is_last = False
         while True:
             self._find_root(session)
@@ -633,7 +643,7 @@ class OpenFile:
             self._confirmed = None
             self.look(session, drawn.before, closely=True)
             self._begins_log = self._log_is_empty and not self._began_log
-            if now and now[2] + limits.FILE_CLOCK_NS < time.time_ns():
+            if now and now[2] + _FILE_CLOCK_NS < time.time_ns():
                 self._confirmed = now
 
     def _is_untouched(self) -> bool:
@@ -776,7 +786,7 @@ def _leave_all() -> None:
     """Of the files that this process has open. In a forked child these are its own: it has no
     connections of its parent's.
     """
-    deadline = time.monotonic() + limits.EXIT_WAIT_S
+    deadline = time.monotonic() + _EXIT_WAIT_S
     _close_forgotten()
     for file in list(_OPEN):
         # the edge of the process: the log keeps what could not be folded in
