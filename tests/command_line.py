@@ -30,21 +30,19 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
 
 
-def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(group: Any, before: str = "") -> dict[str, Any]:
     """By name; those that have a word before them, with that word."""
-    found: dict[str, Any] = {}
-    for name, command in commands.items():
-        found |= (
-            _flat(command.commands, f"{name} ")
-            if hasattr(command, "commands")
-            else {before + name: command}
-            if not command.hidden
-            else {}
-        )
-    return found
+    flat: dict[str, Any] = {}
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "commands"):
+            flat |= _flat(command, f"{name} ")
+        elif not command.hidden:
+            flat[before + name] = command
+    return flat
 
 
-BUILT = _flat(typer.main.get_group(app).commands)
+BUILT = _flat(typer.main.get_group(app))
 COMMANDS = list(BUILT)
 OPERATION_OF = {
     each.command: each
@@ -55,7 +53,7 @@ OPERATION_OF = {
 EXAMPLES = [
     (name, line.strip())
     for name, command in ((name, BUILT[name]) for name in COMMANDS)
-    for line in str(command.epilog).splitlines()
+    for line in str(command.help).partition("Examples:")[2].splitlines()
     if line.strip().startswith("hardwon ")
 ]
 

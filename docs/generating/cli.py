@@ -30,8 +30,7 @@ one of them with examples.
 upward, else the user's own. The project is then the name of the git checkout; it is `default` where a memory is named and
 no project.
 
-`--install-completion` sets up the shell that it is called from; `--show-completion bash` (or `zsh`, `fish`) prints what another
-one needs.
+`--install-completion` sets up the shell that it is called from; `--show-completion` prints what that takes.
 
 A command that only reads makes no memory where the path does not exist. Colours and progress bars appear on a terminal only;
 `NO_COLOR` turns colours off. Characters that a terminal would obey are written out. Commands that were recorded with a fix are
@@ -63,7 +62,7 @@ def page() -> str:
     for section, names in SECTIONS.items():
         parts.append(f"## {section}\n")
         for name in names:
-            parts += _about(root.commands[name], context, "###")
+            parts += _about(root.get_command(context, name), context, "###")
     return _LINK_FROM_DOCS.sub(
         lambda link: link[1] + posixpath.relpath(link[2], "reference"), "\n".join(parts)
     )
@@ -74,13 +73,14 @@ def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
     words = context.command_path.removeprefix("hardwon ")
     usage = " ".join([context.command_path, *_usage(command)])
     yield f"{heading} {words}\n\n`{usage}`\n"
-    help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    told, _, shown = str(command.help or "").partition("\b\nExamples:\n")
+    help_text = "\n\n".join(" ".join(part.split()) for part in told.strip().split("\n\n"))
     if (route := route_of(words)) and "\n\nJSON" not in help_text:
         help_text += f"\n\nJSON: what {route} gives."
     yield f"{help_text}\n"
     if options := _options(command, context):
         yield options
-    if examples := [line.strip() for line in str(command.epilog or "").splitlines()[2:]]:
+    if examples := [line.strip() for line in shown.splitlines()]:
         yield "```sh\n" + "\n".join(examples) + "\n```\n"
     for inner in getattr(command, "commands", {}).values():
         if not inner.hidden:

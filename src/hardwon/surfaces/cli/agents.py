@@ -1,6 +1,7 @@
 """Outcomes that nobody has to report: `run` is a command between the memory's word of warning and
 the record of how it went; `hooks` lets git tell what a commit proves (docs/run.md), and coding
-agents ask before they work and tell what came of it (docs/coding-agents.md).
+agents ask before they work and tell what came of it (docs/coding-agents.md). And what has proved
+itself, as `skills`.
 
 Nothing that the memory does, or fails to do, changes the run of a command or of a hook: it is told
 in one line on standard error.
@@ -8,11 +9,11 @@ in one line on standard error.
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -27,25 +28,29 @@ from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository, last_commit
 from hardwon.surfaces.cli.main import (
     DryRun,
+    Text,
+    Texts,
     add_group,
     arg,
     chosen,
     command,
+    make_app,
     memory_options,
     opt,
+    read_memory,
     read_settings,
 )
-from hardwon.surfaces.cli.output import FAILED, Line, complain, show, write
+from hardwon.surfaces.cli.output import FAILED, Line, complain, progress, show, write
 from hardwon.surfaces.cli.views import counted
 from hardwon_cli import hook
 
 T = TypeVar("T")
+app = make_app()
 
 
 @command(
+    app,
     "run",
-    "hardwon run -- python3 -c 'print(6 * 7)'",
-    'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
     prints_json=False,
     # what comes after the command is the command's
     context_settings={"allow_interspersed_args": False},
@@ -55,10 +60,10 @@ def run(
         list[str], arg("The command, with everything that belongs to it.", "COMMAND...")
     ],
     task: Annotated[
-        str | None, opt("What it is for.", offer="task_id", show_default="the command itself")
+        Text, opt("What it is for.", offer="task_id", show_default="the command itself")
     ] = None,
-    author: Annotated[str | None, opt("Who runs it.", offer="author")] = None,
-    tag: Annotated[list[str] | None, opt("A tag of the record; as often as you like.")] = None,
+    author: Annotated[Text, opt("Who runs it.", offer="author")] = None,
+    tag: Annotated[Texts, opt("A tag of the record; as often as you like.")] = None,
     quiet: Annotated[bool, opt("Say nothing beforehand.", "--quiet", "-q")] = False,
     stop_if_blocked: Annotated[
         bool, opt("Do not run what failed the same way again and again.", "--stop-if-blocked")
@@ -72,6 +77,11 @@ def run(
 
     Its exit code is the command's: 128 and the signal's number where one killed it, 127 where there
     is no such command, 126 where it cannot be executed.
+
+    \b
+    Examples:
+      hardwon run -- python3 -c 'print(6 * 7)'
+      hardwon run --task "the parser reads dates" -- python3 -m compileall -q .
     """
     from hardwon.capture import process
     from hardwon.capture import run as attempts
@@ -86,7 +96,7 @@ def run(
     line = attempts.command_line(words, folder)
     session = attempts.RunSession.of(os.environ, folder)
     again, tests = session.holds(line), attempts.runs_tests(line)
-    ask = partial(_ask, [])
+    ask = partial(ask_in_time, [])
     if not again and (not quiet or stop_if_blocked):
         advice = ask(
             "has no advice",
@@ -117,7 +127,7 @@ def run(
     raise typer.Exit(ran.exit_code)
 
 
-def _ask(
+def ask_in_time(
     troubles: list[str], trouble: str, seconds: float, question: Callable[[Memory], T]
 ) -> T | None:
     """What the memory answers. What is wrong with it is told once, of several questions."""
@@ -136,18 +146,13 @@ def _ask(
         return None
 
 
-@command(
-    "import",
-    "hardwon import claude-code",
-    "hardwon import codex ~/.codex/sessions/2026 --dry-run",
-    "hardwon import otlp traces.jsonl --json",
-)
+@command(app, "import")
 def import_sessions(
     form: Annotated[
         Literal["claude-code", "codex", "otlp"], arg("claude-code, codex or otlp.", "FORMAT")
     ],
     path: Annotated[
-        str | None, arg("A file, or a folder of them.", show_default="where the agent keeps them")
+        Text, arg("A file, or a folder of them.", show_default="where the agent keeps them")
     ] = None,
     everywhere: Annotated[
         bool, opt("Also sessions of other repositories.", "--everywhere")
@@ -166,20 +171,21 @@ def import_sessions(
     brought in: those stay as they are here) and `forgotten` (here, and stay so), and `solved`, `failed`
     and `unknown` (done, and nobody knows whether that solved it); `passed_over` (lines that are no
     JSON), `dry_run`.
+
+    \b
+    Examples:
+      hardwon import claude-code
+      hardwon import codex ~/.codex/sessions/2026 --dry-run
+      hardwon import otlp traces.jsonl --json
     """
     from hardwon.capture.transcripts import HOMES, take_in
 
     if path is None and form not in HOMES:
         raise typer.BadParameter("say where the traces are", param_hint="PATH")
     at = Path(HOMES[form] if path is None else path).expanduser()
-    done = chosen().fill(
-        lambda memory, trying, bar: take_in(
-            memory, form, at, everywhere=everywhere, dry_run=trying, progress=bar
-        ),
-        lambda tried: tried.added,
-        "importing",
-        dry_run=dry_run,
-    )
+    kept = "what came in so far stays; do it again to go on"
+    with chosen().open(to_read=dry_run) as memory, progress("importing", kept) as bar:
+        done = take_in(memory, form, at, everywhere=everywhere, dry_run=dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines = [
         f"{counted(done.sessions, 'session')} in {counted(done.files, 'file')}: "
@@ -201,7 +207,8 @@ Local = Annotated[
 ]
 User = Annotated[bool, opt("agents: in your own settings, wherever you work.", "--user")]
 
-add_group(
+hooks = add_group(
+    app,
     "hooks",
     """Let git and coding agents ask and tell by themselves.
 
@@ -216,11 +223,7 @@ add_group(
 )
 
 
-@command(
-    "hooks install",
-    "hardwon hooks install",
-    "hardwon hooks install claude-code --local --make-memory",
-)
+@command(hooks, "install")
 def install_hooks(
     into: Into = "git",
     shared: Annotated[
@@ -248,6 +251,11 @@ def install_hooks(
     """Install them. What is there already stays, and keeps running.
 
     JSON: as `hardwon hooks status` prints it.
+
+    \b
+    Examples:
+      hardwon hooks install
+      hardwon hooks install claude-code --local --make-memory
     """
     flags = {
         "ask_blocked": ask_blocked,
@@ -257,15 +265,15 @@ def install_hooks(
     }
     has_budget = budget != limits.CONTEXT_TOKENS
     if into == "git":
-        _refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
-        folder = git_hooks.folder_of_hooks(_root(), shared=shared)
-        _show_hooks([git_hooks.install(folder, memory_options())], [])
+        refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
+        folder = git_hooks.folder_of_hooks(find_root(), shared=shared)
+        show_hooks([git_hooks.install(folder, memory_options())], [])
         return
-    _refuse(into, shared=shared)
+    refuse(into, shared=shared)
     if ask_blocked and deny_blocked:
         raise typer.BadParameter("not both of --ask-blocked and --deny-blocked")
     options = [f"--{name.replace('_', '-')}" for name, wanted in flags.items() if wanted]
-    settings = _settings(into, local, user)
+    settings = find_settings(into, local, user)
     called = settings.command(
         memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
     )
@@ -280,28 +288,32 @@ def install_hooks(
         )
     if why := settings.why_not_started(called):
         complain(f"what it calls cannot be started: {called}: {why}")
-    _note_on_others(settings, "where both apply, everything is recorded twice: also installed in")
-    _show_hooks([], [settings])
+    note_others(settings, "where both apply, everything is recorded twice: also installed in")
+    show_hooks([], [settings])
 
 
-@command("hooks remove", "hardwon hooks remove", "hardwon hooks remove claude-code --local")
+@command(hooks, "remove")
 def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -> None:
     """Remove them, and put back what was there before.
 
     JSON: as `hardwon hooks status` prints it.
+
+    \b
+    Examples:
+      hardwon hooks remove
+      hardwon hooks remove claude-code --local
     """
     if into == "git":
-        _refuse(into, local=local, user=user)
-        hook_of_git = git_hooks.remove(git_hooks.folder_of_hooks(_root(), shared=True))
-        _show_hooks([hook_of_git], [])
+        refuse(into, local=local, user=user)
+        show_hooks([git_hooks.remove(git_hooks.folder_of_hooks(find_root(), shared=True))], [])
         return
-    settings = _settings(into, local, user)
+    settings = find_settings(into, local, user)
     settings.remove()
-    _note_on_others(settings, "still installed in")
-    _show_hooks([], [settings])
+    note_others(settings, "still installed in")
+    show_hooks([], [settings])
 
 
-@command("hooks status", "hardwon hooks status --json", "hardwon hooks status claude-code")
+@command(hooks, "status")
 def hooks_status(
     into: Annotated[HooksOf | None, arg("Of these alone.")] = None,
     local: Local = False,
@@ -313,11 +325,16 @@ def hooks_status(
     somebody else's); of git `chained` (an earlier hook is kept beside it), `edited` (somebody changed
     ours: it is left alone until that is undone); of an agent, where `name` is the event, `command`
     (what is called) and `found` (whether that is there).
+
+    \b
+    Examples:
+      hardwon hooks status --json
+      hardwon hooks status claude-code
     """
     if into in (None, "git"):
-        _refuse(into or "everything", local=local, user=user)
+        refuse(into or "everything", local=local, user=user)
     files = [
-        AgentSettings(agent, scope, _root())
+        AgentSettings(agent, scope, find_root())
         for agent, layout in LAYOUTS.items()
         for scope in layout.files
         if into in (None, agent)
@@ -325,17 +342,17 @@ def hooks_status(
     of_git = []
     if into in (None, "git"):
         try:
-            of_git = [git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True))]
+            of_git = [git_hooks.status(git_hooks.folder_of_hooks(find_root(), shared=True))]
         except PlaceError as error:  # agents work there too
             if into:
                 raise
             complain(str(error))
-    _show_hooks(of_git, [_settings(str(into), local, user)] if local or user else files)
+    show_hooks(of_git, [find_settings(str(into), local, user)] if local or user else files)
 
 
 @command(
-    "hooks run",
-    "hardwon hooks run post-commit",
+    hooks,
+    "run",
     prints_json=False,
     hidden=True,
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
@@ -344,7 +361,7 @@ def run_hook(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
     if name != git_hooks.NAME:
         named = {"--memory": Line.memory, "--project": Line.project}
-        before = [word for name, value in named.items() if value for word in (name, value)]
+        before = [word for option, value in named.items() if value for word in (option, value)]
         if not hook.main([*before, "hooks", "run", name, *ctx.args]):
             words = " ".join((name, *ctx.args))
             known = ", ".join((*AGENTS, git_hooks.NAME))
@@ -358,14 +375,14 @@ def run_hook(ctx: typer.Context, name: str) -> None:
     alarm.daemon = True
     alarm.start()
     try:
-        _publish()
+        publish_commit()
     except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
         complain(str(error))
     finally:
         alarm.cancel()
 
 
-def _publish() -> None:
+def publish_commit() -> None:
     root = repository_root(Path.cwd())
     memory = chosen().memory
     if root is None or Repository(root).is_rebasing or not memory_exists(memory):
@@ -380,35 +397,35 @@ def _publish() -> None:
         write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
 
 
-def _root() -> Path:
+def find_root() -> Path:
     return repository_root(Path.cwd()) or Path.cwd()
 
 
-def _settings(agent: str, local: bool, user: bool) -> AgentSettings:
+def find_settings(agent: str, local: bool, user: bool) -> AgentSettings:
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
-    scope: Final[Scope] = "local" if local else "user" if user else "project"
+    scope: Scope = "local" if local else "user" if user else "project"
     if scope not in LAYOUTS[agent].files:
-        _refuse(agent, local=local)
-    return AgentSettings(agent, scope, _root())
+        refuse(agent, local=local)
+    return AgentSettings(agent, scope, find_root())
 
 
-def _refuse(target: str, **options: bool) -> None:
+def refuse(target: str, **options: bool) -> None:
     """Options of the other target."""
     for name in (name.replace("_", "-") for name, wanted in options.items() if wanted):
         raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
 
 
-def _show_hooks(of_git: Iterable[git_hooks.Hook], files: Sequence[AgentSettings]) -> None:
-    hooks: list[Any] = []
+def show_hooks(of_git: Iterable[git_hooks.Hook], files: Iterable[AgentSettings]) -> None:
+    listed: list[Any] = []
     lines, missing = [], []
+    states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
     for one in of_git:
-        states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
         chained = one.chained and one.state == "installed"
         also = f"; calls {one.path.name}{git_hooks.SAVED} first" if chained else ""
         edited = ", with changes of somebody's" if one.edited else ""
         lines.append(f"{one.name}: {states[one.state]}{edited} ({one.path}{also})")
-        hooks.append(one)
+        listed.append(one)
     for settings in files:
         events = settings.status()
         present = ", ".join(event.event for event in events if event.command)
@@ -416,26 +433,16 @@ def _show_hooks(of_git: Iterable[git_hooks.Hook], files: Sequence[AgentSettings]
         rest = f"; {absent} not installed" if absent else ""
         state = f"{present} installed{rest}" if present else "not installed"
         lines.append(f"{settings.path}: {state}")
-        missing += [
-            f"what it calls cannot be found: {event.command}"
-            for event in events
-            if event.command and not event.found
-        ]
-        hooks += [
-            {
-                "name": event.event,
-                "path": str(event.path),
-                "state": "installed" if event.command else "absent",
-                "command": event.command,
-                "found": event.found,
-            }
-            for event in events
-        ]
-    notes = list(dict.fromkeys(missing))
-    show({"hooks": hooks}, "\n".join(lines), complaints=notes)
+        for event in events:
+            if event.command and not event.found:
+                missing.append(f"what it calls cannot be found: {event.command}")
+            state = "installed" if event.command else "absent"
+            about = {"name": event.event, "path": str(event.path), "state": state}
+            listed.append({**about, "command": event.command, "found": event.found})
+    show({"hooks": listed}, "\n".join(lines), complaints=list(dict.fromkeys(missing)))
 
 
-def _note_on_others(settings: AgentSettings, note: str) -> None:
+def note_others(settings: AgentSettings, note: str) -> None:
     """Each settings file of an agent's counts. What is wrong with the others is not the question
     here.
     """
@@ -444,3 +451,34 @@ def _note_on_others(settings: AgentSettings, note: str) -> None:
         with suppress(PlaceError):
             if other.path != settings.path and any(event.command for event in other.status()):
                 complain(f"{note} {other.path}")
+
+
+# --- skills ---
+
+Unverified = Annotated[bool, opt("Also what nobody vouched for.", "--unverified")]
+skills = add_group(app, "skills", "What has proved itself, as Agent Skills.")
+
+
+@command(skills, "export")
+def export_skills(
+    folder: Annotated[str, arg("The folder of skills, such as .claude/skills.")],
+    unverified: Unverified = False,
+) -> None:
+    """Write what has proved itself as Agent Skills (SKILL.md).
+
+    Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. Files are
+    brought up to date, those of which nothing is left are taken away, and others are left alone. What
+    is forgotten later goes from the folder too.
+
+    JSON: `folder`, and the names of skills that were `written`, `unchanged` and `removed`.
+
+    \b
+    Examples:
+      hardwon skills export .claude/skills
+      hardwon skills export ~/.agents/skills --unverified --json
+    """
+    with read_memory() as memory:
+        done = memory.skills.export(folder, unverified=unverified)
+    counts = {"written": done.written, "unchanged": done.unchanged, "removed": done.removed}
+    text = ", ".join(f"{len(names)} {name}" for name, names in counts.items())
+    show(done, f"{done.folder}: {text}")

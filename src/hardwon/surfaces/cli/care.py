@@ -2,95 +2,134 @@
 copies, vectors, and whether all is as it was written.
 """
 
+import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from hardwon import limits
+from hardwon.errors import PlaceError
 from hardwon.memory import Memory
-from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.memory.places import find_place, memory_exists, note
+from hardwon.outside import files
+from hardwon.outside.git import IN_INDEX, in_index
+from hardwon.outside.locations import DEFAULT_PROJECT, check_path, is_url
+from hardwon.records.fields import check_that
 from hardwon.records.kinds import Action, Decision, Verifier, sources_named
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.everyday import read_filters, with_filters
+from hardwon.surfaces.cli.everyday import with_filters
 from hardwon.surfaces.cli.main import (
     By,
     DryRun,
     Limit,
+    OlderThan,
     RecordId,
+    Text,
+    Texts,
     Yes,
     add_group,
     arg,
+    chosen,
     command,
+    make_app,
     opt,
     read_memory,
-    read_time,
     whole_id,
     whole_ids,
 )
-from hardwon.surfaces.cli.output import Progress, View, fail, progress, require_consent, show
+from hardwon.surfaces.cli.output import (
+    Progress,
+    View,
+    fail,
+    preview_first,
+    progress,
+    require_consent,
+    require_packages,
+    show,
+)
 from hardwon.surfaces.cli.views import Screen, counted, size_text
+from hardwon.trust.access import Caller
 
 if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, LifeEvent
+    from hardwon.outside.embedders import Embedder
 
-_ID: Final = "0198c0de-0000-7000-8000-000000000001"
-_OTHER_ID: Final = "0198c0de-0000-7000-8000-000000000002"
+app = make_app()
+care = add_group(app, "care", "What is believed, and keeping the memory well.")
 Reason = Annotated[str, opt("Why.")]
-
-add_group("care", "What is believed, and keeping the memory well.")
 
 
 # --- one record ---
 
 
-@command("verify", f"hardwon verify {_ID} --by test_runner --verification-id ci-1234")
+@command(app, "verify")
 def verify(
     record_id: RecordId,
     by: Annotated[
         str, opt("What confirmed it.", metavar="|".join(get_args(Verifier)))
     ] = "human_approval",
-    verification_id: Annotated[str | None, opt("Which run, approval or build it was.")] = None,
+    verification_id: Annotated[Text, opt("Which run, approval or build it was.")] = None,
 ) -> None:
-    """Vouch for a record. A test, a person or a compiler showed it to be true."""
+    """Vouch for a record. A test, a person or a compiler showed it to be true.
+
+    \b
+    Examples:
+      hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234
+    """
     with read_memory() as memory:
         record = memory.verify(whole_id(memory, record_id), by, verification_id)  # type: ignore[arg-type]  # it says what is allowed
     show(record, views.status_text(record))
 
 
-@command("care publish", f"hardwon care publish {_ID}")
+@command(care, "publish")
 def publish(record_id: RecordId, by: By = "user") -> None:
-    """Mark a verified record as one that proved itself."""
+    """Mark a verified record as one that proved itself.
+
+    \b
+    Examples:
+      hardwon care publish 0198c0de-0000-7000-8000-000000000001
+    """
     with read_memory() as memory:
         record = memory.publish(whole_id(memory, record_id), by)
     show(record, views.status_text(record))
 
 
-@command("care archive", f'hardwon care archive {_ID} --reason "the service is gone"')
+@command(care, "archive")
 def archive(record_id: RecordId, reason: Reason, by: By = "user") -> None:
-    """Take a record out of recall, and say why."""
+    """Take a record out of recall, and say why.
+
+    \b
+    Examples:
+      hardwon care archive 0198c0de-0000-7000-8000-000000000001 --reason "the service is gone"
+    """
     with read_memory() as memory:
         record = memory.archive(whole_id(memory, record_id), reason, by)
     show(record, views.status_text(record))
 
 
-@command(
-    "care supersede", f'hardwon care supersede {_ID} {_OTHER_ID} --reason "the port was changed"'
-)
+@command(care, "supersede")
 def supersede(
     old_id: Annotated[str, arg("The id of a record.", "OLD", offer="id")],
     new_id: Annotated[str, arg("The record that replaces it.", "NEW", offer="id")],
     reason: Reason,
     by: By = "user",
 ) -> None:
-    """Archive a record in favour of another, which replaces it."""
+    """Archive a record in favour of another, which replaces it.
+
+    \b
+    Examples:
+      hardwon care supersede 0198c0de-0000-7000-8000-000000000001 0198c0de-0000-7000-8000-000000000002 --reason "it moved"
+    """
     with read_memory() as memory:
         old, new = whole_ids(memory, (old_id, new_id))
         record = memory.supersede(old, new, reason, by)
     show(record, views.status_text(record))
 
 
-@command("care audit", f"hardwon care audit {_ID}", f"hardwon care audit {_ID} --json")
+@command(care, "audit")
 def audit(record_id: RecordId) -> None:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do
     with others.
@@ -100,6 +139,11 @@ def audit(record_id: RecordId) -> None:
 
     JSON: `id`, `record` (null where it was forgotten), `life` (what
     [`GET /records/{record_id}/audit`](reference/rest.md#get-recordsrecord_idaudit) gives), `links`.
+
+    \b
+    Examples:
+      hardwon care audit 0198c0de-0000-7000-8000-000000000001
+      hardwon care audit 0198c0de-0000-7000-8000-000000000001 --json
     """
     with read_memory() as memory:
         record_id = whole_id(memory, record_id)
@@ -114,10 +158,10 @@ def audit(record_id: RecordId) -> None:
     }
     lines = [f"{name}: {', '.join(ids)}" for name, ids in related.items() if ids]
     answer = {"id": record_id, "record": record, "life": life, "links": links}
-    show(answer, "\n".join([*map(_write_event, life), *lines]))
+    show(answer, "\n".join([*map(write_event, life), *lines]))
 
 
-def _write_event(happened: "LifeEvent") -> str:
+def write_event(happened: "LifeEvent") -> str:
     parts: list[str | None] = [happened.by]
     if event := happened.event:
         helped = {None: "", True: "it helped", False: "it did not help"}[event.helped]
@@ -127,17 +171,11 @@ def _write_event(happened: "LifeEvent") -> str:
     return f"{happened.at:%Y-%m-%d %H:%M}  {happened.kind:<11}{happened.status:<11}{about}"
 
 
-@command(
-    "forget",
-    f"hardwon forget {_ID} --dry-run",
-    "hardwon forget --author somebody --until 2026-01-01 --yes --json",
-)
+@command(app, "forget")
 @with_filters
 def forget(
     filters: dict[str, Any],
-    ids: Annotated[
-        list[str] | None, arg("Ids of records; or use filters.", "ID...", offer="id")
-    ] = None,
+    ids: Annotated[Texts, arg("Ids of records; or use filters.", "ID...", offer="id")] = None,
     by: By = "user",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -147,9 +185,14 @@ def forget(
 
     A tombstone without content stays, so that no merge and no load brings them back. `archive` only
     takes a record out of recall, and `cleanup` keeps what it taught.
+
+    \b
+    Examples:
+      hardwon forget 0198c0de-0000-7000-8000-000000000001 --dry-run
+      hardwon forget --author somebody --until 2026-01-01 --yes --json
     """
     with read_memory() as memory:
-        wanted, narrowed = whole_ids(memory, ids or ()), read_filters(filters)
+        wanted, narrowed = whole_ids(memory, ids or ()), filters
 
         def erase(dry: bool, _: Progress) -> int:
             nonlocal wanted, narrowed
@@ -157,13 +200,13 @@ def forget(
             # after a preview: what was shown, and nothing that came since
             wanted, narrowed = done.ids, {}
             unknown = [f"there is no record {one}" for one in done.unknown]
-            show(done, _view_of_forgotten(memory, done), complaints=unknown)
+            show(done, view_forgotten(memory, done), complaints=unknown)
             return len(done.ids)
 
         preview_first(erase, "forgetting", "Forget them for good?", dry_run, yes)
 
 
-def _view_of_forgotten(memory: Memory, done: "Forgotten") -> View:
+def view_forgotten(memory: Memory, done: "Forgotten") -> View:
     total = counted(len(done.ids), "record")
     if not done.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
@@ -175,26 +218,10 @@ def _view_of_forgotten(memory: Memory, done: "Forgotten") -> View:
     return lambda screen: "\n".join(filter(None, [views.records_text(screen, records), *last]))
 
 
-def preview_first(
-    work: Callable[[bool, Progress], int], busy: str, question: str, dry_run: bool, yes: bool
-) -> None:
-    """Shows what would be done, and does it where somebody agrees. `work` is told whether to change
-    nothing and whom to tell how far it is, shows what it did and gives to how many.
-    """
-    if dry_run or not yes:
-        with progress("looking") as bar:
-            amount = work(True, bar)
-        if dry_run or not amount:
-            return
-        require_consent(question, yes)
-    with progress(busy) as bar:
-        work(False, bar)
-
-
 # --- decisions ---
 
 
-@command("undo", f"hardwon undo {_ID}")
+@command(app, "undo")
 def undo(
     decision_id: Annotated[str, arg("The id of a decision, or of an event.", "ID", offer="id")],
     by: By = "user",
@@ -203,6 +230,10 @@ def undo(
 
     The id is the one that the command printed which decided it; of a status, that of the event in
     `care audit --json`. A cleanup that compact made final cannot be undone.
+
+    \b
+    Examples:
+      hardwon undo 0198c0de-0000-7000-8000-000000000001
     """
     with read_memory() as memory:
         record = memory.undo(whole_id(memory, decision_id), by)
@@ -212,28 +243,27 @@ def undo(
     show(record, text)
 
 
-@command(
-    "care decisions",
-    "hardwon care decisions",
-    "hardwon care decisions --action merge --task-id easy --limit 50 --json",
-)
+@command(care, "decisions")
 def decisions(
     action: Annotated[Action | None, opt("Only such decisions.")] = None,
-    task_id: Annotated[str | None, opt("Of this task.", offer="task_id")] = None,
+    task_id: Annotated[Text, opt("Of this task.", offer="task_id")] = None,
     limit: Limit = 100,
 ) -> None:
     """What was decided about knowledge and not undone, the newest first.
 
     `hardwon undo` takes one back by its id.
+
+    \b
+    Examples:
+      hardwon care decisions
+      hardwon care decisions --action merge --task-id easy --limit 50 --json
     """
     with read_memory() as memory:
         decided = memory.care.decisions(action, task_id, limit)
     show(decided, lambda screen: views.decisions_text(screen, decided))
 
 
-@command(
-    "care rollback", 'hardwon care rollback agent-7 --reason "it reported successes that were none"'
-)
+@command(care, "rollback")
 def rollback(
     source: Annotated[str, arg("The author whose teaching is to be undone.", offer="author")],
     reason: Reason,
@@ -244,6 +274,10 @@ def rollback(
     A source is an author. Its records stay readable; recall leaves them out unless it is asked for
     that author, and so it stays for what the source records from now on. It prints what to type to
     take it back.
+
+    \b
+    Examples:
+      hardwon care rollback agent-7 --reason "it reported successes that were none"
     """
     with read_memory() as memory:
         counts = memory.stats().by_author
@@ -263,7 +297,7 @@ _CONSOLIDATED: Final = {
 }
 
 
-@command("care consolidate", "hardwon care consolidate", "hardwon care consolidate --llm")
+@command(care, "consolidate")
 def consolidate(
     llm: Annotated[bool, opt("Also ask the LLM that is set up for rules.", "--llm")] = False,
 ) -> None:
@@ -274,6 +308,11 @@ def consolidate(
     It happens by itself after some episodes; this does all of it now ([learning.md](learning.md)).
     Every decision can be undone by its id. `--llm` asks the model that `GROQ_API_KEY`,
     `API_BASE_URL` and `LLM_MODEL` name; where there is none, the rest is done all the same.
+
+    \b
+    Examples:
+      hardwon care consolidate
+      hardwon care consolidate --llm
     """
     kept = "what was decided so far stays; undo takes it back"
     with read_memory() as memory, progress("consolidating", kept):
@@ -287,11 +326,7 @@ def consolidate(
     show(done, "\n".join([*lines, *done.notes]))
 
 
-@command(
-    "care check-stale",
-    "hardwon care check-stale --dry-run",
-    "hardwon care check-stale --repo . --json",
-)
+@command(care, "check-stale")
 def check_stale(
     repo: Annotated[
         str, opt("A folder inside the git checkout to look at.", metavar="FOLDER")
@@ -306,6 +341,11 @@ def check_stale(
 
     JSON: `checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with
     `id`, `path`, `change`, `now`).
+
+    \b
+    Examples:
+      hardwon care check-stale --dry-run
+      hardwon care check-stale --repo . --json
     """
     with read_memory() as memory, progress("looking at files") as bar:
         done = memory.check_stale(repo, dry_run, progress=bar)
@@ -325,14 +365,8 @@ def check_stale(
 
 # --- what goes, and comes back ---
 
-OlderThan = Annotated[int, arg("Older than so many days.", "DAYS", min=0, max=limits.DAYS_MAX)]
 
-
-@command(
-    "care cleanup",
-    "hardwon care cleanup 90 --dry-run",
-    "hardwon care cleanup 30 --keep-successes 365 --yes",
-)
+@command(care, "cleanup")
 def cleanup(
     days: OlderThan = limits.CLEANUP_DAYS,
     keep_successes: Annotated[
@@ -346,30 +380,30 @@ def cleanup(
 
     Fixes that worked stay longer than those that failed; those of high value stay. Without `--yes`
     `--json` prints the preview, and the exit code is 1 where something would go.
+
+    \b
+    Examples:
+      hardwon care cleanup 90 --dry-run
+      hardwon care cleanup 30 --keep-successes 365 --yes
     """
     with read_memory() as memory:
 
         def clean(dry: bool, bar: Progress) -> int:
             done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
-            show(done, cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id))
+            show(done, cleanup_text(asdict(done), days) + undo_hint(memory, done.event_id))
             return done.failed + done.successful
 
         preview_first(clean, "cleaning up", "Take them out?", dry_run, yes)
 
 
-def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
+def cleanup_text(cleaned: Mapping[str, Any], days: int) -> str:
     """What went, from what a cleanup answered or what fix history makes of it."""
-    failed, worked = cleaned["failed"], cleaned["successful"]
+    failed, worked, left = cleaned["failed"], cleaned["successful"], cleaned["left"]
     done = "would be taken out" if cleaned["dry_run"] else "taken out"
     parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
-    return (
-        f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: "
-        f"{parts}{tell_rest(cleaned['left'])}"
-    )
-
-
-def tell_rest(left: int) -> str:
-    return f"; {left} more are left for the next run" if left else ""
+    rest = f"; {left} more are left for the next run" if left else ""
+    fixes = counted(failed + worked, "fix", "fixes")
+    return f"{fixes} older than {counted(days, 'day')} {done}: {parts}{rest}"
 
 
 def undo_hint(memory: Memory, event_id: str | None) -> str:
@@ -379,10 +413,15 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
     return f"\nto take it back: {line}" if event_id else ""
 
 
-@command("care compact", "hardwon care compact --yes", "hardwon care compact --yes --json")
+@command(care, "compact")
 def compact(yes: Yes = False) -> None:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone
     afterwards.
+
+    \b
+    Examples:
+      hardwon care compact --yes
+      hardwon care compact --yes --json
     """
     with read_memory() as memory:
         question = "After this no earlier cleanup can be undone. Compact?"
@@ -397,11 +436,16 @@ def compact(yes: Yes = False) -> None:
 # --- how it is ---
 
 
-@command("doctor", "hardwon doctor", "hardwon doctor --json")
+@command(app, "doctor")
 def doctor() -> None:
     """Check that everything is as it was written.
 
     The exit code is 1 where something is wrong.
+
+    \b
+    Examples:
+      hardwon doctor
+      hardwon doctor --json
     """
     with read_memory() as memory, progress("checking") as bar:
         diagnosis = memory.doctor(progress=bar)
@@ -409,18 +453,23 @@ def doctor() -> None:
     def draw(screen: Screen) -> str:
         marks = {True: screen.styled("ok   ", "green"), False: screen.styled("BAD  ", "red")}
         return "\n".join(
-            f"{marks[one.ok]}{screen.styled(f'{one.check}:', 'bold')} {screen.visible(one.detail)}"
+            f"{marks[one.ok]}{screen.styled(f'{one.check}:', 'bold')} {views.visible(one.detail)}"
             for one in diagnosis.findings
         )
 
     show(diagnosis, draw, failed=not diagnosis.ok)
 
 
-@command("care rebuild", "hardwon care rebuild", "hardwon care rebuild --json")
+@command(care, "rebuild")
 def rebuild() -> None:
     """Derive again what is derived, and correct what differs.
 
     What to do when doctor says so.
+
+    \b
+    Examples:
+      hardwon care rebuild
+      hardwon care rebuild --json
     """
     kept = "what was corrected stays so; rebuild again corrects the rest"
     with read_memory() as memory, progress("deriving", kept) as bar:
@@ -429,23 +478,192 @@ def rebuild() -> None:
     show(corrected, text)
 
 
-@command("care failures", "hardwon care failures", "hardwon care failures --limit 50 --json")
-def failures(
-    since: Annotated[str | None, opt("From this time on.", metavar="TIME")] = None,
-    limit: Limit = 10,
+# --- copies, vectors, and a report ---
+
+
+@command(care, "backup")
+def backup(file: Annotated[str, arg("Where to: a file that does not exist yet.")]) -> None:
+    """Copy the whole memory. Others may use it meanwhile; the copy is verified and gets a checksum
+    beside it.
+
+    With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`.
+    `examples/backup.sh` makes such copies from cron and keeps the newest.
+
+    JSON: `file`, `sha256`, `size_bytes`.
+
+    \b
+    Examples:
+      hardwon care backup copy.db
+      hardwon care backup other.db --json
+    """
+    with (
+        chosen().open(to_read=True, of_all=True) as memory,
+        progress("copying", "no file was written") as bar,
+    ):
+        made = memory.backup(file, progress=bar)
+    answer = {"file": str(made.path), "sha256": made.sha256, "size_bytes": made.size_bytes}
+    text = f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}"
+    show(answer, text)
+
+
+@command(care, "restore")
+def restore(file: Annotated[str, arg("What backup made.")], yes: Yes = False) -> None:
+    """Put a backup where the memory is. Asks first; the memory that was there is kept beside it.
+
+    Also while others have the memory open.
+
+    JSON: `file`, `kept` (where the memory that was there is now, or null).
+
+    \b
+    Examples:
+      hardwon care restore copy.db --yes
+      hardwon --memory other care restore copy.db --yes --json
+    """
+    location = chosen().memory
+    if not Path(file).is_file():
+        fail(f"there is no backup at {file}")
+    # a database is refused, whatever the answer
+    if not is_url(location) and chosen().may_exist():
+        where = location or "that is found from here"
+        question = f"Replace the memory {views.visible(where)} by {views.visible(file)}?"
+        require_consent(question, yes)
+    with progress("restoring") as bar:
+        kept = Memory.restore(file, location, progress=bar)
+    text = f"{file} is the memory now" + (f"; what was there is kept at {kept}" if kept else "")
+    show({"file": file, "kept": kept}, text)
+
+
+@command(care, "reembed")
+def reembed(
+    embedder: Annotated[
+        Literal["wordllama", "fastembed", "endpoint"], opt("What makes the vectors.")
+    ],
+    model: Annotated[Text, opt("The model, of fastembed or of an endpoint.")] = None,
+    base_url: Annotated[Text, opt("Of an endpoint.", metavar="URL")] = None,
 ) -> None:
-    """What goes wrong, and what made it go away: first what is new, then what came up most."""
-    with read_memory() as memory:
-        seen = memory.care.failures(read_time(since), limit)
-    rows = [{**vars(one), "fix": one.fix and one.fix.action} for one in seen]
-    columns = ("seen", "last_seen", "is_new", "authors", "text", "action", "fix")
-    nothing = "Nothing went wrong in that time."
-    show(seen, lambda screen: views.draw_table(screen, rows, columns, nothing))
+    """Make the vectors that recall by meaning needs.
+
+    Vectors add meaning to text search for programs that open the memory with the same embedder
+    ([recall.md](recall.md)). Makes those that are missing; with another embedder than before, all of
+    them anew. It can be interrupted, and goes on where it was. `wordllama` has its model in its
+    package, `fastembed` downloads one once (`--model` says which), `endpoint` asks the
+    OpenAI-compatible server at `--base-url` for `--model`; its key is taken from
+    `EMBEDDING_API_KEY`. The others need the extra `embeddings`.
+
+    JSON: `embedder` (the name that its vectors are stamped with), `dimension`, `made` (how many
+    vectors).
+
+    \b
+    Examples:
+      hardwon care reembed --embedder wordllama
+      hardwon care reembed --embedder wordllama --json
+    """
+    from hardwon.outside import embedders
+
+    maker: Embedder
+    if embedder == "wordllama":
+        maker = embedders.WordLlamaEmbedder()
+    elif embedder == "fastembed":
+        maker = embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
+    else:
+        both = f"{base_url}, {model}"
+        check_that(base_url and model, "--base-url, --model", both, "both, for an endpoint")
+        key = os.environ.get("EMBEDDING_API_KEY", "")
+        maker = embedders.EndpointEmbedder(base_url or "", model or "", key)
+    with (
+        chosen().open(to_read=True, embedder=maker) as memory,
+        progress("embedding", "what was made stays; it goes on where it was") as bar,
+    ):
+        made = memory.reembed(progress=bar)
+    answer = {"embedder": maker.name, "dimension": maker.dimension, "made": made}
+    show(answer, f"{counted(made, 'vector')} made by {maker.name}")
 
 
-@command("care failing-tests", "hardwon care failing-tests", "hardwon care failing-tests --json")
-def failing_tests() -> None:
-    """The tests that fail, as far as runs were recorded."""
+# As the dashboard has them.
+TimeRange = Literal["7d", "30d", "90d", "all"]
+
+
+@command(care, "report")
+def report(
+    file: Annotated[str, arg("Where to, such as report.html.")],
+    time_range: Annotated[TimeRange, opt("Of how long.", "--range")] = "30d",
+    yes: Yes = False,
+) -> None:
+    """Write what the dashboard shows as one HTML file that opens anywhere.
+
+    Of one project and one time. It opens in a browser without a network and without a server; it
+    holds what it shows as text, and its policy (CSP) lets no script run but those that it brings.
+    It needs the extra `serve`.
+
+    JSON: `file`, `size_bytes`, `parts` (the titles of the views in it).
+
+    \b
+    Examples:
+      hardwon care report report.html
+      hardwon care report report.html --range all --yes --json
+    """
+    require_packages("a report", "starlette", "jinja2")
+    path = check_path("file", file)
+    from hardwon.surfaces.gate import Ask, Gate
+    from hardwon.surfaces.web import site as web
+
+    reader = Caller("report", "read")
     with read_memory() as memory:
-        tests = memory.tests.failing()
-    show(tests, "\n".join(tests) or "No test fails, as far as runs were recorded.")
+        replaced = files.target("file", path, memory.location, "report.html")
+        is_page = path.suffix.lower() in (".html", ".htm")
+        check_that(is_page, "file", file, "a name that ends in .html")
+        if path.exists():
+            require_consent(f"Replace {views.visible(str(path))}?", yes)
+        with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
+            made = web.report(Ask(gate, reader, memory.project), time_range)
+    with files.writing_atomically(replaced) as target:
+        target.write(made)
+    parts = [part.title for part in web.parts()]
+    answer = {"file": str(path), "size_bytes": len(made), "parts": parts}
+    show(answer, f"{size_text(len(made))} written to {path}: open it in a browser")
+
+
+# --- a memory that was found ---
+
+
+@command(app, "trust")
+def trust(
+    tokens: Annotated[bool, opt("Keep the tokens that came with it, too.", "--tokens")] = False,
+) -> None:
+    """Use a memory that was found here and not made here.
+
+    A memory that is found, because a `.hardwon` folder lies here or above or a checkout's settings
+    name it, may have come with a clone or an archive. One that was neither made nor restored here is
+    not used, by hooks without a word to the agent, until this command; also after it was moved, or
+    replaced by another file, and where git has it in its index after each change that git brings. A
+    memory that is named (`--memory`, `HARDWON_MEMORY`, the user's settings) is used as it is.
+
+    Tokens that came with the memory are revoked: somebody has them. `--tokens` keeps them, where
+    they are your own: look at `hardwon tokens list` first.
+
+    JSON: `memory` (its file), `in_index` (whether the repository's index has it), `revoked` (how
+    many tokens came with it and were revoked).
+
+    \b
+    Examples:
+      hardwon trust
+      hardwon trust --json
+    """
+    target = chosen()
+    path = find_place(target.memory).path
+    if path is None or not memory_exists(target.memory):
+        raise PlaceError(f"there is no memory in a file at {find_place(target.memory).location}")
+    # opened by its name first: what is no memory is not trusted
+    with Memory(path, target.project) as memory:
+        note(path)
+        came = [one for one in memory.tokens.all() if one.state(memory.care.now()) == "active"]
+        for token in () if tokens else came:
+            memory.tokens.revoke(token.id)
+    tracked = in_index(path.resolve()) is not None
+    notes = [f"warning: {IN_INDEX.format(path)}"] if tracked else []
+    revoked = 0 if tokens else len(came)
+    text = f"trusted: {path}"
+    if revoked:
+        text += f"; {counted(revoked, 'token')} that came with it revoked, --tokens keeps them"
+    answer = {"memory": str(path), "in_index": tracked, "revoked": revoked}
+    show(answer, text, complaints=notes)

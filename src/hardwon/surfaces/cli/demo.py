@@ -14,10 +14,11 @@ from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
 from hardwon.outside.locations import without_password
-from hardwon.surfaces.cli.main import Target, command, opt
+from hardwon.surfaces.cli.main import Target, command, make_app, opt
 from hardwon.surfaces.cli.output import Line, require_packages, show
 from hardwon.surfaces.cli.views import Screen, counted, draw_table
 
+app = make_app()
 # Deploys, but not to where it goes by itself.
 SCRIPT: Final = """#!/bin/sh
 case "$*" in
@@ -55,7 +56,7 @@ class Story(NamedTuple):
     merged: int
 
 
-@command("demo", "hardwon demo", "hardwon --memory demo_brain demo --seed 7")
+@command(app, "demo")
 def demo(
     seed: Annotated[int, opt("The same seed makes the same two months, which end now.", min=0)] = 0,
     serve: Annotated[
@@ -76,6 +77,11 @@ def demo(
     JSON: of the story `without` and `with`, each a list of three sessions, lists of attempts
     (`command`, `printed`, `worked`, `warning`: what the memory said before); of a memory that was
     filled `memory` (where it is), `records` (how many of each kind).
+
+    \b
+    Examples:
+      hardwon demo
+      hardwon --memory demo_brain demo --seed 7
     """
     target = Target(Line.memory, Line.project)
     if not target.memory and not serve:
@@ -165,7 +171,7 @@ def story_text(screen: Screen, story: Story) -> str:
                 tell(f'hardwon advise {IDEAS[0]} --task "{TASK}"', attempt.warning, "cyan")
             tell(attempt.command, attempt.printed, "green" if attempt.worked else "red")
         lines.append("")
-    good, bad = ("+", "x") if screen.ascii_only else ("✓", "✗")
+    good, bad = "✓", "✗"
     rows = [
         {
             "": f"  {day}",

@@ -8,8 +8,6 @@ to `hardwon.fixes` or `hardwon.training`; the older one is kept beside it under 
 import os
 import re
 from collections.abc import Iterable, Iterator
-from importlib import invalidate_caches
-from importlib.machinery import PathFinder
 from pathlib import Path
 from pkgutil import get_data
 from typing import Annotated, Final, Literal, NamedTuple
@@ -17,9 +15,10 @@ from typing import Annotated, Final, Literal, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.outside import files
-from hardwon.surfaces.cli.main import add_group, arg, command, opt
+from hardwon.surfaces.cli.main import add_group, arg, command, make_app, opt
 from hardwon.surfaces.cli.output import fail, show
 
+app = make_app()
 ASIDE: Final = ".before-hardwon"
 _MARK: Final = "hardwon drop-in remove"
 _PYTHON: Final = f'"""By Hardwon. `{_MARK}` puts back what was here before."""\n\n'
@@ -67,13 +66,13 @@ class DropIn(NamedTuple):
         return self.path.with_name(self.path.name + ASIDE)
 
 
-def _text_for(module: str) -> bytes:
+def write_module(module: str) -> bytes:
     if module.endswith(".sh"):
         return get_data("hardwon.fixes", "memory.sh") or b""
     return (_PYTHON + _BODIES[module]).encode()
 
 
-def _whose(module: str, path: Path) -> Whose:
+def find_owner(module: str, path: Path) -> Whose:
     if not files.exists(path):
         return "nobody"
     text = files.read_regular(path, limits.AGENT_SETTINGS_BYTES_MAX).decode(errors="replace")
@@ -82,15 +81,16 @@ def _whose(module: str, path: Path) -> Whose:
     return "older" if re.search(_KNOWN_BY[module], text) else "another"
 
 
-def _places(folder: Path) -> list[DropIn]:
+def find_places(folder: Path) -> list[DropIn]:
     if not folder.is_dir():
         raise PlaceError(f"{folder} is not a folder: name the folder of the project")
-    return [DropIn(name, folder / name, _whose(name, folder / name)) for name in _BODIES]
+    return [DropIn(name, folder / name, find_owner(name, folder / name)) for name in _BODIES]
 
 
 Folder = Annotated[Path, arg("The project's folder.", "DIR", show_default="here")]
 
-add_group(
+group = add_group(
+    app,
     "drop-in",
     f"""Replace the modules that scripts import, or put them back.
 
@@ -102,11 +102,7 @@ add_group(
 )
 
 
-@command(
-    "drop-in install",
-    "hardwon drop-in install . --module training.memory",
-    "hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json",
-)
+@command(group, "install")
 def install(
     folder: Folder = Path(),
     module: Annotated[
@@ -119,9 +115,14 @@ def install(
     left alone. `--module` puts one where none is.
 
     JSON: `installed`, `already` and `left`: lists of files in the folder.
+
+    \b
+    Examples:
+      hardwon drop-in install . --module training.memory
+      hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json
     """
-    wanted = {_read_name(name) for name in module or ()}
-    places = _places(folder)
+    wanted = {read_name(name) for name in module or ()}
+    places = find_places(folder)
     taken = [
         place
         for place in places
@@ -136,19 +137,19 @@ def install(
         )
     for place in taken:
         if place.whose == "older":
-            _keep_aside(place)
+            keep_aside(place)
         like = place.path if place.whose == "older" else None
         mode = 0o755 if place.module.endswith(".sh") else 0o644
         with files.writing_atomically(place.path, mode, like=like) as file:
-            file.write(_text_for(place.module))
-    lines = [*_list("Hardwon's now", taken), *_list("Hardwon's already", already)]
-    lines += [*_list("left, for it is something else", left), f"to go back: {_MARK} {folder}"]
+            file.write(write_module(place.module))
+    lines = [*list_places("Hardwon's now", taken), *list_places("Hardwon's already", already)]
+    lines += [*list_places("left, for it is something else", left), f"to go back: {_MARK} {folder}"]
     groups = {"installed": taken, "already": already, "left": left}
     answer = {name: [place.module for place in group] for name, group in groups.items()}
     show(answer, "\n".join(lines))
 
 
-def _read_name(name: str) -> str:
+def read_name(name: str) -> str:
     """A module's name, or a file's."""
     path = name if name in _BODIES else name.replace(".", "/") + ".py"
     if path not in _BODIES:
@@ -156,7 +157,7 @@ def _read_name(name: str) -> str:
     return path
 
 
-def _keep_aside(place: DropIn) -> None:
+def keep_aside(place: DropIn) -> None:
     if place.path.is_symlink():
         raise PlaceError(f"{place.path} is a link: install where it leads, {place.path.resolve()}")
     try:
@@ -169,11 +170,11 @@ def _keep_aside(place: DropIn) -> None:
             ) from None
 
 
-def _list(what: str, places: Iterable[DropIn]) -> Iterator[str]:
+def list_places(what: str, places: Iterable[DropIn]) -> Iterator[str]:
     return (f"{place.path}: {what}" for place in places)
 
 
-@command("drop-in remove", "hardwon drop-in remove", "hardwon drop-in remove . --json")
+@command(group, "remove")
 def remove(folder: Folder = Path()) -> None:
     """Take Hardwon's modules out, and put those back that were there before.
 
@@ -181,58 +182,19 @@ def remove(folder: Folder = Path()) -> None:
     older one comes back.
 
     JSON: `restored` and `removed`: lists of files in the folder.
+
+    \b
+    Examples:
+      hardwon drop-in remove
+      hardwon drop-in remove . --json
     """
-    ours = [place for place in _places(folder) if place.whose == "hardwon"]
+    ours = [place for place in find_places(folder) if place.whose == "hardwon"]
     restored = [place for place in ours if place.aside.is_file()]
     removed = [place for place in ours if place not in restored]
     for place in restored:
         place.aside.replace(place.path)
     files.remove(*(place.path for place in removed))
-    lines = [*_list("as it was before", restored), *_list("taken away", removed)]
+    lines = [*list_places("as it was before", restored), *list_places("taken away", removed)]
     groups = {"restored": restored, "removed": removed}
     answer = {name: [place.module for place in group] for name, group in groups.items()}
     show(answer, "\n".join(lines or [f"none of Hardwon's modules is in {folder}"]))
-
-
-@command("drop-in check", "hardwon drop-in check .", "hardwon drop-in check . --json")
-def check(folder: Folder = Path()) -> None:
-    """Say which modules a project's scripts use: Hardwon's, or older ones.
-
-    For a script in the project's folder: what lies there, or else what `PYTHONPATH` leads to. Exit
-    code 1 where one is an older one.
-
-    JSON: a list of `module`, `path` and `whose`: `hardwon`, `older`, or `another`.
-    """
-    invalidate_caches()
-    places = [_find_on_path(place, folder) for place in _places(folder)]
-    places = [place for place in places if place.whose != "nobody"]
-    names = {"hardwon": "Hardwon's", "older": "an older one", "another": "something else"}
-    lines = [f"{place.path}: {names[place.whose]}" for place in places]
-    older = any(place.whose == "older" for place in places)
-    if older:
-        lines.append(f"hardwon drop-in install {folder} takes their place")
-    nothing = f"no module of an older design is in {folder} or on PYTHONPATH"
-    answer = [
-        {"module": place.module, "path": str(place.path), "whose": place.whose} for place in places
-    ]
-    show(answer, "\n".join(lines or [nothing]), failed=older)
-
-
-def _find_on_path(place: DropIn, folder: Path) -> DropIn:
-    """As Python finds it. A package that lies on the path comes before a folder without
-    __init__.py.
-    """
-    if place.module.endswith(".sh"):
-        return place
-    search = [str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    name, spec = "", None
-    for part in place.module.removesuffix(".py").split("/"):
-        name = f"{name}.{part}".lstrip(".")
-        spec = PathFinder.find_spec(name, search)
-        if spec is None:
-            return place._replace(whose="nobody")
-        search = list(spec.submodule_search_locations or ())
-    path = Path(spec.origin) if spec and spec.origin else place.path
-    if path == place.path.absolute():
-        return place
-    return place._replace(path=path, whose=_whose(place.module, path))

@@ -27,16 +27,19 @@ from hardwon.surfaces.cli.main import (
     RecordId,
     RecordIds,
     Target,
+    Text,
+    Texts,
     arg,
     chosen,
     command,
+    make_app,
     opt,
-    options_from,
     read_memory,
     read_settings,
     read_time,
     whole_id,
     whole_ids,
+    with_options,
 )
 from hardwon.surfaces.cli.output import complain, show, write
 from hardwon.surfaces.cli.recording import read_object
@@ -46,19 +49,14 @@ from hardwon.trust.redact import redact
 if TYPE_CHECKING:
     from hardwon.memory.context import Context
 
-_ID: Final = "0198c0de-0000-7000-8000-000000000001"
-_OFFERED: Final = {
-    **{name: name for name in ("task_id", "tool", "author", "model", "issue_type")},
-    "kind": "experience fact trajectory episode fix",
-    "outcome": "success failure learning interaction",
-    "status": "hypothesis verified published archived",
-}
+app = make_app()
+
+_COMPLETED: Final = {"task_id", "tool", "author", "model", "issue_type"}
 # What a question may be narrowed by, as options.
 FILTERS: Final = {
-    name: Annotated[str | None, opt(str(field.description), offer=_OFFERED.get(name, ""))]
+    name: Annotated[Text, opt(str(field.description), offer=name if name in _COMPLETED else "")]
     for name, field in Narrowing.model_fields.items()
 }
-with_filters = options_from(FILTERS, "filters")
 
 
 def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
@@ -69,10 +67,15 @@ def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+with_filters = with_options("filters", FILTERS, read_filters)
+AsOf = Annotated[Text, opt("As it was believed then.", metavar="TIME")]
+Issue = Annotated[Text, opt("An issue that is to be fixed.", metavar="JSON")]
+
+
 # --- a memory ---
 
 
-@command("init", "hardwon init", "hardwon --memory agent_brain init --tree")
+@command(app, "init")
 def init(
     tree: Annotated[
         bool, opt("Give it a tree of files, one for each experience.", "--tree")
@@ -87,12 +90,17 @@ def init(
 
     JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was
     there before), `tree` (the folder of its files, or null).
+
+    \b
+    Examples:
+      hardwon init
+      hardwon --memory agent_brain init --tree
     """
     target = chosen()
-    with _make_memory(target) as (memory, created):
+    with make_memory(target) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not target.memory:
-            files.hide_from_git(_own_folder())
+            files.hide_from_git(own_folder())
         root = str(planted.root) if planted else None
         place = {"location": memory.location, "project": memory.project}
     if agents:
@@ -113,7 +121,7 @@ def init(
     show({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """Where a memory is made that nobody named: here; at the root of a linked worktree, where all
     worktrees find it.
     """
@@ -122,9 +130,9 @@ def _own_folder() -> Path:
 
 
 @contextmanager
-def _make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
+def make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
-    folder = _own_folder()
+    folder = own_folder()
     makes_folder = not target.memory and not folder.is_dir()
     if makes_folder:
         files.make_folder(folder)
@@ -138,7 +146,7 @@ def _make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
                 folder.rmdir()
 
 
-@command("config", "hardwon --memory agent_brain config --json")
+@command(app, "config")
 def config() -> None:
     """Show every setting, its value, and where that comes from.
 
@@ -154,6 +162,10 @@ def config() -> None:
     JSON: `settings` (a list of `name`, `value`, `origin` (option, environment, project file, user
     file or default) and `where`, which option, variable or file), `location`, `files` (a list of
     `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).
+
+    \b
+    Examples:
+      hardwon --memory agent_brain config --json
     """
     settings = read_settings()
     place = find_place(settings.memory.value)
@@ -162,63 +174,55 @@ def config() -> None:
         {**one._asdict(), "value": redact(without_password(one.value or defaults[one.name]))[0]}
         for one in settings
     ]
-    project_file = str(settings.project_file) if settings.project_file else None
-    # the user's is named also where there is none: somebody may want to make it
-    paths: list[dict[str, Any]] = [
-        {"origin": "project file", "path": project_file, "exists": project_file is not None},
-        {
-            "origin": "user file",
-            "path": str(settings.user_file),
-            "exists": settings.user_file.exists(),
-        },
+    # the user's file is named also where there is none: somebody may want to make it
+    paths = {"project file": settings.project_file, "user file": settings.user_file}
+    listed = [
+        {"origin": origin, "path": path and str(path), "exists": bool(path and path.exists())}
+        for origin, path in paths.items()
     ]
-    lines = []
-    for value in values:
-        origin = f"{value['origin']}: {value['where']}" if value["where"] else value["origin"]
-        lines.append(f"{value['name']:<9}{value['value']}  ({origin})")
+    lines = [
+        f"{one['name']:<9}{one['value']}  ({': '.join(filter(None, (one['origin'], one['where'])))})"
+        for one in values
+    ]
     lines.append(f"in the {'database' if is_url(place.location) else 'file'} {place.location}")
-    for path in paths:
-        missing = ", which does not exist" if path["path"] and not path["exists"] else ""
-        lines.append(f"{path['origin']}: {path['path'] or 'none here'}{missing}")
+    for file in listed:
+        missing = ", which does not exist" if file["path"] and not file["exists"] else ""
+        lines.append(f"{file['origin']}: {file['path'] or 'none here'}{missing}")
     lines += [f"ignored: {ignored}" for ignored in settings.ignored]
-    answer = {"settings": values, "location": place.location, "files": paths}
+    answer = {"settings": values, "location": place.location, "files": listed}
     show({**answer, "ignored": list(settings.ignored)}, "\n".join(lines))
 
 
 # --- before the next attempt ---
 
 
-@command(
-    "recall",
-    'hardwon recall "login fails with KeyError"',
-    'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
-)
+@command(app, "recall")
 @with_filters
 def recall(
     query: Annotated[str, arg("What it is about: an error, a task, a few words.")],
     filters: dict[str, Any],
     k: Annotated[int, opt("How many.", "--limit", "-k")] = 5,
-    as_of: Annotated[str | None, opt("As it was believed then.", metavar="TIME")] = None,
+    as_of: AsOf = None,
 ) -> None:
     """Find what answers a question, the best first.
 
     `--path` is a glob over the related files. A day is meant from its beginning, in UTC.
+
+    \b
+    Examples:
+      hardwon recall "login fails with KeyError"
+      hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01
     """
     with read_memory() as memory:
-        hits = memory.recall(query, k, as_of=read_time(as_of), **read_filters(filters))
+        hits = memory.recall(query, k, as_of=read_time(as_of), **filters)
     show(hits, lambda screen: views.hits_text(screen, hits))
 
 
-@command(
-    "context",
-    'hardwon context "login fails with KeyError"',
-    'hardwon context --task-id easy --issue \'{"model": "m", "issue_type": "TIMEOUT"}\' '
-    "--budget-tokens 200 --json",
-)
+@command(app, "context")
 def context(
-    query: Annotated[str | None, arg("What it is about: an error, a task, a few words.")] = None,
-    task_id: Annotated[str | None, opt("Of this task.", offer="task_id")] = None,
-    issue: Annotated[str | None, opt("An issue that is to be fixed.", metavar="JSON")] = None,
+    query: Annotated[Text, arg("What it is about: an error, a task, a few words.")] = None,
+    task_id: Annotated[Text, opt("Of this task.", offer="task_id")] = None,
+    issue: Issue = None,
     budget_tokens: Annotated[
         int, opt("The text has at most so many tokens.")
     ] = limits.CONTEXT_TOKENS,
@@ -229,6 +233,11 @@ def context(
 
     It prints the text and nothing else, without a line end of its own where that is no terminal.
     Why it is empty, and what --explain has to say, goes to the standard error.
+
+    \b
+    Examples:
+      hardwon context "login fails with KeyError"
+      hardwon context --task-id easy --issue '{"model": "m", "issue_type": "TIMEOUT"}' --budget-tokens 200 --json
     """
     with read_memory() as memory:
         made = memory.context(
@@ -239,10 +248,10 @@ def context(
             solved_from=solved_from,
             explain=explain,
         )
-    show(made, partial(_write_context, made))
+    show(made, partial(write_context, made))
 
 
-def _write_context(made: "Context", _: Screen) -> str:
+def write_context(made: "Context", _: Screen) -> str:
     """Written as it is, whatever a terminal does with it: a program reads it."""
     text = str(made)
     write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
@@ -264,29 +273,29 @@ def explain_context(made: "Context") -> list[str]:
     ]
 
 
-@command(
-    "advise",
-    'hardwon advise "pip install torch"',
-    'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" '
-    "--fail-if-blocked --json",
-)
+@command(app, "advise")
 def advise(
     action: Annotated[str, arg("The very command or change.")],
-    task: Annotated[str | None, opt("What it is for.", offer="task_id")] = None,
-    error: Annotated[str | None, opt("The error, as it was seen.")] = None,
-    issue: Annotated[str | None, opt("An issue that is to be fixed.", metavar="JSON")] = None,
+    task: Annotated[Text, opt("What it is for.", offer="task_id")] = None,
+    error: Annotated[Text, opt("The error, as it was seen.")] = None,
+    issue: Issue = None,
     steps: Annotated[
-        list[str] | None,
-        opt("A step of the current attempt; each so far.", "--step", metavar="JSON"),
+        Texts, opt("A step of the current attempt; each so far.", "--step", metavar="JSON")
     ] = None,
     author: Annotated[
-        str | None, opt("Who takes the action: for an issue, the fixer.", offer="author")
+        Text, opt("Who takes the action: for an issue, the fixer.", offer="author")
     ] = None,
     fail_if_blocked: Annotated[
         bool, opt("Exit code 1 where it failed the same way again and again.", "--fail-if-blocked")
     ] = False,
 ) -> None:
-    """Say what is known of an action before it is taken."""
+    """Say what is known of an action before it is taken.
+
+    \b
+    Examples:
+      hardwon advise "pip install torch"
+      hardwon advise "retry the upload" --task "nightly backup" --error "timed out" --fail-if-blocked --json
+    """
     with read_memory() as memory:
         advice = memory.advise(
             action,
@@ -296,15 +305,10 @@ def advise(
             steps=[read_object("--step", step) for step in steps or ()],
             author=author,
         )
-    blocked = fail_if_blocked and advice.verdict == "blocked"
-    show(advice, str(advice), failed=blocked)
+    show(advice, str(advice), failed=fail_if_blocked and advice.verdict == "blocked")
 
 
-@command(
-    "credit",
-    f"hardwon credit {_ID} --helped",
-    f"hardwon credit {_ID} --did-not-help --by reviewer --json",
-)
+@command(app, "credit")
 def credit(
     ids: RecordIds,
     helped: Annotated[bool, opt("Whether what they say was of use.", "--helped/--did-not-help")],
@@ -313,6 +317,11 @@ def credit(
     """Say whether what was recalled helped. It stands higher, or lower, from now on.
 
     Ids that no record has are named on standard error.
+
+    \b
+    Examples:
+      hardwon credit 0198c0de-0000-7000-8000-000000000001 --helped
+      hardwon credit 0198c0de-0000-7000-8000-000000000001 --did-not-help --by reviewer --json
     """
     with read_memory() as memory:
         wanted = whole_ids(memory, ids)
@@ -326,30 +335,38 @@ def credit(
 # --- what there is ---
 
 
-@command("stats", "hardwon stats", "hardwon --memory agent_brain stats --json")
+@command(app, "stats")
 def stats() -> None:
-    """Print how much there is, of what, and where."""
+    """Print how much there is, of what, and where.
+
+    \b
+    Examples:
+      hardwon stats
+      hardwon --memory agent_brain stats --json
+    """
     with read_memory() as memory:
         counts = memory.stats()
     show(counts, lambda screen: views.stats_text(screen, counts))
 
 
-@command(
-    "browse",
-    "hardwon browse",
-    "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json",
-)
+@command(app, "browse")
 @with_filters
 def browse(
     filters: dict[str, Any],
     limit: Annotated[
         int, opt("How many.", "--limit", "-k", min=1, max=limits.PAGE_RECORDS_MAX)
     ] = limits.PAGE_RECORDS,
-    cursor: Annotated[str | None, opt("What the page before gave as its next.")] = None,
+    cursor: Annotated[Text, opt("What the page before gave as its next.")] = None,
 ) -> None:
-    """List records, the newest first. For all of them there is export."""
+    """List records, the newest first. For all of them there is export.
+
+    \b
+    Examples:
+      hardwon browse
+      hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json
+    """
     with read_memory() as memory:
-        page = memory.care.page(limit, cursor, **read_filters(filters))
+        page = memory.care.page(limit, cursor, **filters)
 
     def draw(screen: Screen) -> str:
         if not page.records:
@@ -360,12 +377,15 @@ def browse(
     show(page, draw)
 
 
-@command("show", f"hardwon show {_ID}", f"hardwon show {_ID} --json")
-def show_record(
-    record_id: RecordId,
-    as_of: Annotated[str | None, opt("As it was believed then.", metavar="TIME")] = None,
-) -> None:
-    """Print one record, whole."""
+@command(app, "show")
+def show_record(record_id: RecordId, as_of: AsOf = None) -> None:
+    """Print one record, whole.
+
+    \b
+    Examples:
+      hardwon show 0198c0de-0000-7000-8000-000000000001
+      hardwon show 0198c0de-0000-7000-8000-000000000001 --json
+    """
     with read_memory() as memory:
         record_id = whole_id(memory, record_id)
         record = memory.get(record_id, read_time(as_of))
@@ -376,10 +396,10 @@ def show_record(
     show(record, lambda screen: views.record_text(screen, record))
 
 
-@command("rules", "hardwon rules easy", "hardwon rules --state candidate --limit 50 --json")
+@command(app, "rules")
 def rules(
     task_id: Annotated[
-        str | None, arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id")
+        Text, arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id")
     ] = None,
     state: Annotated[
         RuleState | None, opt("Only such rules.", show_default="active, of a task all")
@@ -390,6 +410,11 @@ def rules(
 
     Without a task: of every task, and what holds for the whole project, those that are active.
     `--state candidate` lists those that wait.
+
+    \b
+    Examples:
+      hardwon rules easy
+      hardwon rules --state candidate --limit 50 --json
     """
     tasks = [task_id]
     with read_memory() as memory:

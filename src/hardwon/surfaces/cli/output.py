@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn
 
 import typer
@@ -41,10 +41,11 @@ def show(value: Any, view: View, *, failed: bool = False, complaints: Sequence[s
     else:
         for complaint in complaints:
             complain(complaint)
-        is_plain, drawn = isinstance(view, str), screen()
-        text = view if isinstance(view, str) else view(drawn)
-        if is_plain:  # it may hold what came from a file
-            text = "\n".join(map(drawn.visible, text.split("\n")))
+        # a text may hold what came from a file; what is drawn has been made visible
+        is_plain = isinstance(view, str)
+        text = (
+            "\n".join(map(visible, view.split("\n"))) if isinstance(view, str) else view(screen())
+        )
         write(text + "\n" if text or is_plain else "")
     if failed:
         raise typer.Exit(FAILED)
@@ -53,9 +54,8 @@ def show(value: Any, view: View, *, failed: bool = False, complaints: Sequence[s
 def screen() -> Screen:
     """The terminal, or COLUMNS; what goes elsewhere is not cut."""
     cells = shutil.get_terminal_size((PIPE_CELLS, 0)).columns
-    can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(max(20, cells), not can_draw, colour and sys.stdout.isatty())
+    return Screen(max(20, cells), colour and sys.stdout.isatty())
 
 
 def json_text(value: object) -> str:
@@ -114,54 +114,60 @@ def require_consent(question: str, yes: bool) -> None:
         fail(NOTHING_CHANGED)
 
 
-@contextmanager
-def progress(title: str, kept: str = NOTHING_CHANGED, expected: int = 0) -> Iterator[Progress]:
-    """A bar on standard error while something long goes on; nothing where that is not a terminal.
-    `kept`: what is told where somebody interrupts it. Before the total is known, things are only
-    looked at; `expected`: how many, most likely.
+def preview_first(
+    work: Callable[[bool, Progress], int], busy: str, question: str, dry_run: bool, yes: bool
+) -> None:
+    """Shows what would be done, and does it where somebody agrees. `work` is told whether to change
+    nothing and whom to tell how far it is, shows what it did and gives to how many.
     """
-    reached = (0, 0)
+    if dry_run or not yes:
+        with progress("looking") as bar:
+            amount = work(True, bar)
+        if dry_run or not amount:
+            return
+        require_consent(question, yes)
+    with progress(busy) as bar:
+        work(False, bar)
+
+
+@contextmanager
+def progress(title: str, kept: str = NOTHING_CHANGED) -> Iterator[Progress]:
+    """A bar on standard error while something long goes on; nothing where that is not a terminal.
+    `kept`: what is told where somebody interrupts it.
+    """
+    reached, drawn = (0, 0), None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal reached, drawn
+        reached = done, total
+        if sys.stderr.isatty():
+            drawn = drawn or start_bar(title)
+            drawn.update(drawn.task_ids[0], completed=done, total=total or None)
+
     try:
-        with _draw_bar(title, expected) if sys.stderr.isatty() else nullcontext() as bar:
-
-            def tell(done: int, total: int) -> None:
-                nonlocal reached
-                reached = done, total
-                if bar:
-                    bar(done, total)
-
-            yield tell
+        yield tell
     except KeyboardInterrupt:
         done, total = reached
         at = f" at {done:,} of {total:,}" if total else ""
-        kept = NOTHING_CHANGED if done and not total else kept
         complain(f"interrupted while {title}{at}: {kept}")
         raise
+    finally:
+        if drawn:
+            drawn.stop()
 
 
-@contextmanager
-def _draw_bar(title: str, expected: int) -> Iterator[Progress]:
+def start_bar(title: str) -> Any:
+    """A bar of rich, which is loaded only where there is something to draw."""
     from rich import progress as bars
     from rich.console import Console
 
-    with bars.Progress(
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.MofNCompleteColumn(),
-        bars.TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as drawn:
-        task = drawn.add_task(title, total=None)
-
-        def tell(done: int, total: int) -> None:
-            likely = max(done, expected) if expected else None
-            about = "checking" if done and not total else title
-            if about != drawn.tasks[task].description:
-                drawn.reset(task, description=about)  # how fast it was says nothing of the rest
-            drawn.update(task, completed=done, total=total or likely)
-
-        yield tell
+    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.MofNCompleteColumn())
+    drawn = bars.Progress(
+        *columns, bars.TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    )
+    drawn.add_task(title, total=None)
+    drawn.start()
+    return drawn
 
 
 def require_packages(what: str, *names: str) -> None:

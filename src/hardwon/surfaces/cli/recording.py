@@ -2,85 +2,79 @@
 trajectories, from options or from JSON.
 """
 
-import json
-import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
-from hardwon.records.fields import check_that
+from hardwon.records.fields import check_that, read_json
 from hardwon.records.kinds import AnyRecord, Fact, Kind
-from hardwon.records.reading import read_record
 from hardwon.surfaces.cli.main import (
-    Target,
+    Text,
+    Texts,
     add_group,
     arg,
     chosen,
     command,
+    make_app,
     opt,
-    options_from,
     sign,
-    text_options,
+    with_options,
 )
 from hardwon.surfaces.cli.output import show
 
-_STDIN: Final = "-"
-_ISSUE: Final = ("model", "issue_type", "description", "error_output")
-Text = str | None
-Texts = list[str] | None
-_AGAIN: Final = "; as often as you like."
+app = make_app()
+STDIN: Final = "-"
+AGAIN: Final = "; as often as you like."
+OUTCOMES: Final = ("success", "failure", "learning", "interaction")
 # Where a record comes from.
-_ENVELOPE: Final = {
-    "tags": Annotated[Texts, opt(f"A tag{_AGAIN}", "--tag")],
+ENVELOPE: Final = {
+    "tags": Annotated[Texts, opt(f"A tag{AGAIN}", "--tag")],
     "author": Annotated[Text, opt("Who says so.", offer="author")],
-    "related_files": Annotated[Texts, opt(f"A file it is about{_AGAIN}", "--file")],
+    "related_files": Annotated[Texts, opt(f"A file it is about{AGAIN}", "--file")],
     "recalled": Annotated[
-        Texts, opt(f"What was recalled before it was tried{_AGAIN}", metavar="ID", offer="id")
+        Texts, opt(f"What was recalled before it was tried{AGAIN}", metavar="ID", offer="id")
     ],
 }
-with_envelope = options_from(_ENVELOPE, "envelope")
+
+
 # What an experience is besides its text; most of it is what an outcome and a tool ask for.
-_EXPERIENCE: Final = {
+EXPERIENCE: Final = {
     "outcome": Annotated[
         Text,
-        opt(
-            "success, failure, learning, interaction, or a word for one of them.",
-            offer="success failure learning interaction",
+        typer.Option(
+            help=f"{', '.join(OUTCOMES)}, or a word for one of them.",
+            autocompletion=lambda: OUTCOMES,
             show_default="what the text tells",
         ),
     ],
     "tool": Annotated[Text, opt("With what it was done.", offer="tool")],
-    **text_options(
-        summary="It in a few words.",
-        task_type="Of a success of code_interpreter: write, debug, refactor, explain.",
-        domain="Of a success of web_search: technical, research, general.",
-        error_type="Of a failure of code_interpreter: syntax, runtime, logic, timeout.",
-        reason="Of a failure of web_search: no_results, blocked, irrelevant.",
-        insight_type="Of a learning: pattern, correction, preference, fact.",
-        sentiment="Of an interaction: positive, neutral, negative.",
-    ),
+    **{
+        name: Annotated[Text, opt(about)]
+        for name, about in {
+            "summary": "It in a few words.",
+            "task_type": "Of a success of code_interpreter: write, debug, refactor, explain.",
+            "domain": "Of a success of web_search: technical, research, general.",
+            "error_type": "Of a failure of code_interpreter: syntax, runtime, logic, timeout.",
+            "reason": "Of a failure of web_search: no_results, blocked, irrelevant.",
+            "insight_type": "Of a learning: pattern, correction, preference, fact.",
+            "sentiment": "Of an interaction: positive, neutral, negative.",
+        }.items()
+    },
 }
 
 
-@command(
-    "remember",
-    'hardwon remember "KeyError id in login.py"',
-    'hardwon remember "Users want short answers" --outcome learning --insight-type preference '
-    "--tag style",
-)
-@with_envelope
-@options_from(_EXPERIENCE, "named")
+@command(app, "remember")
+@with_options("named", EXPERIENCE | ENVELOPE)
 def remember(
     content: Annotated[str, arg("What happened; - reads it from standard input.")],
     named: dict[str, Any],
-    envelope: dict[str, Any],
-    key: Annotated[Texts, opt(f"A key of your own{_AGAIN}", metavar="KEY=VALUE")] = None,
+    key: Annotated[Texts, opt(f"A key of your own{AGAIN}", metavar="KEY=VALUE")] = None,
 ) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree.
 
@@ -88,15 +82,20 @@ def remember(
     too.
 
     JSON: `id`, `path` (its file where the memory has a tree, else null), `record`.
+
+    \b
+    Examples:
+      hardwon remember "KeyError id in login.py"
+      hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style
     """
-    keys = named | envelope | sign(envelope.get("author"))
+    keys = named | sign(named.get("author"))
     for pair in key or ():
         name, separator, value = pair.partition("=")
         allowed = "a key and its value, such as --key service=auth"
         check_that(separator and name, "--key", pair, allowed)
         check_that(name not in keys, "--key", pair, "keys that are not given otherwise")
         keys[name] = value
-    text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == _STDIN else content
+    text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == STDIN else content
     with chosen().open() as memory:
         record = memory.remember(text, **keys)
     kept = ", ".join(filter(None, (record.outcome, record.tool, *(record.route or ())[1:])))
@@ -106,189 +105,184 @@ def remember(
     show(answer, line, complaints=notes)
 
 
-add_group(
+group = add_group(
+    app,
     "record",
     """Keep a fact, an episode, a fix or a trajectory.
 
-    From options, or from JSON: one object, a list of them, or one after the other (JSON Lines), from
+    From options, or from JSON: one object, a list of them, or one a line, from
     a file with `--from-json FILE`, from standard input with `-`. An object has the keywords of
-    `Memory.record_fact` and its like, and those of the envelope. An option holds for every object
-    that does not say it itself. All of them are kept in one transaction or, where one is refused,
-    none; `load` takes in whole records of any kind, and more of them.
+    `Memory.record_fact` and its like, and those of the envelope; options are the most usual of them.
+    An option holds for every object that does not say it itself. All of them are kept in one
+    transaction or, where one is refused, none; `load` takes in whole records of any kind, and more of
+    them.
     """,
 )
-
 Number = float | None
-_FACT: Final = {
-    "fact_type": Annotated[
-        Text,
-        opt("error, solution, observation, decision.", offer="error solution observation decision"),
-    ],
-    "confidence": Annotated[Number, opt("How sure that is, 0 to 1.")],
-    "entities": Annotated[Text, opt("What it names.", metavar="JSON")],
-    "restate": Annotated[
-        bool | None, opt("Have the LLM write it so that it stands alone.", "--restate")
-    ],
-}
-_EPISODE: Final = {
-    "score": Annotated[Number, opt("How well it went, 0 to 1.")],
-    "steps": Annotated[int | None, opt("How many steps it took.")],
-    **text_options(trajectory_summary="What was done."),
-    "mistakes": Annotated[Texts, opt(f"What went wrong{_AGAIN}", "--mistake")],
-    "successes": Annotated[Texts, opt(f"What went well{_AGAIN}", "--success")],
-    "mistake_cards": Annotated[Texts, opt(f"A mistake{_AGAIN}", "--mistake-card", metavar="JSON")],
-}
-_FIX: Final = {
-    "model": Annotated[Text, opt("The model.", offer="model")],
-    "issue_type": Annotated[Text, opt("What sort of issue.", offer="issue_type")],
-    **text_options(error_output="What it printed."),
-    "issue": Annotated[Text, opt("The issue, with all that it has.", metavar="JSON")],
-    "fix_success": Annotated[
-        bool | None, opt("Whether it went in.", "--fix-success/--fix-failure")
-    ],
-    "verification_success": Annotated[
-        bool | None, opt("Whether it then worked.", "--verification-success/--verification-failure")
-    ],
-    **text_options(analysis="Why it should help."),
-    "fix_commands": Annotated[Texts, opt(f"What was done{_AGAIN}", "--fix-command")],
-    "execution_time_seconds": Annotated[Number, opt("How long it took.")],
-    "system_info": Annotated[Text, opt("On which machine, with what.", metavar="JSON")],
-    **text_options(notes="What else is to be known.", fixer_type="Who fixed it."),
-    "confidence": Annotated[Number, opt("How sure that is, 0 to 1.")],
-}
-_TRAJECTORY: Final = {
-    "steps": Annotated[Texts, opt(f"What was done{_AGAIN}", "--step", metavar="JSON")],
-    "final_reward": Annotated[Number, opt("How well it ended.")],
-}
-_MANY: Final = {
-    **_ENVELOPE,
-    "from_json": Annotated[
-        Text, opt("A file of JSON objects; - is standard input.", metavar="FILE")
-    ],
-    "strict": Annotated[
-        bool | None,
-        opt("Of JSON with metadata, demand all that the metadata schema does.", "--strict"),
-    ],
-}
+FromJson = Annotated[Text, opt("A file of JSON objects; - is standard input.", metavar="FILE")]
+MANY: Final = {**ENVELOPE, "from_json": FromJson}
 
 
-@command(
-    "record fact",
-    'hardwon record fact "The staging database listens on port 5433." --fact-type observation '
-    "--tag db",
-    "hardwon record fact --from-json facts.jsonl --author importer --json",
-)
-@options_from(_FACT | _MANY, "fields")
+@command(group, "fact")
+@with_options("fields", MANY)
 def record_fact(
-    fields: dict[str, Any], content: Annotated[Text, arg("The sentence; - is JSON.")] = None
+    fields: dict[str, Any],
+    content: Annotated[Text, arg("The sentence; - is JSON.")] = None,
+    fact_type: Annotated[Text, opt("error, solution, observation, decision.")] = None,
+    confidence: Annotated[Number, opt("How sure that is, 0 to 1.")] = None,
 ) -> None:
     """Keep one sentence that is true. Who says again what is known strengthens it.
 
     JSON: `ids` and `records`, in the order in which they were given. One that was known already is
     the first that said so.
+
+    \b
+    Examples:
+      hardwon record fact "The staging database listens on port 5433." --fact-type observation --tag db
+      hardwon record fact --from-json facts.jsonl --author importer --json
     """
-    _record("fact", content, fields)
+    record_all("fact", content, fields, fact_type=fact_type, confidence=confidence)
 
 
-@command(
-    "record episode",
-    'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the '
-    'logs first"',
-    "hardwon record episode --from-json episodes.jsonl --tag nightly",
-)
-@options_from(_EPISODE | _MANY, "fields")
+@command(group, "episode")
+@with_options("fields", MANY)
 def record_episode(
-    fields: dict[str, Any], task_id: Annotated[Text, arg("The task; - is JSON.")] = None
+    fields: dict[str, Any],
+    task_id: Annotated[Text, arg("The task; - is JSON.")] = None,
+    score: Annotated[Number, opt("How well it went, 0 to 1.")] = None,
+    steps: Annotated[int | None, opt("How many steps it took.")] = None,
+    trajectory_summary: Annotated[Text, opt("What was done.")] = None,
+    mistakes: Annotated[Texts, opt(f"What went wrong{AGAIN}", "--mistake")] = None,
+    successes: Annotated[Texts, opt(f"What went well{AGAIN}", "--success")] = None,
 ) -> None:
     """Keep one scored attempt at a task.
 
     JSON: `ids` and `records`, in the order in which they were given.
+
+    \b
+    Examples:
+      hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the logs first"
+      hardwon record episode --from-json episodes.jsonl --tag nightly
     """
-    _record("episode", task_id, fields)
+    record_all(
+        "episode",
+        task_id,
+        fields,
+        score=score,
+        steps=steps,
+        trajectory_summary=trajectory_summary,
+        mistakes=mistakes,
+        successes=successes,
+    )
 
 
-@command(
-    "record fix",
-    'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command '
-    '"ollama serve" --fix-success --verification-success',
-    "hardwon record fix --from-json fixes.jsonl --json",
-)
-@options_from(_FIX | _MANY, "fields")
+@command(group, "fix")
+@with_options("fields", MANY)
 def record_fix(
-    fields: dict[str, Any], description: Annotated[Text, arg("The issue; - is JSON.")] = None
+    fields: dict[str, Any],
+    description: Annotated[Text, arg("The issue; - is JSON.")] = None,
+    model: Annotated[Text, opt("The model.", offer="model")] = None,
+    issue_type: Annotated[Text, opt("What sort of issue.", offer="issue_type")] = None,
+    error_output: Annotated[Text, opt("What it printed.")] = None,
+    fix_success: Annotated[
+        bool | None, opt("Whether it went in.", "--fix-success/--fix-failure")
+    ] = None,
+    verification_success: Annotated[
+        bool | None, opt("Whether it then worked.", "--verification-success/--verification-failure")
+    ] = None,
+    analysis: Annotated[Text, opt("Why it should help.")] = None,
+    fix_commands: Annotated[Texts, opt(f"What was done{AGAIN}", "--fix-command")] = None,
+    fixer_type: Annotated[Text, opt("Who fixed it.")] = None,
 ) -> None:
     """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to work.
 
     JSON: `ids` and `records`, in the order in which they were given.
+
+    \b
+    Examples:
+      hardwon record fix "no answer" --issue-type TIMEOUT --fix-command "ollama serve" --fix-success --verification-success
+      hardwon record fix --from-json fixes.jsonl --json
     """
-    _record("fix", description, fields)
+    about = {"model": model, "issue_type": issue_type, "error_output": error_output}
+    if description != STDIN:
+        about["description"] = description
+    issue = {name: value for name, value in about.items() if value is not None}
+    record_all(
+        "fix",
+        STDIN if description == STDIN else None,
+        fields,
+        issue=issue or None,
+        fix_success=fix_success,
+        verification_success=verification_success,
+        analysis=analysis,
+        fix_commands=fix_commands,
+        fixer_type=fixer_type,
+    )
 
 
-@command(
-    "record trajectory",
-    'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": '
-    '"2 failed", "reward": 0.2}\' --final-reward 0.2',
-    "hardwon record trajectory --from-json trajectories.jsonl --json",
-)
-@options_from(_TRAJECTORY | _MANY, "fields")
+@command(group, "trajectory")
+@with_options("fields", MANY)
 def record_trajectory(
-    fields: dict[str, Any], task: Annotated[Text, arg("What was to be done; - is JSON.")] = None
+    fields: dict[str, Any],
+    task: Annotated[Text, arg("What was to be done; - is JSON.")] = None,
+    steps: Annotated[Texts, opt(f"What was done{AGAIN}", "--step", metavar="JSON")] = None,
+    final_reward: Annotated[Number, opt("How well it ended.")] = None,
 ) -> None:
     """Keep what was done step by step, and how it ended.
 
     JSON: `ids` and `records`, in the order in which they were given.
+
+    \b
+    Examples:
+      hardwon record trajectory "make the tests pass" --step '{"action": "pytest", "ok": false}' --final-reward 0.2
+      hardwon record trajectory --from-json trajectories.jsonl --json
     """
-    _record("trajectory", task, fields)
+    read = [read_object("--step", step) for step in steps or ()]
+    record_all("trajectory", task, fields, steps=read or None, final_reward=final_reward)
 
 
 # --- keeping it ---
 
-_FIRST: Final[dict[Kind, str]] = {
-    "fact": "content",
-    "episode": "task_id",
-    "fix": "description",
-    "trajectory": "task",
-}
+_FIRST: Final[dict[Kind, str]] = {"fact": "content", "episode": "task_id", "trajectory": "task"}
+# Options that are not spelled like the keyword that they are for.
 _SPELLED: Final = {
     "mistakes": "--mistake",
     "successes": "--success",
-    "mistake_cards": "--mistake-card",
+    "steps": "--step",
     "fix_success": "--fix-success/--fix-failure",
     "verification_success": "--verification-success/--verification-failure",
     "fix_commands": "--fix-command",
-    "issue": "--model or --issue-type or DESCRIPTION or --error-output or --issue",
+    "issue": "DESCRIPTION or --model or --issue-type or --error-output",
+    **{name: name.upper() for name in _FIRST.values()},
 }
 
 
-def _record(kind: Kind, first: str | None, fields: dict[str, Any]) -> None:
-    """Keeps what options and JSON say, and shows it. The text before the options is `-` where JSON
-    is read, as with `--from-json -`.
+def record_all(kind: Kind, first: str | None, fields: dict[str, Any], **own: Any) -> None:
+    """Keeps what options and JSON say, and shows it. The argument `first` is `-` where JSON is read
+    from standard input, as with `--from-json -`.
     """
-    from_json, strict = fields.pop("from_json", None), fields.pop("strict", False)
-    if first == _STDIN:
-        if from_json not in (None, _STDIN):
+    from_json = fields.pop("from_json", None)
+    if first == STDIN:
+        if from_json not in (None, STDIN):
             raise typer.BadParameter(
                 f"- is standard input, and {from_json} another file: name one of them"
             )
-        from_json, first = _STDIN, None
-    options = _read_options(kind, fields | ({_FIRST[kind]: first} if first is not None else {}))
-    options |= sign(fields.get("author"))
-    objects = _read_file(from_json) if from_json else [{}]
+        from_json, first = STDIN, None
+    if first is not None:
+        own[_FIRST[kind]] = first
+    options = {name: value for name, value in own.items() if value is not None}
+    options |= fields | sign(fields.get("author"))
+    objects = read_objects(from_json) if from_json else [{}]
     records: Sequence[AnyRecord]
-    notes: list[str] = []
-    if any("metadata" in one for one in objects):
-        records, notes = _take_in(chosen(), kind, objects, strict)
-    else:
-        try:
-            with chosen().open() as memory:
-                records = memory.care.record_many(kind, [options | one for one in objects])
-        except InvalidInputError as error:
-            if from_json:
-                raise
-            problems = [_name_option(_FIRST[kind], one) for one in error.problems]
-            raise InvalidInputError(problems) from None
+    try:
+        with chosen().open() as memory:
+            records = memory.care.record_many(kind, [options | one for one in objects])
+    except InvalidInputError as error:
+        if from_json:
+            raise
+        raise InvalidInputError([name_option(one) for one in error.problems]) from None
     ids = [record.id for record in records]
-    notes += [
+    notes = [
         f"{record.id} does not stand alone: {finding}"
         for record in records
         if isinstance(record, Fact)
@@ -297,65 +291,28 @@ def _record(kind: Kind, first: str | None, fields: dict[str, Any]) -> None:
     show({"ids": ids, "records": records}, "\n".join(ids), complaints=notes)
 
 
-def _read_options(kind: Kind, options: dict[str, Any]) -> dict[str, Any]:
-    """As a memory takes them: JSON is read, and what is of an issue goes into it."""
-    for name in ("entities", "issue", "system_info"):
-        if name in options:
-            options[name] = read_object(f"--{name.replace('_', '-')}", options[name])
-    for name in ("mistake_cards", *(("steps",) if kind == "trajectory" else ())):
-        if name in options:
-            option = _SPELLED.get(name, "--step")
-            options[name] = [read_object(option, text) for text in options[name]]
-    if kind == "fix" and (issue := {name: options.pop(name) for name in _ISSUE if name in options}):
-        options["issue"] = {**options.get("issue", {}), **issue}
-    return options
-
-
-def _name_option(first: str, problem: Problem) -> Problem:
+def name_option(problem: Problem) -> Problem:
     """The problem by the name of its option or argument."""
     name, *rest = problem.field.split(".")
     option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-    option = name.upper() if name == first else option
     return Problem(".".join((option, *rest)), problem.value, problem.allowed)
-
-
-def _take_in(
-    target: Target, kind: Kind, objects: Iterable[dict[str, Any]], strict: bool
-) -> tuple[list[AnyRecord], list[str]]:
-    """Objects that have an envelope are whole records, after the metadata schema. Also what is to
-    be told of them.
-    """
-    records = []
-    for number, one in enumerate(objects, 1):
-        try:
-            record = read_record(one, strict=strict)
-            check_that(record.kind == kind, "kind", record.kind, kind)
-            records.append(record)
-        except InvalidInputError as error:
-            raise InvalidInputError(error.problems, f"record {number}") from None
-    with target.open() as memory:
-        done = memory.care.take_in(records, at_once=True)
-        kept = [memory.get(record.id) or record for record in records]
-    return kept, list(done.notes)
 
 
 # --- JSON ---
 
 
 def read_object(option: str, text: str) -> dict[str, Any]:
-    objects = _parse_objects(text, option)
+    objects = parse_objects(text, option)
     check_that(len(objects) == 1, option, text, "one JSON object")
     return objects[0]
 
 
-def _read_file(file: str) -> list[dict[str, Any]]:
-    """The JSON objects of a file, or of standard input: one, a list of them, or one after the
-    other.
-    """
+def read_objects(file: str) -> list[dict[str, Any]]:
+    """The JSON objects of a file, or of standard input."""
     most = limits.RECORDED_JSON_BYTES_MAX
-    name = "standard input" if file == _STDIN else file
+    name = "standard input" if file == STDIN else file
     try:
-        with nullcontext(sys.stdin.buffer) if file == _STDIN else Path(file).open("rb") as opened:
+        with nullcontext(sys.stdin.buffer) if file == STDIN else Path(file).open("rb") as opened:
             data = opened.read(most + 1)
     except OSError as error:
         allowed = f"a file that can be read, or - for standard input ({error.strerror})"
@@ -363,30 +320,22 @@ def _read_file(file: str) -> list[dict[str, Any]]:
     allowed = f"{most} bytes: hardwon load takes in more"
     check_that(len(data) <= most, name, f"{len(data)} bytes and more", allowed)
     try:
-        return _parse_objects(data.decode("utf-8-sig"), name)
+        return parse_objects(data.decode("utf-8-sig"), name)
     except UnicodeDecodeError as error:
         wrong = data[error.start : error.end]
         raise InvalidInputError.one(name, wrong, f"UTF-8 (byte {error.start} is not)") from None
 
 
-def _parse_objects(text: str, name: str) -> list[dict[str, Any]]:
-    def refuse_constant(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is none of the numbers that JSON knows")
-
-    objects: list[Any] = []
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
-    place, blank = 0, re.compile(r"\s*")
-    while (place := blank.match(text, place).end()) < len(text):  # type: ignore[union-attr]  # it matches everywhere
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            wrong = text[place : place + 80]
-            raise InvalidInputError.one(name, wrong, f"JSON objects ({error})") from None
-        objects += value if isinstance(value, list) else [value]
+def parse_objects(text: str, name: str) -> list[dict[str, Any]]:
+    """One object, a list of them, or one a line."""
+    whole = read_json(text)
+    objects = whole if isinstance(whole, list) else [whole]
+    if whole is None:
+        objects = [read_json(line, line) for line in text.splitlines() if line.strip()]
     most = limits.TRANSACTION_RECORDS_MAX
-    allowed = f"{most} objects: hardwon load takes in more"
     check_that(objects, name, "", "at least one JSON object")
+    allowed = f"{most} objects: hardwon load takes in more"
     check_that(len(objects) <= most, name, f"{len(objects)} objects", allowed)
     for one in objects:
-        check_that(isinstance(one, dict), name, one, "JSON objects")
+        check_that(isinstance(one, dict), name, one, "JSON objects: one, a list, or one a line")
     return objects

@@ -1,6 +1,6 @@
-"""The memory for others: `serve` over HTTP (docs/serve.md), `mcp` for MCP clients and `skills` for
-agents (docs/coding-agents.md), and who reaches it: `tokens` through a server, `postgres` as a user
-of a database (docs/storage.md).
+"""The memory for others: `serve` over HTTP (docs/serve.md), `mcp` for MCP clients
+(docs/coding-agents.md), and who reaches it: `tokens` through a server, `postgres` as a user of a
+database (docs/storage.md).
 """
 
 import json
@@ -28,11 +28,14 @@ from hardwon.memory.tokens import Token, author_name
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.records.fields import check_that, now
 from hardwon.surfaces.cli.main import (
+    Text,
+    Texts,
     Yes,
     add_group,
     arg,
     chosen,
     command,
+    make_app,
     memory_options,
     opt,
     read_memory,
@@ -45,11 +48,11 @@ from hardwon.surfaces.cli.output import (
     show,
     write,
 )
-from hardwon.surfaces.cli.views import counted, draw_table, visible
+from hardwon.surfaces.cli.views import counted, visible
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.trust.access import Caller, Scope
 
-Text = str | None
+app = make_app()
 Tools = Annotated[
     Literal["few", "all"], opt("MCP: the few tools that an agent needs, or all there are.")
 ]
@@ -61,7 +64,7 @@ ANYBODY: Final = Caller("anonymous", "admin")
 # --- HTTP ---
 
 
-@command("serve", "hardwon serve", "hardwon serve --port 0 --json", "hardwon serve --no-auth")
+@command(app, "serve")
 def serve(
     host: Annotated[str, opt("The address to listen at.")] = "127.0.0.1",
     port: Annotated[
@@ -76,10 +79,10 @@ def serve(
         bool, opt("Without TLS: whoever is in between reads every token.", "--plain-http")
     ] = False,
     allow_host: Annotated[
-        list[str] | None, opt("A name that the server also goes by; as often as you like.")
+        Texts, opt("A name that the server also goes by; as often as you like.")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, opt("An origin whose pages may ask; as often as you like.")
+        Texts, opt("An origin whose pages may ask; as often as you like.")
     ] = None,
     rate: Annotated[
         float, opt("Requests of one caller per second.", min=0.1)
@@ -93,6 +96,12 @@ def serve(
     ends it at once. It needs the extra `serve`.
 
     JSON: one line, once it listens: `url`.
+
+    \b
+    Examples:
+      hardwon serve
+      hardwon serve --port 0 --json
+      hardwon serve --no-auth
     """
     require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
     from hardwon.surfaces.gate import Gate
@@ -117,7 +126,7 @@ def serve(
         at = host, listening.getsockname()[1], memory.project, Path(spool), tls
         settings = ServerOptions(*at, names, origins, btb, tools == "all")
         if btb:
-            _plant(memory)
+            plant_tree(memory)
         open_to = ANYBODY if no_auth else None
         gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
         rest.remove_left_over(settings.spool)
@@ -204,17 +213,18 @@ def serve_mcp(
         return
     with chosen().open(to_read=scope == "read") as memory:
         if btb and scope != "read":
-            _plant(memory)
+            plant_tree(memory)
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
 
 
-def _plant(memory: Memory) -> None:
+def plant_tree(memory: Memory) -> None:
     """The names of BTB promise files; in a database, and beside another project's, there are none."""
     with suppress(FileOnlyError, InvalidInputError):
         memory.tree.make()
 
 
-add_group(
+mcp = add_group(
+    app,
     "mcp",
     """Serve the memory to an MCP client, or tell one to start it.
 
@@ -226,17 +236,20 @@ add_group(
     `--project` and options that stand before `install`; with `--write` it goes into the client's file,
     where other entries stay. No password of a database goes there: PGPASSWORD, a password file or a
     service has it. Codex keeps TOML, which is printed and never written.
+
+    \b
+    Examples:
+      hardwon mcp
+      hardwon mcp --scope read --author ci
+      hardwon mcp install claude-code --write
     """,
-    "hardwon mcp",
-    "hardwon mcp --scope read --author ci",
-    "hardwon mcp install claude-code --write",
     no_args_is_help=False,
     invoke_without_command=True,
     callback=serve_mcp,
 )
 
 
-@command("mcp install", "hardwon mcp install claude-code", "hardwon mcp install cursor --write")
+@command(mcp, "install")
 def install(
     ctx: typer.Context,
     client: Which,
@@ -248,12 +261,17 @@ def install(
 
     JSON: `client`, `file`, `command` (its words), `written` (whether the file was changed), `config`
     (what belongs in it).
+
+    \b
+    Examples:
+      hardwon mcp install claude-code
+      hardwon mcp install cursor --write
     """
     check_that(name.strip() and name.isprintable(), "name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
     words = [
-        *_program(shared=not user and known.project is not None),
+        *find_program(shared=not user and known.project is not None),
         *memory_options(),
         "mcp",
         *ctx.meta.get("mcp", []),
@@ -273,13 +291,17 @@ def install(
     show({**answer, "config": config}, text if save else config, complaints=where)
 
 
-@command("mcp remove", "hardwon mcp remove cursor --write")
+@command(mcp, "remove")
 def remove(
     client: Which, save: Write = False, user: ForUser = False, name: Name = "hardwon"
 ) -> None:
     """Take it out of a client's file again; without --write, say where it would be.
 
     JSON: `client`, `file`, `removed` (whether the file was changed).
+
+    \b
+    Examples:
+      hardwon mcp remove cursor --write
     """
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
@@ -290,7 +312,7 @@ def remove(
     show({"client": client, "file": str(path), "removed": changed}, text)
 
 
-def _program(*, shared: bool) -> list[str]:
+def find_program(*, shared: bool) -> list[str]:
     """What starts this program: by its name in a file that others may get, by its place
     otherwise.
     """
@@ -301,50 +323,10 @@ def _program(*, shared: bool) -> list[str]:
     return [str(beside)] if beside.is_file() else started
 
 
-# --- skills ---
-
-Unverified = Annotated[bool, opt("Also what nobody vouched for.", "--unverified")]
-add_group("skills", "What has proved itself, as Agent Skills.")
-
-
-@command("skills list", "hardwon skills list", "hardwon skills list --unverified --json")
-def list_skills(unverified: Unverified = False) -> None:
-    """What has proved itself, each with its evidence: what made errors go away, fixes that were
-    verified, rules.
-    """
-    with read_memory() as memory:
-        skills = memory.skills.list(unverified=unverified)
-    columns, nothing = ("name", "description"), "Nothing has proved itself yet."
-    show(skills, lambda screen: draw_table(screen, skills, columns, nothing))
-
-
-@command(
-    "skills export",
-    "hardwon skills export .claude/skills",
-    "hardwon skills export ~/.agents/skills --unverified --json",
-)
-def export_skills(
-    folder: Annotated[str, arg("The folder of skills, such as .claude/skills.")],
-    unverified: Unverified = False,
-) -> None:
-    """Write what has proved itself as Agent Skills (SKILL.md).
-
-    Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. Files are
-    brought up to date, those of which nothing is left are taken away, and others are left alone. What
-    is forgotten later goes from the folder too.
-
-    JSON: `folder`, and the names of skills that were `written`, `unchanged` and `removed`.
-    """
-    with read_memory() as memory:
-        done = memory.skills.export(folder, unverified=unverified)
-    counts = {"written": done.written, "unchanged": done.unchanged, "removed": done.removed}
-    text = ", ".join(f"{len(names)} {name}" for name, names in counts.items())
-    show(done, f"{done.folder}: {text}")
-
-
 # --- tokens ---
 
-add_group(
+tokens = add_group(
+    app,
     "tokens",
     """Tokens: who may reach the memory through a server.
 
@@ -354,16 +336,12 @@ add_group(
 )
 
 
-@command(
-    "tokens create",
-    "hardwon tokens create ci --scope write --project app",
-    "hardwon tokens create me --json",
-)
+@command(tokens, "create")
 def create_token(
     name: Annotated[str, arg("The author of whatever is written with it.")],
     scope: Annotated[Scope, opt("What it may do.")] = "read",
     project: Annotated[
-        list[str] | None,
+        Texts,
         opt("A project that it reaches; as often as you like.", show_default="all"),
     ] = None,
     days: Annotated[
@@ -375,32 +353,44 @@ def create_token(
 
     JSON: `id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked`
     (null: not) and `state` (active, expired or revoked), and the `token` itself.
+
+    \b
+    Examples:
+      hardwon tokens create ci --scope write --project app
+      hardwon tokens create me --json
     """
     allowed = "--days or --never-expires, not both"
     check_that(not never_expires or days is None, "days", days, allowed)
     valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
     with chosen().open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
-    notes = [f"keep it safe: it is not shown again. {_describe(made.token)}"]
+    notes = [f"keep it safe: it is not shown again. {describe_token(made.token)}"]
     notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
-    answer = {**_with_state(made.token), "token": made.secret}
+    answer = {**add_state(made.token), "token": made.secret}
     show(answer, made.secret, complaints=notes)
 
 
-@command("tokens list", "hardwon tokens list", "hardwon tokens list --json")
+@command(tokens, "list")
 def list_tokens() -> None:
     """List the tokens, and those that ended not long ago. Never the tokens themselves.
 
     JSON: a list of what `hardwon tokens create` prints, without the `token`: as `hardwon tokens
     create` prints it.
+
+    \b
+    Examples:
+      hardwon tokens list
+      hardwon tokens list --json
     """
     with read_memory() as memory:
-        tokens = memory.tokens.all()
-    lines = "\n".join(map(_describe, tokens)) or "no tokens: hardwon tokens create NAME makes one"
-    show(list(map(_with_state, tokens)), lines)
+        listed = memory.tokens.all()
+    lines = (
+        "\n".join(map(describe_token, listed)) or "no tokens: hardwon tokens create NAME makes one"
+    )
+    show(list(map(add_state, listed)), lines)
 
 
-@command("tokens revoke", "hardwon tokens revoke ci --yes")
+@command(tokens, "revoke")
 def revoke_token(
     id_or_name: Annotated[str, arg("The id of a token, or the name of one or more.")],
     yes: Yes = False,
@@ -408,23 +398,27 @@ def revoke_token(
     """End a token at once, or all of one name. Asks first.
 
     JSON: those that were revoked, as `hardwon tokens create` prints it.
+
+    \b
+    Examples:
+      hardwon tokens revoke ci --yes
     """
     with read_memory() as memory:
         meant = memory.tokens.named(id_or_name)
-        listed = ", ".join(visible(_describe(token)) for token in meant)
+        listed = ", ".join(visible(describe_token(token)) for token in meant)
         require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes)
         ended = memory.tokens.revoke(id_or_name)
     names = "\n".join(f"revoked: {token.name} ({token.id})" for token in ended)
-    show(list(map(_with_state, ended)), names)
+    show(list(map(add_state, ended)), names)
 
 
-def _with_state(token: Token) -> dict[str, Any]:
+def add_state(token: Token) -> dict[str, Any]:
     from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
     return {**jsonable(token), "state": token.state(now())}
 
 
-def _describe(token: Token) -> str:
+def describe_token(token: Token) -> str:
     reach, life = "all projects", "never expires"
     if token.projects is not None:
         reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
@@ -437,7 +431,8 @@ def _describe(token: Token) -> str:
 
 # --- PostgreSQL ---
 
-add_group(
+postgres = add_group(
+    app,
     "postgres",
     """Set up a PostgreSQL database, and say who reaches what.
 
@@ -456,16 +451,11 @@ ForServer = Annotated[
 ]
 
 
-@command(
-    "postgres init",
-    "hardwon postgres init postgresql://admin@localhost/brain",
-    "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website "
-    "--json",
-)
+@command(postgres, "init")
 def init_postgres(
     url: Url = None,
     project: Annotated[
-        list[str] | None,
+        Texts,
         opt(
             "A project to make; as often as you like.", show_default="the chosen one, else default"
         ),
@@ -479,20 +469,19 @@ def init_postgres(
     JSON: `location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of
     `user`, `project` and `access`; project null and access "server": the tokens), `vectors` (whether
     pgvector indexes them).
+
+    \b
+    Examples:
+      hardwon postgres init postgresql://admin@localhost/brain
+      hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json
     """
     names = project or [chosen().project or DEFAULT_PROJECT]
-    made = databases.initialise(_url(url), names)
+    made = databases.initialise(read_url(url), names)
     ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
-    show(made, f"{ready}\n{_describe_database(made)}")
+    show(made, f"{ready}\n{describe_database(made)}")
 
 
-@command(
-    "postgres grant",
-    "hardwon postgres grant postgresql://admin@localhost/brain anna --project shop",
-    "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as "
-    "governor --json",
-    "hardwon postgres grant postgresql://admin@localhost/brain anna --server",
-)
+@command(postgres, "grant")
 def grant(
     url: UrlBeforeUser,
     user: DatabaseUser = None,
@@ -507,19 +496,21 @@ def grant(
     Just so far: a governor who is granted `--as reader` is a reader from then on.
 
     JSON: `user`, `project` (null: the tokens of a server), `access`.
+
+    \b
+    Examples:
+      hardwon postgres grant postgresql://admin@localhost/brain anna --project shop
+      hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as governor --json
+      hardwon postgres grant postgresql://admin@localhost/brain anna --server
     """
-    place, who = _url_and_user(url, user)
-    where = _project(project, server)
+    place, who = read_url_and_user(url, user)
+    where = read_project(project, server)
     databases.grant(place, who, where, access)
     answer = {"user": who, "project": where, "access": "server" if where is None else access}
-    show(answer, _tell_reach(who, where, access))
+    show(answer, tell_reach(who, where, access))
 
 
-@command(
-    "postgres revoke",
-    "hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop",
-    "hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json",
-)
+@command(postgres, "revoke")
 def revoke_access(
     url: UrlBeforeUser,
     user: DatabaseUser = None,
@@ -529,30 +520,36 @@ def revoke_access(
     """Take back whatever a database user may do with a project. Nothing that it wrote goes.
 
     JSON: `user`, `project` (null: the tokens of a server), `revoked` (false where it had no access).
+
+    \b
+    Examples:
+      hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop
+      hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json
     """
-    place, who = _url_and_user(url, user)
-    where = _project(project, server)
+    place, who = read_url_and_user(url, user)
+    where = read_project(project, server)
     revoked = databases.revoke(place, who, where)
     what = "the tokens of a server" if where is None else f"project {where}"
     text = f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}"
     show({"user": who, "project": where, "revoked": revoked}, text)
 
 
-@command(
-    "postgres status",
-    "hardwon postgres status postgresql://admin@localhost/brain",
-    "hardwon --memory postgresql://admin@localhost/brain postgres status --json",
-)
+@command(postgres, "status")
 def database_status(url: Url = None) -> None:
     """Tell what a database is set up for, and who reaches what, as far as its user sees it.
 
     JSON: as `hardwon postgres init` prints it.
+
+    \b
+    Examples:
+      hardwon postgres status postgresql://admin@localhost/brain
+      hardwon --memory postgresql://admin@localhost/brain postgres status --json
     """
-    setup = databases.describe(_url(url))
-    show(setup, _describe_database(setup))
+    setup = databases.describe(read_url(url))
+    show(setup, describe_database(setup))
 
 
-def _url(url: Text) -> str:
+def read_url(url: Text) -> str:
     place = chosen().memory if url is None else url
     if place is None or not is_url(place):
         raise InvalidInputError.one(
@@ -563,32 +560,32 @@ def _url(url: Text) -> str:
     return place
 
 
-def _url_and_user(first: str, second: Text) -> tuple[str, str]:
+def read_url_and_user(first: str, second: Text) -> tuple[str, str]:
     """Where one of them is given it is the user."""
     url, user = (None, first) if second is None else (first, second)
     allowed = "the name of a database user after the address"
     check_that(url is not None or not is_url(user), "user", None, allowed)
-    return _url(url), user
+    return read_url(url), user
 
 
-def _project(project: Text, server: bool) -> Text:
+def read_project(project: Text, server: bool) -> Text:
     allowed = "--project or --server, not both"
     check_that(not server or project is None, "project", project, allowed)
     return None if server else project or chosen().project or DEFAULT_PROJECT
 
 
-def _describe_database(setup: Any) -> str:
+def describe_database(setup: Any) -> str:
     without = "no pgvector: vectors are compared one by one"
     lines = [
         f"{setup.location}: PostgreSQL {setup.server}, schema hardwon of version {setup.version}",
         "vectors are indexed by pgvector" if setup.vectors else without,
         f"projects: {', '.join(setup.projects) or 'none'}",
-        *(_tell_reach(one.user, one.project, one.access) for one in setup.grants),
+        *(tell_reach(one.user, one.project, one.access) for one in setup.grants),
     ]
     return "\n".join(lines)
 
 
-def _tell_reach(user: str, project: Text, access: str) -> str:
+def tell_reach(user: str, project: Text, access: str) -> str:
     if project is None:
         return f"{user} keeps the tokens of a server"
     return f"{user} is a {access} of project {project}"

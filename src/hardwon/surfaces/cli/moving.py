@@ -10,25 +10,35 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
 from hardwon.records.fields import check_that
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
-from hardwon.surfaces.cli.main import DryRun, Target, arg, chosen, command, opt, read_memory
+from hardwon.surfaces.cli.main import (
+    DryRun,
+    Target,
+    Text,
+    Texts,
+    arg,
+    chosen,
+    command,
+    make_app,
+    opt,
+    read_memory,
+)
 from hardwon.surfaces.cli.output import fail, progress, show, write
-from hardwon.surfaces.cli.tree import Author, file_format, load_dataset
 from hardwon.surfaces.cli.views import counted
 
+app = make_app()
+Author = Annotated[str, opt("Who recorded what names nobody; rollback can undo a source.")]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
 _LEFT_SHOWN: Final = 20  # of what is not taken over
+_STAYS: Final = "what came in so far stays; do it again to go on"
 
 
-@command(
-    "load",
-    "hardwon --memory agent_brain load memories.jsonl",
-    "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
-)
+@command(app, "load")
 def load(
     file: Annotated[str, arg("A data set, or records; - reads standard input.")],
     dry_run: DryRun = False,
@@ -60,67 +70,62 @@ def load(
     `forgotten`, `dry_run`, `lowered` (how many came with which status that is not taken over),
     `retired` (how many are archived here now because they are there), `events` (how much of what was
     decided about records there is taken over, with `--trust`).
+
+    \b
+    Examples:
+      hardwon --memory agent_brain load memories.jsonl
+      hardwon --memory agent_brain load memories.jsonl --dry-run --json
     """
     if file == "-":
         with TemporaryDirectory(prefix="hardwon-loading-") as folder:
             path = Path(folder) / "standard input"
             path.write_bytes(sys.stdin.buffer.read())
-            _load(path, dry_run, author, strict, trust)
+            load_file(path, dry_run, author, strict, trust)
     elif not Path(file).is_file():  # told before a memory is made for it
         fail(f"cannot read {file}: there is no such file")
     else:
-        _load(Path(file), dry_run, author, strict, trust)
+        load_file(Path(file), dry_run, author, strict, trust)
 
 
-def _load(path: Path, dry_run: bool, author: str, strict: bool, trust: bool) -> None:
+def load_file(path: Path, dry_run: bool, author: str, strict: bool, trust: bool) -> None:
     if not is_record(adoption.first_item(adoption.read_text_file(path))):
         check_that(not trust, "--trust", trust, "for records alone: a data set has no statuses")
         made = load_dataset(str(path), author, dry_run)
         answer = {"source": "dataset", **asdict(made)}
         show(answer, str(made), failed=bool(made.rejected))
         return
-    with path.open("rb") as opened:
-        lines_in_file = sum(1 for _ in opened)
-    records = chosen().fill(
-        lambda memory, trying, bar: memory.load(
-            path, trying, progress=bar, strict=strict, trust=trust
-        ),
-        lambda tried: tried.added,
-        "loading",
-        dry_run=dry_run,
-        expected=lines_in_file,
-    )
-    done = "would be added" if records.dry_run else "added"
+    with chosen().open(to_read=dry_run) as memory, progress("loading", _STAYS) as bar:
+        records = memory.load(path, dry_run, progress=bar, strict=strict, trust=trust)
+    would = "would be " if dry_run else ""
     lines = [
-        f"{records.added} of {records.read} records {done}, {records.present} were here already, "
-        f"{records.forgotten} stay forgotten",
+        f"{records.added} of {records.read} records {would}added, {records.present} were here "
+        f"already, {records.forgotten} stay forgotten",
         *records.notes,
-        *(
-            ["if they are your own: --trust keeps the standing that they have"]
-            if records.lowered
-            else []
-        ),
-        *([_tell_events(records.events, dry_run=dry_run)] if records.events else []),
-        *map(_tell_conflict, records.conflicting),
     ]
+    if records.lowered:
+        lines.append("if they are your own: --trust keeps the standing that they have")
+    if records.events:
+        lines.append(f"{counted(records.events, 'event')} {would}added")
+    lines += map(tell_conflict, records.conflicting)
     answer = {"source": "records", **asdict(records)}
     show(answer, "\n".join(lines), failed=bool(records.conflicting))
 
 
-def _tell_events(count: int, *, dry_run: bool) -> str:
-    return f"{counted(count, 'event')} {'would be ' if dry_run else ''}added"
+def load_dataset(source: Any, author: str, dry_run: bool = False) -> Any:
+    """What became of the memories of a data set."""
+    from hardwon.tree import datasets
+
+    with chosen().open(to_read=dry_run) as memory, progress("loading", _STAYS) as bar:
+        return datasets.load_dataset(  # nosec B615  # our own, of a file
+            memory, source, author=author, progress=bar, dry_run=dry_run
+        )
 
 
-def _tell_conflict(record_id: str) -> str:
+def tell_conflict(record_id: str) -> str:
     return f"{record_id} is kept here with other content, which stays"
 
 
-@command(
-    "export",
-    "hardwon export records.jsonl",
-    "hardwon export fixes.csv --json",
-    "hardwon export report.json --format insights",
-)
+@command(app, "export")
 def export(
     file: Annotated[str, arg("Where to; - is standard output.")],
     form: Annotated[
@@ -142,9 +147,23 @@ def export(
     kept: where another one is chosen, say `hardwon --project default export …`.
 
     JSON: `file`, `format`, `records` (how many records or fixes it was made from).
+
+    \b
+    Examples:
+      hardwon export records.jsonl
+      hardwon export fixes.csv --json
+      hardwon export report.json --format insights
     """
-    names: dict[str, ExportFormat] = {".json": "json", ".csv": "csv", ".jsonl": "jsonl"}
-    wanted = file_format(file, form, names)
+    names: dict[str, ExportFormat] = {
+        ".json": "json",
+        ".csv": "csv",
+        ".jsonl": "jsonl",
+        "": "jsonl",
+    }
+    wanted = form or names.get(Path(file).suffix.lower())
+    if wanted is None:
+        allowed = "a name that ends in .json, .csv or .jsonl; or --format says how it is written"
+        raise InvalidInputError.one("file", file, allowed)
     if file != "-" and not force and Path(file).exists():
         fail(f"{file} exists already: choose another name, or add --force")
     from hardwon.fixes.ai_memory import AIMemory
@@ -176,18 +195,13 @@ def export(
     show(answer, f"{what} written to {path} as {wanted}")
 
 
-@command(
-    "merge",
-    "hardwon --memory agent_brain merge copy.db",
-    "hardwon --project website merge copy.db --json",
-    "hardwon --memory agent_brain merge copy.db --check",
-)
+@command(app, "merge")
 def merge(
     other: Annotated[
         str, arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
     ],
     trust: Annotated[
-        list[str] | None,
+        Texts,
         opt(
             "Take over what was decided there too: by everybody, or by this author.",
             "--trust",
@@ -195,7 +209,6 @@ def merge(
         ),
     ] = None,
     dry_run: Annotated[bool, opt("Tell what would come, and change nothing.", "--dry-run")] = False,
-    check: Annotated[bool, opt("Then run doctor on both memories.", "--check")] = False,
 ) -> None:
     """Bring in what another memory knows. Its records, and what was decided about them if you trust
     it.
@@ -209,7 +222,6 @@ def merge(
     Nothing is added to the other memory; a backup stays what its checksum says.
 
     Either of the two may be a database. A merge that was interrupted goes on when it is done again.
-    `--check` then runs doctor on both, and gives exit code 1 where one of them is not well.
 
     JSON: `other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids
     that both keep with different content), `forgotten` (records that were forgotten here, and stay
@@ -217,8 +229,13 @@ def merge(
     reader still needs the old log), `left` (what was decided there and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `unknown` (names after `--trust` that
     nobody there has), `dry_run`, `lowered` (how many came with which status that is not taken over),
-    `retired` (how many are archived here now because they are there), `not_well` (with `--check`:
-    what doctor found wrong; null without).
+    `retired` (how many are archived here now because they are there).
+
+    \b
+    Examples:
+      hardwon --memory agent_brain merge copy.db
+      hardwon --project website merge copy.db --json
+      hardwon --memory agent_brain merge copy.db --trust all
     """
     if not memory_exists(other):  # told before a memory is made for it
         fail(
@@ -226,35 +243,19 @@ def merge(
             f"another one"
         )
     believed: Any = "all" in (trust or ()) or trust or False
-    project, done = chosen().fill(
-        lambda memory, trying, bar: (
-            memory.project,
-            memory.merge(other, bar, trust=believed, dry_run=trying),
-        ),
-        lambda tried: _brings(tried[1]),
-        "merging",
-        dry_run=dry_run,
-    )
-    wrong = _check_both(chosen(), Target(other, project)) if check else None
-    show(
-        {"other": find_place(other).location, **asdict(done), "not_well": wrong},
-        "\n".join(
-            [
-                *_tell_merged(done, other, project),
-                *map(_tell_conflict, done.conflicting),
-                *(["both memories are well"] if wrong == [] else []),
-            ]
-        ),
-        failed=bool(done.conflicting or wrong),
-        complaints=wrong or (),
-    )
+    with chosen().open(to_read=dry_run) as memory, progress("merging", _STAYS) as bar:
+        project = memory.project
+        done = memory.merge(other, bar, trust=believed, dry_run=dry_run)
+    lines = [*tell_merge(done, other, project), *map(tell_conflict, done.conflicting)]
+    answer = {"other": find_place(other).location, **asdict(done)}
+    show(answer, "\n".join(lines), failed=bool(done.conflicting))
 
 
-def _tell_merged(done: Merged, other: str, project: str) -> list[str]:
+def tell_merge(done: Merged, other: str, project: str) -> list[str]:
     with Target(other, project).open(to_read=True, of_all=True) as there:
         others = [name for name in there.care.projects() if name != project]
     names = ", ".join(others[: limits.SCREEN_ITEMS])
-    if not _brings(done):
+    if not any((done.added, done.present, done.forgotten, done.conflicting, done.events)):
         return [
             f"there is nothing in project {project} of the other memory, which has "
             f"{names or 'none'}: --project names another"
@@ -263,7 +264,7 @@ def _tell_merged(done: Merged, other: str, project: str) -> list[str]:
     lines = [
         f"{counted(done.added, 'record')} {would}added, "
         f"{done.present} were here already, {done.forgotten} stay forgotten",
-        f"{_tell_events(done.events, dry_run=done.dry_run)}, "
+        f"{counted(done.events, 'event')} {would}added, "
         f"{counted(done.erased, 'record')} forgotten there and gone here {now}",
     ]
     if done.decision:
@@ -285,40 +286,14 @@ def _tell_merged(done: Merged, other: str, project: str) -> list[str]:
     return lines
 
 
-def _check_both(this: Target, other: Target) -> list[str]:
-    """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and
-    there is none to check.
-    """
-    wrong: list[str] = []
-    # the other was only read, and a backup is not set up to be written to
-    for side, place, excused in (("this", this, ""), ("the other", other, "durability")):
-        if memory_exists(place.memory):
-            with place.open(to_read=True, of_all=True) as memory:
-                findings = memory.doctor().findings
-            wrong += [
-                f"{side} memory is not well: {finding.check}: {finding.detail}"
-                for finding in findings
-                if not finding.ok and finding.check != excused
-            ]
-    return wrong
-
-
-def _brings(done: Merged) -> bool:
-    return any((done.added, done.present, done.forgotten, done.conflicting, done.events))
-
-
-@command(
-    "adopt",
-    "hardwon adopt old/ai_memory.db --dry-run",
-    "hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json",
-)
+@command(app, "adopt")
 def adopt(
     path: Annotated[str, arg("An older store: a file or a folder.")],
     kind: Annotated[
         StoreKind | None, opt("What it is.", show_default="found out by looking")
     ] = None,
     author: Annotated[
-        str | None, opt("The source that it counts as.", show_default="one for each kind of store")
+        Text, opt("The source that it counts as.", show_default="one for each kind of store")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -334,14 +309,13 @@ def adopt(
 
     JSON: `source` (its path), `kind`, `read`, `added`, `present`, `forgotten` (here, and they stay
     so), `rejected` and `mended` (lists of `where` and `what`), `notes` (in words), `dry_run`.
+
+    \b
+    Examples:
+      hardwon adopt old/ai_memory.db --dry-run
+      hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json
     """
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    done = chosen().fill(
-        lambda memory, trying, bar: adoption.adopt(
-            path, memory, kind=what, author=author, progress=bar, dry_run=trying
-        ),
-        lambda tried: tried.added,
-        "adopting",
-        dry_run=dry_run,
-    )
+    with chosen().open(to_read=dry_run) as memory, progress("adopting", _STAYS) as bar:
+        done = adoption.adopt(path, memory, kind=what, author=author, progress=bar, dry_run=dry_run)
     show({"source": path, **asdict(done)}, str(done), failed=bool(done.rejected))
