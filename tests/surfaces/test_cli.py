@@ -227,12 +227,6 @@ def test_colours_are_for_terminals() -> None:
     assert "\x1b" not in hardwon_does("stats").stdout
 
 
-def test_an_output_that_cannot_show_blocks_gets_ascii() -> None:
-    hardwon_does("remember", "größe", *FAILURE)
-    done = hardwon_does("stats", PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "##########" in done.stdout
-    assert r"gr\xf6\xdfe" in hardwon_does("recall", "größe", PYTHONIOENCODING="ascii").stdout
 
 
 # --- every command ---
@@ -267,22 +261,8 @@ def test_the_help_groups_every_command() -> None:
     ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself_and_is_documented(command: str) -> None:
-    done = at_once(*command.split(), "--help")
-    assert done.exit_code == 0
-    assert "Examples:\n" in done.stdout
-    section = section_of(command)
-    for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE):
-        assert option in ("--help", "--json") or f"`{option}" in section, (
-            f"docs/reference/cli.md does not tell {command} {option}"
-        )
 
 
-def test_every_page_of_commands_is_about_one_that_exists() -> None:
-    assert sorted(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE)) == sorted(
-        {name.split()[0] for name in COMMANDS}
-    )
 
 
 def fill() -> None:
@@ -312,25 +292,8 @@ def test_the_map() -> None:
     assert found["branches"][0]["branches"][0]["branches"][0]["name"] == "error_type=runtime"
 
 
-def test_hotspots() -> None:
-    fill()
-    assert "75%  12  failure/code_interpreter/runtime" in at_once("tree", "hotspots").stdout
-    (spot,) = answered("tree", "hotspots", "--share", "0.5")
-    path = "outcome=failure/tool=code_interpreter/error_type=runtime"
-    assert spot == {
-        "area": "failure/code_interpreter/runtime",
-        "path": path,
-        "count": 12,
-        "share": 0.75,
-    }
 
 
-def test_reflection() -> None:
-    fill()
-    assert "4 of 16 attempts succeeded (25%)." in at_once("tree", "reflect").stdout
-    found = answered("tree", "reflect")
-    assert found["hotspots"] == [["code_interpreter/runtime", 12]]
-    assert found["recent"][0]["content"] == "the parser works for case 3"
 
 
 def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
@@ -354,63 +317,10 @@ def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "form"), [("m.jsonl", "jsonl"), ("m.json", "json"), ("m.py", "python"), ("m", "jsonl")]
-)
-def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
-    made = at_once(
-        "tree", "generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name
-    )
-    assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
-    assert at_once(
-        "tree",
-        "generate",
-        "60",
-        "--seed",
-        "5",
-        "--sessions",
-        "--start",
-        "2026-01-05",
-        "--format",
-        form,
-    ).stdout == (Path(name).read_text())
-    assert at_once("tree", "validate", name).stdout.startswith(
-        "60 memories: 0 errors, 0 warnings\n"
-    )
-    assert at_once("load", name, "--dry-run").exit_code == 1
-    loaded = answered("load", name, "--author", "made up")
-    assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == (
-        "dataset",
-        60,
-        60,
-        [],
-    )
-    again = answered("load", name, "--dry-run")
-    assert (again["stored"], again["ids"], again["dry_run"]) == (60, [], True)
-    found = answered("stats")
-    assert (found["records"], found["by_author"]) == (60, {"made up": 60})
-    assert datetime.fromtimestamp(found["first_us"] / 1e6, UTC).date() == date(2026, 1, 5)
 
 
-def test_generate_fills_a_memory() -> None:
-    made = at_once("tree", "generate", "30", "--load")
-    assert (made.exit_code, made.output) == (0, "30 of 30 memories stored, none rejected\n")
-    both = answered("tree", "generate", "20", "--load", "--seed", "2", "--output", "m.json")
-    assert (both["total"], both["output"], both["loaded"]["stored"]) == (20, "m.json", 20)
-    printed = at_once("tree", "generate", "10", "--load", "--seed", "3", "--output", "-")
-    assert len(printed.stdout.splitlines()) == 10
-    assert len(answered("tree", "generate", "15")) == 15
-    assert answered("stats")["records"] == 60
 
 
-def test_generate_overwrites_nothing() -> None:
-    Path("notes.json").write_text("mine")
-    done = at_once("tree", "generate", "10", "--output", "notes.json")
-    assert (done.exit_code, Path("notes.json").read_text()) == (1, "mine")
-    assert (
-        done.stderr
-        == "hardwon: notes.json exists already: choose another name, or remove it first\n"
-    )
 
 
 def test_invalid_data_is_refused_told_and_gives_1() -> None:
@@ -470,20 +380,6 @@ def test_what_a_memory_exported_is_loaded() -> None:
     )
 
 
-def test_records_without_an_id_are_the_same_when_they_are_loaded_again() -> None:
-    fill()
-    with Memory("brain") as memory:
-        memory.export("records.jsonl")
-    lines = [json.loads(line) for line in Path("records.jsonl").read_text().splitlines()]
-    for number in (1, 3):  # the first line is what tells records from a data set
-        del lines[number - 1]["id"]
-    Path("without.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert answered("--memory", "other", "load", "without.jsonl")["added"] == 16
-    again = answered("--memory", "other", "load", "without.jsonl")
-    assert (again["added"], again["present"]) == (0, 16)
-    assert "hardwon load takes in as JSON Lines" in refused(
-        "--memory", "other", "adopt", "without.jsonl"
-    )
 
 
 def test_a_file_that_is_not_there_makes_no_memory() -> None:
@@ -546,28 +442,6 @@ def test_the_examples_of_the_help_work() -> None:
     postgres_server.server().run(f"DROP ROLE {USER_IN_EXAMPLES}")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "stats",
-        "tree map",
-        "tree hotspots",
-        "tree reflect",
-        "recall parser",
-        "tree sync --make-tree",
-        "remember parser --outcome failure --tool unknown",
-        "tree generate 60 --load --output m.json",
-        "tree validate set.json",
-        "load set.json",
-        "load records.jsonl",
-    ],
-)
-def test_every_key_of_the_json_is_documented(command: str) -> None:
-    fill()
-    with Memory("brain") as memory:
-        memory.export("records.jsonl")
-    at_once("tree", "generate", "60", "--output", "set.json")
-    check_json(command, answered(*command.split()))
 
 
 # --- errors ---
@@ -703,15 +577,6 @@ def _calls(draw: st.DrawFn) -> list[str]:
 NEVER_AT_ONCE = ("run", "serve")  # one would run the words, the other would serve until it is ended
 
 
-@given(
-    st.sampled_from([name for name in COMMANDS if name not in NEVER_AT_ONCE]),
-    st.lists(WORDS, max_size=5),
-)
-@settings(max_examples=examples(200))
-def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
-    done = at_once(*command.split(), *words)
-    assert done.exit_code in (0, 1, 2), (done.exception, done.output)
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
 
 
 STDIN = st.text(max_size=50) | st.sampled_from(
@@ -729,11 +594,6 @@ def test_no_option_and_no_input_makes_a_traceback(call: list[str], stdin: str) -
         assert done.stdout.isascii()
 
 
-def test_a_folder_that_is_none_is_told() -> None:
-    Path("file").write_text("not a folder")
-    done = at_once("--memory", "file/brain", "remember", "x", *FAILURE)
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("hardwon: ")
 
 
 def test_a_file_that_is_no_memory_is_told_and_left_alone() -> None:

@@ -88,11 +88,6 @@ def test_a_checkout_is_named_by_its_folder() -> None:
     assert "entities" not in at_once("show", fact["id"]).stdout
 
 
-def test_the_list_of_commands_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = at_once("--help").stdout.partition("Every day:")[2].splitlines()
-    assert len(lines) > 30
-    assert [line for line in lines if line.endswith("...")] == []
 
 
 def test_an_export_goes_into_a_pipe() -> None:
@@ -104,12 +99,6 @@ def test_an_export_goes_into_a_pipe() -> None:
     assert sorted(each.name for each in Path().iterdir()) == ["brain"]
 
 
-@pytest.mark.parametrize("words", [("export", "x.txt"), ("tree", "generate", "3", "-o", "x.yaml")])
-def test_a_name_that_says_another_format_is_refused(words: tuple[str, ...]) -> None:
-    remember("x")
-    assert "a name that ends in .json, " in refused(*words)
-    assert not list(Path().glob("x.*"))
-    assert at_once(*words, "--format", "json").exit_code == 0
 
 
 def test_rules_of_every_task_are_listed() -> None:
@@ -156,14 +145,6 @@ def test_a_shell_offers_values() -> None:
     assert completed("hardwon recall x --outcome=f") == ["failure"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_is_offered_commands_options_and_values(shell: str) -> None:
-    for words, offered in {
-        "hooks in": "install",
-        "tree hotspots --sh": "--share",
-        "adopt x --kind fix": "fix-history",
-    }.items():
-        assert offered in " ".join(completed(f"hardwon {words}", shell))
 
 
 def test_an_interrupt_says_what_was_kept(
@@ -196,14 +177,5 @@ def test_an_interrupt_says_what_was_kept(
     assert "what was corrected stays so; rebuild again corrects the rest" in done.stderr
 
 
-def test_doctor_and_rebuild_tell_how_far_they_are() -> None:
-    remember(*(f"Port {number} is open." for number in range(12)))
-    with Memory("brain") as memory:
-        for work in (memory.doctor, memory.rebuild):
-            told: list[tuple[int, int]] = []
-            work(progress=partial(tell, told))
-            assert told[-1] == (12, 12)
 
 
-def tell(told: list[tuple[int, int]], done: int, total: int) -> None:
-    told.append((done, total))

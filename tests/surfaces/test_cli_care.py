@@ -114,48 +114,12 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     assert healthy()
 
 
-def test_how_long_successes_stay_can_be_said() -> None:
-    fill()
-    usual = answered("care", "cleanup", "30", "--dry-run")
-    longer = answered("care", "cleanup", "30", "--keep-successes", "1000", "--dry-run")
-    assert longer["successful"] == 0 < usual["successful"]
-    assert longer["failed"] == usual["failed"]
 
 
-def test_json_is_for_programs_which_must_say_yes() -> None:
-    fill()
-    before = fixes()
-    shown = at_once("care", "cleanup", "--json")
-    assert shown.exit_code == 1
-    assert parsed(shown)["dry_run"] is True
-    assert fixes() == before
-    done = answered("care", "cleanup", "--yes")
-    assert done["dry_run"] is False
-    assert fixes() == before - done["failed"] - done["successful"]
-    assert answered("undo", done["event_id"])["action"] == "cleanup"
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["care cleanup 36500", "fixes compress 36500", "care cleanup 30 --keep-successes 36500"],
-)
-def test_a_century_is_an_age_like_any_other(command: str) -> None:
-    fill()
-    before = fixes()
-    assert answered(*command.split(), "--dry-run")["event_id"] is None
-    assert fixes() == before
 
 
-def test_where_nothing_is_old_nothing_is_asked() -> None:
-    with Memory("brain") as memory:
-        memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
-    for command, said in (
-        ("care cleanup", "0 fixes older than 30 days"),
-        ("fixes compress", "0 fixes older than 90 days"),
-    ):
-        done = at_once(*command.split())
-        assert (done.exit_code, done.stderr) == (0, "")
-        assert done.stdout.startswith(said)
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "yes please\n", "\x04"])
@@ -181,36 +145,8 @@ def test_on_a_terminal_yes_means_yes(answer: str) -> None:
     assert fixes() < before
 
 
-def test_an_interrupted_question_changes_nothing() -> None:
-    fill()
-    before = fixes()
-    on_a_terminal("care", "cleanup", answer="\x03", code=130)
-    assert fixes() == before
 
 
-def test_compressed_details_come_back() -> None:
-    fill()
-    with Memory("brain") as memory:
-        (whole,) = memory.browse(1, kind="fix", until=datetime.now(UTC) - timedelta(days=300))
-    refused_one = hardwon_does("fixes", "compress")
-    assert (refused_one.returncode, refused_one.stderr) == (
-        1,
-        "hardwon: nothing was changed: add --yes to do it\n",
-    )
-    preview = answered("fixes", "compress", "90", "--dry-run")
-    assert preview["records"] == 20
-    done = hardwon_does("fixes", "compress", "90", "--yes")
-    assert (done.returncode, done.stderr) == (0, "")
-    said, hint = done.stdout.splitlines()
-    assert re.fullmatch(r"20 fixes older than 90 days compressed, which saves [\d.]+ KiB", said)
-    with Memory("brain") as memory:
-        assert memory.get(whole.id) == whole
-    assert (
-        hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout
-        == "undone: compress\n"
-    )
-    assert "Compress them? [y/N]" in on_a_terminal("fixes", "compress", answer="n\n", code=1)
-    assert healthy()
 
 
 def test_what_cannot_be_undone_is_told() -> None:
@@ -262,17 +198,8 @@ def test_records_are_exported(name: str, form: str) -> None:
     assert {record["kind"] for record in found} == {"fix"}
 
 
-def test_what_is_exported_can_be_loaded_elsewhere() -> None:
-    fill()
-    answered("export", "r.jsonl")
-    assert answered("--memory", "other", "load", "r.jsonl")["added"] == 35
 
 
-def test_an_empty_memory_is_exported_as_an_empty_list() -> None:
-    with Memory("brain"):
-        assert answered("export", "r.json") == {"file": "r.json", "format": "json", "records": 0}
-        assert answered("export", "r.jsonl")["records"] == 0
-    assert (json.loads(Path("r.json").read_text()), Path("r.jsonl").read_text()) == ([], "")
 
 
 def test_fixes_are_exported_as_rows() -> None:
@@ -348,12 +275,6 @@ def test_a_backup_makes_a_memory_where_there_is_none_without_asking() -> None:
     assert answered("--memory", "new", "stats")["records"] == 35
 
 
-def test_a_backup_that_is_none_is_told() -> None:
-    fill()
-    assert refused("care", "restore", "nowhere.db", "--yes") == "there is no backup at nowhere.db"
-    Path("notes.db").write_text("my notes")
-    refused("care", "restore", "notes.db", "--yes")
-    assert fixes() == 35
 
 
 # --- health ---
@@ -398,74 +319,12 @@ def test_what_is_derived_is_derived_again() -> None:
 # --- all of them ---
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "care cleanup --yes",
-        "care cleanup --dry-run",
-        "fixes compress --yes",
-        "care compact --yes",
-        "export r.jsonl",
-        "care backup copy.db",
-        "care restore made.db --yes",
-        "doctor",
-        "care rebuild",
-    ],
-)
-def test_every_key_of_the_json_is_documented(command: str) -> None:
-    fill()
-    answered("care", "backup", "made.db")
-    check_json(command, answered(*command.split()))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "care cleanup",
-        "fixes compress",
-        "undo x",
-        "care compact --yes",
-        "export r.jsonl",
-        "care backup copy.db",
-        "doctor",
-        "care rebuild",
-    ],
-)
-def test_no_memory_is_made_where_a_name_was_mistyped(command: str) -> None:
-    assert refused("--memory", "nowhere", *command.split()).startswith(
-        "there is no memory at nowhere: check --memory"
-    )
-    assert not Path("nowhere").exists()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "care cleanup -1",
-        "care cleanup many",
-        "care cleanup 30 --keep-successes -1",
-        "fixes compress 99999999",
-        "undo",
-        "export",
-        "export r --format xml",
-        "care backup",
-        "care restore",
-    ],
-)
-def test_wrong_usage(command: str) -> None:
-    done = at_once(*command.split())
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "Error: " in done.stderr
 
 
-def test_a_reader_that_leaves_ends_it_quietly() -> None:
-    fill()
-    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "doctor"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
 
 
 # --- the example of a scheduled backup ---

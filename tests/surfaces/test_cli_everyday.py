@@ -142,9 +142,6 @@ def test_init_leaves_a_gitignore_of_somebody_else(monkeypatch: pytest.MonkeyPatc
     assert not mine.exists()  # it was taken away on purpose
 
 
-def test_init_elsewhere_leaves_git_to_whoever_chose_the_place() -> None:
-    answered("init")
-    assert not Path("brain/.gitignore").exists()
 
 
 def test_what_init_says_to_do_next_can_be_typed() -> None:
@@ -161,13 +158,6 @@ def test_what_init_says_to_do_next_can_be_typed() -> None:
         assert memory.stats().records == 2
 
 
-def test_init_gives_a_tree_also_later() -> None:
-    assert answered("init")["tree"] is None
-    assert answered("init", "--tree")["tree"] == str(Path("brain").resolve())
-    assert answered("init")["tree"] == str(Path("brain").resolve())
-    assert answered("remember", "x", "--outcome", "failure", "--tool", "unknown")[
-        "path"
-    ].startswith(str(Path("brain").resolve()))
 
 
 def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,12 +259,6 @@ def test_a_fix_from_options() -> None:
     )
 
 
-def test_a_trajectory_from_options() -> None:
-    answered("record", "trajectory", "t", "--step", '{"action": "a", "reward": 0.5}', "--step", '{"action": "b"}',
-             "--final-reward", "1")  # fmt: skip
-    trajectory = kept()[0]
-    assert isinstance(trajectory, Trajectory)
-    assert [(step.action, step.reward) for step in trajectory.steps] == [("a", 0.5), ("b", 0.0)]
 
 
 JSON_OF_KIND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -390,21 +374,6 @@ def test_more_than_one_transaction_should_hold_is_refused(monkeypatch: pytest.Mo
     )
 
 
-def test_record_many_of_a_memory() -> None:
-    with Memory("brain") as memory:
-        with pytest.raises(InvalidInputError, match="one of fact, trajectory, episode, fix"):
-            memory.care.record_many("experience", [])
-        with pytest.raises(InvalidInputError, match="record 2: many"):
-            memory.care.record_many(
-                "fact",
-                [{"content": "Port 80 is open.", "fact_type": "error"}, "Port 81"],  # type: ignore[list-item]
-            )
-        (fact,) = memory.care.record_many(
-            "fact", [{"content": "Port 80 is open.", "fact_type": "error", "tags": None}]
-        )
-        assert isinstance(fact, Fact)
-        assert memory.care.record_many("fix", []) == []
-        assert memory.stats().records == 1
 
 
 # --- before the next attempt ---
@@ -427,9 +396,6 @@ def test_a_context_is_printed_as_it_is() -> None:
     assert found["tokens"] <= limits.CONTEXT_TOKENS
 
 
-def test_a_context_of_nothing_is_nothing() -> None:
-    with Memory("brain"):
-        assert hardwon_does("context", "anything").stdout == ""
 
 
 def test_a_context_keeps_to_its_task_issue_and_budget() -> None:
@@ -514,17 +480,6 @@ def test_one_record_is_shown_whole() -> None:
     assert "there is no record nonsense" in refused("show", "nonsense")
 
 
-def test_a_record_is_shown_as_it_stood() -> None:
-    record = a_fact()
-    with Memory("brain") as memory:
-        before = memory.care.now().isoformat()
-        memory.archive(record, "shut")
-    assert answered("show", record)["metadata"]["validation"]["status"] == "archived"
-    assert (
-        answered("show", record, "--as-of", before)["metadata"]["validation"]["status"]
-        == "hypothesis"
-    )
-    assert "there is no record" in refused("show", record, "--as-of", "2020-01-01")
 
 
 def test_nothing_is_forgotten_before_somebody_agrees() -> None:
@@ -542,19 +497,6 @@ def test_nothing_is_forgotten_before_somebody_agrees() -> None:
     assert [each.id for each in kept()] == [other]
 
 
-def test_what_is_forgotten_without_asking() -> None:
-    record = a_fact()
-    found = answered("forget", record, "nonsense", "--yes", "--by", "ann")
-    assert (found["ids"], found["unknown"], found["dry_run"], found["erased"]) == (
-        [record],
-        ["nonsense"],
-        False,
-        True,
-    )
-    again = at_once("forget", record, "--yes")
-    assert (again.exit_code, again.stdout) == (0, "0 records forgotten\n")
-    assert again.stderr == f"hardwon: there is no record {record}\n"
-    assert answered("care", "audit", record)["life"][-1]["by"] == "ann"
 
 
 def test_forget_must_be_told_what() -> None:
@@ -564,14 +506,6 @@ def test_forget_must_be_told_what() -> None:
     assert len(kept()) == 1
 
 
-def test_many_that_would_be_forgotten_are_not_all_listed() -> None:
-    at_once("tree", "generate", "40", "--load")
-    lines = at_once("forget", "--author", "agent", "--dry-run").stdout.splitlines()
-    assert lines[-2:] == [
-        f"and {40 - limits.SCREEN_ITEMS} more",
-        "40 records would be forgotten",
-    ]
-    assert len(lines) == 2 * limits.SCREEN_ITEMS + 2
 
 
 def test_credit_is_given_and_taken() -> None:
@@ -683,20 +617,8 @@ def test_what_a_report_cannot_tell_is_said_in_one_line(
         assert said in refused(*arguments)
 
 
-def test_an_issue_must_be_told_of() -> None:
-    with Memory("brain"):
-        assert refused("fixes", "similar").startswith(
-            "issue is missing; allowed: one or more of --model, "
-        )
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["browse", "show x", "forget x --yes", "credit x --helped", "rules", "context x", "advise x"],
-)
-def test_reading_makes_no_memory(command: str) -> None:
-    assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
-    assert not Path("nowhere").exists()
 
 
 # --- how they are drawn ---
@@ -727,16 +649,3 @@ def test_a_table_fits_where_it_is_drawn() -> None:
     assert draw_table(Screen(), [], ("name",), "Nothing.") == "Nothing."
 
 
-def test_values_are_drawn_with_what_is_inside_of_them() -> None:
-    values = {
-        "a": 1,
-        "empty": [],
-        "text": "one\ntwo",
-        "in": {"b": False, "c": None},
-        "many": [{"d": 0.5}, {"d": 2}],
-        "e": [1, 2],
-    }
-    assert values_text(Screen(), values).splitlines() == [
-        *("a: 1", "text:", "  one", "  two", "in:", "  b: no"),
-        *("many:", "  1:", "    d: 0.5", "  2:", "    d: 2", "e: 1, 2"),
-    ]

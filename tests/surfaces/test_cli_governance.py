@@ -53,24 +53,6 @@ def test_a_whole_life_is_shown() -> None:
     assert f"replaces: {old}" in hardwon_does("care", "audit", new).stdout
 
 
-def test_json_has_the_documented_keys() -> None:
-    record = a_fact()
-    for name, *rest in (
-        ("verify", "--by", "compiler"),
-        ("care publish",),
-        ("care archive", "--reason", "gone"),
-    ):
-        found = as_http_answers(name, record, *rest)
-        assert found["id"] == record
-        assert keys_of(found) <= keys_told_of(name)
-    life = answered("care", "audit", record)
-    assert [each["status"] for each in life["life"]] == [
-        "hypothesis",
-        "verified",
-        "published",
-        "archived",
-    ]
-    assert keys_of(life["links"]) == {"replaced_by", "replaces", "contradicts"}
 
 
 def test_what_may_not_happen_is_told_in_one_line() -> None:
@@ -133,13 +115,3 @@ def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
     assert "inside a git checkout" in refused("care", "check-stale", "--repo", "/")
 
 
-def test_what_was_believed_then() -> None:
-    record = a_fact()
-    with Memory("brain") as memory:
-        before = memory.care.now().isoformat()
-        memory.archive(record, "shut")
-    assert answered("recall", "port 80") == []
-    assert [hit["record"]["id"] for hit in answered("recall", "port 80", "--as-of", before)] == [
-        record
-    ]
-    assert "as_of" in refused("recall", "port 80", "--as-of", "yesterday")

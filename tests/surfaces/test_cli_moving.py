@@ -89,44 +89,12 @@ def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
     assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
 
 
-def damage(location: str) -> None:
-    """A tally that is not what the records add up to."""
-    with sqlite3.connect(Path(location) / "memory.db") as connection:
-        assert connection.execute("UPDATE tally SET total = total + 1").rowcount > 0
-    connection.close()
 
 
-def test_merging_with_a_check_of_both() -> None:
-    fill("brain", "port 80 is open")
-    fill("other", "port 81 is shut")
-    assert answered("merge", "other")["not_well"] is None
-    assert answered("merge", "other", "--check")["not_well"] == []
-    assert at_once("merge", "other", "--check").stdout.endswith("both memories are well\n")
 
 
-@pytest.mark.parametrize(
-    ("broken", "side"), [("brain", "this memory"), ("other", "the other memory")]
-)
-def test_a_check_names_the_side_that_is_not_well(broken: str, side: str) -> None:
-    fill("brain", "port 80 is open")
-    fill("other", "port 81 is shut")
-    damage(broken)
-    assert at_once("merge", "other").exit_code == 0
-    done = at_once("merge", "other", "--check")
-    assert (done.exit_code, "both memories are well" in done.stdout) == (1, False)
-    assert [
-        line.startswith(f"hardwon: {side} is not well: knowledge: ")
-        for line in done.stderr.splitlines()
-    ] == [True]
-    done = at_once("merge", "other", "--check", "--json")
-    (said,) = json.loads(done.stdout)["not_well"]
-    assert (done.exit_code, said.startswith(f"{side} is not well: knowledge: ")) == (1, True)
 
 
-def test_a_check_of_a_memory_that_was_not_made() -> None:
-    fill("other", "port 81 is shut", project="shop")
-    assert answered("--memory", "new", "merge", "other", "--check")["not_well"] == []
-    assert not Path("new").exists()
 
 
 def test_merging_is_of_one_project() -> None:
@@ -337,57 +305,12 @@ def test_what_a_store_holds_that_cannot_be_taken_is_told() -> None:
     assert "bad.json: is not JSON" in text.stdout
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("adopt", "nowhere", "--kind", "data-set"),
-        ("adopt", "pipe", "--kind", "training-memory"),
-        ("adopt", "notes.txt"),
-        ("adopt", "other.db"),
-        ("adopt", "list.json", "--author", ""),
-        ("load", "notes.txt"),
-        ("merge", "other.db"),
-    ],
-)
-def test_what_fails_leaves_no_empty_memory_behind(command: tuple[str, ...]) -> None:
-    Path("notes.txt").write_text("hello world")
-    Path("list.json").write_text("[]")
-    os.mkfifo("pipe")
-    with sqlite3.connect("other.db") as other:
-        other.execute("create table x (a)")
-    before = {path.name for path in Path().iterdir()}
-    refused(*command)
-    assert {path.name for path in Path().iterdir()} == before
 
 
-def test_what_brings_nothing_leaves_no_empty_memory_behind() -> None:
-    Path("list.json").write_text('[{"content": "x"}]')
-    done = at_once("adopt", "list.json")
-    assert (done.exit_code, Path("brain").exists()) == (1, False)
-    assert "1 read, 0 added" in done.stdout
 
 
-def test_a_memory_that_is_new_gets_all_of_it() -> None:
-    hardwon_does("tree", "generate", "20", "--output", "made.jsonl")
-    assert answered("adopt", "made.jsonl")["added"] == 20
-    assert answered("--memory", "another", "load", "made.jsonl")["stored"] == 20
-    assert answered("--memory", "third", "merge", "brain")["added"] == 20
-    assert [
-        answered("--memory", name, "stats")["records"] for name in ("brain", "another", "third")
-    ] == [20, 20, 20]
 
 
-def test_a_data_set_with_errors_is_adopted_without_them() -> None:
-    memories = json.loads(a_data_set("m.json").read_text())
-    memories[0]["outcome"] = "odd"
-    Path("m.json").write_text(json.dumps(memories))
-    done = at_once("adopt", "m.json", "--json")
-    found = json.loads(done.stdout)
-    assert (done.exit_code, found["added"], found["rejected"][0]["where"]) == (
-        1,
-        39,
-        "memory 0, outcome",
-    )
 
 
 @pytest.mark.parametrize(
@@ -407,11 +330,6 @@ def test_what_is_no_older_store_is_told(name: str, said: str) -> None:
     assert said in refused("adopt", name)
 
 
-def test_what_a_memory_exported_is_loaded_instead() -> None:
-    fill("brain", "x")
-    for name in ("records.jsonl", "records.json"):
-        answered("export", name)
-        assert "hardwon load takes in as JSON Lines" in refused("adopt", name)
 
 
 def test_a_kind_that_is_wrong_is_told() -> None:
@@ -469,12 +387,6 @@ def test_consolidating() -> None:
     assert at_once("care", "consolidate").stdout.startswith("0 decisions made\n")
 
 
-def test_consolidating_with_a_model_that_is_not_there_does_the_rest() -> None:
-    fill("brain", "x")
-    assert answered("care", "consolidate")["notes"] == []
-    (note,) = answered("care", "consolidate", "--llm")["notes"]
-    assert "no LLM is configured" in note
-    assert note in at_once("care", "consolidate", "--llm").stdout
 
 
 def test_a_source_is_rolled_back_and_that_is_undone() -> None:
@@ -570,51 +482,15 @@ def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.Monk
     assert "key-of-mine" not in done.output
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("--embedder endpoint", "both, for an endpoint"),
-        ("--embedder endpoint --model m --base-url http://example.org/v1", "https"),
-        ("--embedder wordllama --model m", "nothing: wordllama has one model"),
-        ("--embedder wordllama --base-url http://localhost/", "only with --embedder endpoint"),
-    ],
-)
-def test_what_reembed_refuses(options: str, said: str) -> None:
-    fill("brain", "x")
-    assert said in refused("care", "reembed", *options.split())
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["care consolidate", "care rollback x --reason y", "care reembed --embedder wordllama"],
-)
-def test_what_works_on_a_memory_makes_none(command: str) -> None:
-    assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
-    assert not Path("nowhere").exists()
 
 
 # --- completion ---
 
 
-@pytest.mark.parametrize(
-    ("shell", "line"),
-    [
-        ("bash", "complete -o default -F"),
-        ("zsh", "#compdef hardwon"),
-        ("fish", "complete --command hardwon"),
-    ],
-)
-def test_a_completion_script_for_each_shell(shell: str, line: str) -> None:
-    done = hardwon_does("--show-completion", shell)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert line in done.stdout
-    assert "_HARDWON_COMPLETE" in done.stdout
 
 
-def test_a_shell_that_is_not_known_is_told() -> None:
-    done = hardwon_does("--show-completion", "abacus")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "allowed: bash, zsh, fish" in done.stderr
 
 
 def test_the_script_completes_in_a_real_shell() -> None:
