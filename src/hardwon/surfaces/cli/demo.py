@@ -4,7 +4,7 @@ really run, and what the memory says is what it says. Or two months of a made-up
 
 import subprocess
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from hardwon.memory import Memory
 from hardwon.outside.locations import without_password
 from hardwon.surfaces.cli.main import Target, command, make_app, opt
 from hardwon.surfaces.cli.output import Line, require_packages, show
-from hardwon.surfaces.cli.views import Screen, counted, draw_table
+from hardwon.surfaces.cli.views import Screen, counted
 
 app = make_app()
 # Deploys, but not to where it goes by itself.
@@ -29,11 +29,11 @@ esac
 TASK: Final = "deploy the shop"
 # What the agent would do, one after the other, until something works: it is stubborn.
 IDEAS: Final = (*["./deploy"] * 3, "./deploy --region eu")
-_DAYS: Final = {
-    "Monday": "Monday: Anna's agent is to deploy the shop. It fails, fails again, and is warned.",
-    "Tuesday": "Tuesday: the same task, and an agent that remembers nothing of it. It asks first.",
-    "Wednesday, Ben": "Wednesday: Ben's agent never deployed anything. It is given Anna's memory.",
-}
+_DAYS: Final = (
+    "Monday: Anna's agent is to deploy the shop. It fails, fails again, and is warned.",
+    "Tuesday: the same task, and an agent that remembers nothing of it. It asks first.",
+    "Wednesday: Ben's agent never deployed anything. It is given Anna's memory.",
+)
 
 
 class Try(NamedTuple):
@@ -45,15 +45,6 @@ class Try(NamedTuple):
     printed: str
     worked: bool
     warning: str = ""
-
-
-class Story(NamedTuple):
-    """The attempts of three sessions without memory and with it, and how many records Ben's memory
-    was given.
-    """
-
-    sessions: Mapping[str, list[list[Try]]]
-    merged: int
 
 
 @command(app, "demo")
@@ -74,7 +65,7 @@ def demo(
     this machine reaches it, and it is gone when you end it. With `--memory`, which must be empty or
     new, they are kept there.
 
-    JSON: of the story `without` and `with`, each a list of three sessions, lists of attempts
+    JSON: of the story three sessions, each a list of attempts
     (`command`, `printed`, `worked`, `warning`: what the memory said before); of a memory that was
     filled `memory` (where it is), `records` (how many of each kind).
 
@@ -86,13 +77,13 @@ def demo(
     target = Target(Line.memory, Line.project)
     if not target.memory and not serve:
         story = live_story()
-        show(story.sessions, lambda screen: story_text(screen, story))
+        show(story, lambda screen: story_text(screen, story))
         return
     if serve:
         require_packages("serving", "starlette", "uvicorn", "jinja2", "mcp")
     with nullcontext() if target.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
         location = target.memory or str(passing)
-        _fill(Target(location, target.project), seed, passing=not target.memory)
+        fill_memory(Target(location, target.project), seed, passing=not target.memory)
         if serve:
             from hardwon.surfaces.cli.servers import serve as serve_memory
 
@@ -100,7 +91,7 @@ def demo(
             serve_memory(port=port, no_auth=True)
 
 
-def _fill(target: Target, seed: int, passing: bool) -> None:
+def fill_memory(target: Target, seed: int, passing: bool) -> None:
     from hardwon.tree.datasets.generate import fill_demo
 
     shown = without_password(str(target.memory))
@@ -120,73 +111,53 @@ def _fill(target: Target, seed: int, passing: bool) -> None:
     show({"memory": place, "records": records}, text)
 
 
-def live_story() -> Story:
-    """What happens in three days. Nothing is left behind."""
+def live_story() -> list[list[Try]]:
+    """The attempts of three days. Nothing is left behind."""
     with TemporaryDirectory(prefix="hardwon-demo-") as name, ExitStack() as opened:
         folder = Path(name)
         (folder / "deploy").write_text(SCRIPT, encoding="utf-8")
         anna, ben = (opened.enter_context(Memory(folder / who)) for who in ("anna", "ben"))
-        monday = list(_work(folder, anna, "anna"))
-        tuesday = list(_work(folder, anna, "anna"))
-        merged = ben.merge(anna).added
-        wednesday = list(_work(folder, ben, "ben"))
-        without = [list(_work(folder)) for _ in range(3)]
-    return Story({"without": without, "with": [monday, tuesday, wednesday]}, merged)
+        days = [list(work(folder, anna, "anna")) for _ in ("Monday", "Tuesday")]
+        ben.merge(anna)
+        return [*days, list(work(folder, ben, "ben"))]
 
 
-def _work(folder: Path, memory: Memory | None = None, author: str = "") -> Iterator[Try]:
-    """One session of the agent, until it is done. With a memory it asks before every attempt, and
-    keeps how that went.
+def work(folder: Path, memory: Memory, author: str) -> Iterator[Try]:
+    """One session of the agent, until it is done. It asks before every attempt, and keeps how that
+    went.
     """
     for idea in IDEAS:
-        advice = memory.advise(idea, task=TASK) if memory else None
-        is_warned = advice is not None and advice.verdict == "blocked"
-        others = (other for other in IDEAS if other != idea)
-        action = next(iter((*advice.worked_instead, *others))) if advice and is_warned else idea
+        advice = memory.advise(idea, task=TASK)
+        is_warned = advice.verdict == "blocked"
+        others = [other for other in IDEAS if other != idea]
+        action = [*advice.worked_instead, *others][0] if is_warned else idea
         done = subprocess.run(  # noqa: S603  # nosec B603  # our own script
             ["/bin/sh", *action.split()], cwd=folder, capture_output=True, text=True, check=False
         )
         worked, printed = done.returncode == 0, (done.stdout + done.stderr).strip()
-        if memory:
-            step = {"action": action, "observation": printed, "reward": float(worked)}
-            memory.record_trajectory(TASK, [step], float(worked), author=author)
+        step = {"action": action, "observation": printed, "reward": float(worked)}
+        memory.record_trajectory(TASK, [step], float(worked), author=author)
         yield Try(action, printed, worked, str(advice) if is_warned else "")
         if worked:
             return
 
 
-def story_text(screen: Screen, story: Story) -> str:
+def story_text(screen: Screen, story: list[list[Try]]) -> str:
     lines: list[str] = []
 
     def tell(typed: str, printed: str, style: str) -> None:
         lines.append(screen.styled("  $ ", "dim") + typed)
         lines.extend(f"    {screen.styled(line, style)}" for line in textwrap.wrap(printed, 84))
 
-    for title, attempts in zip(_DAYS.values(), story.sessions["with"], strict=True):
+    for title, attempts in zip(_DAYS, story, strict=True):
         lines.append(screen.styled(title, "bold"))
-        if "Ben" in title:
-            tell("hardwon merge anna", f"{counted(story.merged, 'record')} added", "dim")
         for attempt in attempts:
             if attempt.warning:
                 tell(f'hardwon advise {IDEAS[0]} --task "{TASK}"', attempt.warning, "cyan")
             tell(attempt.command, attempt.printed, "green" if attempt.worked else "red")
         lines.append("")
-    good, bad = "✓", "✗"
-    rows = [
-        {
-            "": f"  {day}",
-            **{
-                f"{name} memory": f"{' '.join(good if one.worked else bad for one in attempts):<8} "
-                f"{counted(len(attempts), 'attempt')}"
-                for name, attempts in zip(story.sessions, both, strict=True)
-            },
-        }
-        for day, both in zip(_DAYS, zip(*story.sessions.values(), strict=True), strict=True)
-    ]
-    totals = [
-        f"{sum(not one.worked for day in days for one in day)} failures {name} memory"
-        for name, days in story.sessions.items()
-    ]
-    lines += [draw_table(screen, rows, rows[0]), screen.styled(f"  {', '.join(totals)}", "bold")]
+    counts = ", ".join(counted(len(attempts), "attempt") for attempts in story)
+    without = counted(len(IDEAS), "attempt")
+    lines += [screen.styled(f"{counts}; without a memory it is {without} each time", "bold")]
     lines += ["", screen.styled("Two months of a made-up team: hardwon demo --serve", "dim")]
     return "\n".join(lines)

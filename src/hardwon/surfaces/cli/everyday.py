@@ -416,17 +416,14 @@ def rules(
       hardwon rules easy
       hardwon rules --state candidate --limit 50 --json
     """
-    tasks = [task_id]
     with read_memory() as memory:
+        tasks = [task_id]
         if not task_id:
             tasks += sorted(task.task_id for task in memory.episodes.tasks(limits.SHOWN_MAX))
             state = state or "active"
-        # what holds for the project is among those of each task
-        listed = list(
-            {rule.id: rule for task in tasks for rule in memory.rules(task, state, limit)}.values()
-        )
-    nothing = "No rule was learned yet."
-    if state == "active":
-        nothing = "No rule is active yet; --state candidate lists those that wait."
+        every = [rule for task in tasks for rule in memory.rules(task, state, limit)]
+    # what holds for the project is among those of each task
+    listed = list({rule.id: rule for rule in every}.values())
+    nothing = "No such rule was learned yet."
     columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
     show(listed, lambda screen: views.draw_table(screen, listed, columns, nothing))

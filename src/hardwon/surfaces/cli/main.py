@@ -41,36 +41,18 @@ if TYPE_CHECKING:
 # Which commands there are, in the sections of the help, each with the module that declares it: it
 # is imported when somebody asks for the command.
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Every day": {
-        "init": "everyday",
-        "remember": "recording",
-        "record": "recording",
-        "recall": "everyday",
-        "context": "everyday",
-        "advise": "everyday",
-        "run": "agents",
-        "credit": "everyday",
-    },
-    "See and decide": {
-        **dict.fromkeys(("stats", "browse", "show", "rules"), "everyday"),
-        **dict.fromkeys(("verify", "forget", "undo", "doctor"), "care"),
-        "config": "everyday",
-    },
-    "Bring in and take out": {
-        "demo": "demo",
-        **dict.fromkeys(("load", "export", "merge", "adopt"), "moving"),
-        "import": "agents",
-    },
-    "More, by what it is about": {
-        **dict.fromkeys(("fixes", "episodes", "tree"), "designs"),
-        "care": "care",
-    },
-    "For agents and other programs": {
-        "hooks": "agents",
-        **dict.fromkeys(("mcp", "serve", "tokens", "postgres"), "servers"),
-        "trust": "care",
-        "skills": "agents",
-    },
+    "Every day": {"init": "everyday", "remember": "recording", "record": "recording"}
+    | dict.fromkeys(("recall", "context", "advise", "credit"), "everyday")
+    | {"run": "agents"},
+    "See and decide": dict.fromkeys(("stats", "browse", "show", "rules"), "everyday")
+    | dict.fromkeys(("verify", "forget", "undo", "doctor"), "care")
+    | {"config": "everyday"},
+    "Bring in and take out": {"demo": "demo", "import": "agents"}
+    | dict.fromkeys(("load", "export", "merge", "adopt"), "moving"),
+    "More, by what it is about": dict.fromkeys(("fixes", "episodes", "tree"), "designs")
+    | {"care": "care"},
+    "For agents and other programs": {"hooks": "agents", "skills": "agents", "trust": "care"}
+    | dict.fromkeys(("mcp", "serve", "tokens", "postgres"), "servers"),
     "For scripts written for older designs": {"drop-in": "drop_in", "fix-history": "designs"},
 }
 MODULES: Final = {name: module for names in SECTIONS.values() for name, module in names.items()}

@@ -3,7 +3,7 @@
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +34,12 @@ from hardwon.surfaces.cli.views import counted
 app = make_app()
 Author = Annotated[str, opt("Who recorded what names nobody; rollback can undo a source.")]
 ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
+_FORMATS: Final[Mapping[str, ExportFormat]] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    "": "jsonl",
+}
 _LEFT_SHOWN: Final = 20  # of what is not taken over
 _STAYS: Final = "what came in so far stays; do it again to go on"
 
@@ -154,13 +160,7 @@ def export(
       hardwon export fixes.csv --json
       hardwon export report.json --format insights
     """
-    names: dict[str, ExportFormat] = {
-        ".json": "json",
-        ".csv": "csv",
-        ".jsonl": "jsonl",
-        "": "jsonl",
-    }
-    wanted = form or names.get(Path(file).suffix.lower())
+    wanted = form or _FORMATS.get(Path(file).suffix.lower())
     if wanted is None:
         allowed = "a name that ends in .json, .csv or .jsonl; or --format says how it is written"
         raise InvalidInputError.one("file", file, allowed)
@@ -178,13 +178,14 @@ def export(
             count = memory.export(path, wanted, progress=bar)
             what = counted(count, "record")
         else:
-            exports: dict[str, Callable[[AIMemory, Path], int | None]] = {
-                "csv": AIMemory.export_csv,
-                "insights": AIMemory.export_insights,
-                "analytics": AIMemory.export_analytics_data,
-            }
-            written = exports[wanted](AIMemory.on(memory), path)
-            count = memory.fixes.totals().attempts if written is None else written
+            history = AIMemory.on(memory)
+            if wanted == "csv":
+                history.export_csv(path)
+            elif wanted == "insights":
+                history.export_insights(path)
+            else:
+                history.export_analytics_data(path)
+            count = memory.fixes.totals().attempts
             what = counted(count, "fix", "fixes")
         if file == "-":
             with path.open(encoding="utf-8", newline="") as lines:
