@@ -27,7 +27,8 @@ from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.shapes import jsonable, make_schema, parse
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()
+sys.path.append(str(ROOT / "docs"))
+PAGE = __import__("generating.cli").cli.page()
 
 
 def _flat(group: Any, before: str = "") -> dict[str, Any]:

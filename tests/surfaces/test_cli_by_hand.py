@@ -5,7 +5,6 @@ exports into a pipe, rules of all tasks, and what is said where somebody interru
 from __future__ import annotations
 
 import json
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -62,11 +61,10 @@ def test_the_memory_that_is_used_outside_of_any_is_told_once(
 
 
 def test_all_that_is_wrong_with_a_record_is_told_at_once() -> None:
-    said = refused("record", "fix", "--model", "m", "--confidence", "7")
+    said = refused("record", "fix", "--model", "m")
     assert said.startswith("--fix-success/--fix-failure is missing; --verification-success/")
-    assert "--confidence: 7.0 is not allowed" in said
     assert refused("record", "episode") == "TASK_ID is missing; --score is missing"
-    assert "or --issue is missing" in refused("record", "fix")
+    assert "or --error-output is missing" in refused("record", "fix")
     assert refused("forget", "aa", "bb").count("4 characters of its beginning") == 2
     for line in ("rules --limit 0", "rules --state odd", "care supersede a b", "stats --memory"):
         assert at_once(*line.split()).exit_code == 2
@@ -88,8 +86,6 @@ def test_a_checkout_is_named_by_its_folder() -> None:
     assert "entities" not in at_once("show", fact["id"]).stdout
 
 
-
-
 def test_an_export_goes_into_a_pipe() -> None:
     ids = remember("Port 80 is open.", "Port 81 is shut.")
     lines = at_once("export", "-").stdout.splitlines()
@@ -97,8 +93,6 @@ def test_an_export_goes_into_a_pipe() -> None:
     assert len(json.loads(at_once("export", "-", "--format", "json").stdout)) == 2
     assert at_once("export", "-", "--format", "csv").stdout.startswith("id,")
     assert sorted(each.name for each in Path().iterdir()) == ["brain"]
-
-
 
 
 def test_rules_of_every_task_are_listed() -> None:
@@ -126,7 +120,7 @@ def completed(words: str, shell: str = "bash") -> list[str]:
 
 
 def test_a_shell_offers_values() -> None:
-    assert completed("hardwon recall x --outcome f") == ["failure"]
+    assert completed("hardwon remember x --outcome f") == ["failure"]
     assert not Path("brain").exists()
     (kept,) = remember("Port 80 is open.")
     with Memory("brain") as memory:
@@ -136,15 +130,14 @@ def test_a_shell_offers_values() -> None:
         memory.record_fact("Port 81 is shut.", "observation")
     for command in ("show", "forget", "credit", "care audit", "remember x --recalled"):
         assert completed(f"hardwon {command} {kept[:6]}")[-1] == kept
-    for command in ("rules", "episodes scores", "advise x --task", "recall x --task-id"):
+    for command in ("rules", "episodes cards", "advise x --task", "recall x --task-id"):
         assert completed(f"hardwon {command} e") == ["easy"]
     assert completed("hardwon recall x --model q") == ["qwen"]
     assert completed("hardwon recall x --issue-type T") == ["TIMEOUT"]
     assert completed("hardwon --project w") == ["website"]
     assert completed("hardwon --project website show 0") != [kept]
-    assert completed("hardwon recall x --outcome=f") == ["failure"]
-
-
+    assert completed("hardwon remember x --outcome=f") == ["failure"]
+    assert completed("hardwon adopt x --kind fix") == ["fix-history"]
 
 
 def test_an_interrupt_says_what_was_kept(
@@ -164,7 +157,7 @@ def test_an_interrupt_says_what_was_kept(
     assert capsys.readouterr().err.splitlines() == [
         "hardwon: interrupted while merging: what arrived stays",
         "hardwon: interrupted while loading at 3,000 of 20,000: what was loaded stays",
-        "hardwon: interrupted while loading: nothing was changed",
+        "hardwon: interrupted while loading: it stays",
     ]
     remember("x")
 
@@ -175,7 +168,3 @@ def test_an_interrupt_says_what_was_kept(
     done = at_once("care", "rebuild")
     assert done.exit_code == 130
     assert "what was corrected stays so; rebuild again corrects the rest" in done.stderr
-
-
-
-

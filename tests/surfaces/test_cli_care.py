@@ -22,7 +22,6 @@ from command_line import (
     ROOT,
     answered,
     at_once,
-    check_json,
     hardwon_does,
     healthy,
     on_a_terminal,
@@ -114,14 +113,6 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     assert healthy()
 
 
-
-
-
-
-
-
-
-
 @pytest.mark.parametrize("answer", ["n\n", "\n", "yes please\n", "\x04"])
 def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
     fill()
@@ -143,10 +134,6 @@ def test_on_a_terminal_yes_means_yes(answer: str) -> None:
     assert re.search(r"\d+ fixes older than 30 days taken out: ", done)
     assert " undo " in done
     assert fixes() < before
-
-
-
-
 
 
 def test_what_cannot_be_undone_is_told() -> None:
@@ -196,10 +183,6 @@ def test_records_are_exported(name: str, form: str) -> None:
     found = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
     assert len(found) == 35
     assert {record["kind"] for record in found} == {"fix"}
-
-
-
-
 
 
 def test_fixes_are_exported_as_rows() -> None:
@@ -275,8 +258,6 @@ def test_a_backup_makes_a_memory_where_there_is_none_without_asking() -> None:
     assert answered("--memory", "new", "stats")["records"] == 35
 
 
-
-
 # --- health ---
 
 
@@ -317,14 +298,6 @@ def test_what_is_derived_is_derived_again() -> None:
 
 
 # --- all of them ---
-
-
-
-
-
-
-
-
 
 
 # --- the example of a scheduled backup ---

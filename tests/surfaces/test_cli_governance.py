@@ -9,11 +9,8 @@ import pytest
 
 from command_line import (
     answered,
-    as_http_answers,
     at_once,
     hardwon_does,
-    keys_of,
-    keys_told_of,
     refused,
 )
 from hardwon import Memory
@@ -51,8 +48,6 @@ def test_a_whole_life_is_shown() -> None:
     assert lines[-1] == f"replaced by: {new}"
     assert "\x1b" not in "".join(lines)
     assert f"replaces: {old}" in hardwon_does("care", "audit", new).stdout
-
-
 
 
 def test_what_may_not_happen_is_told_in_one_line() -> None:
@@ -113,5 +108,3 @@ def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
     assert answered("care", "check-stale")["restored"] == 1
     assert len(answered("recall", "app.py tests")) == 1
     assert "inside a git checkout" in refused("care", "check-stale", "--repo", "/")
-
-

@@ -62,7 +62,18 @@ NO_COMMAND = {
     "care.change_mark": "for programs that look again and again",
     "episodes.candidate_rules": "rules --state candidate lists them",
     "fixes.temporal_patterns": "fixes patterns shows them",
-    **dict.fromkeys(("fixes.days", "fixes.count"), "fixes stats and recent count as well"),
+    **dict.fromkeys(
+        ("fixes.totals", "fixes.days", "fixes.types", "fixes.matrix", "fixes.trends"),
+        "the dashboard shows them, and export --format analytics writes them",
+    ),
+    **dict.fromkeys(("fixes.fixers", "fixes.count"), "the dashboard shows them"),
+    "fixes.compress": "of a history of years, for whoever scripts it",
+    "odds": "advise says how likely an action is to work",
+    "tests.failing": "the dashboard's first page shows them",
+    "care.failures": "the dashboard's first page shows them",
+    "episodes.scores": "episodes tasks has the mean, the best and the change",
+    "skills.list": "skills export writes them",
+    "tree.hotspots": "tree reflect says where failures gather",
 }
 
 
@@ -144,12 +155,11 @@ COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
     "care report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
-    "fixes recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(
         ("run", "care check-stale", "hooks install", "hooks remove", "hooks status"),
         "of the caller's checkout",
     ),
-    **dict.fromkeys(("drop-in install", "drop-in remove", "drop-in check"), "a project's modules"),
+    **dict.fromkeys(("drop-in install", "drop-in remove"), "a project's modules"),
     **dict.fromkeys(("care restore", "merge", "adopt", "import"), "files of this machine"),
     **dict.fromkeys(
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
