@@ -209,7 +209,7 @@ def test_the_insights_are_exported(script: Path) -> None:
 
 def test_recent_activity(script: Path) -> None:
     fill()
-    *lines, total = said(script, "recent", "7").splitlines()
+    _, *lines, total = said(script, "recent", "7").splitlines()
     assert total == "5 in the last 7 days: 2 verified, 1 applied, 2 failed"
     assert sorted(line.split()[2] for line in lines) == [
         "applied",
@@ -229,17 +229,16 @@ def test_recent_totals_the_whole_period_and_cuts_nothing_where_it_is_no_terminal
     with AIMemory("AIMemory", clock=lambda: next(times)) as history:
         for number in range(60):
             history.record_fix_attempt(long, REPLY, number % 2 == 0, number % 4 == 0, 1.5)
-    *lines, total = on_one_page("recent", "30")
+    _, *lines, total = on_one_page("recent", "30")
     assert total == "60 in the last 30 days: 15 verified, 15 applied, 30 failed"
     assert len(lines) == 60
     assert all(
         long["model"] in line and " ".join(long["description"].split()) in line for line in lines
     )
-    *some, cut = on_one_page("recent", "30", "--limit", "7")
+    _, *some, cut = on_one_page("recent", "30", "--limit", "7")
     assert (len(some), cut) == (7, f"{total}; the newest 7 are listed")
     shown = on_a_terminal("fix-history", "recent", "30")
     assert "60 in the last 30 days: 15 verified" in shown
-    assert "the newest 50 are listed" in shown
 
 
 def on_one_page(*arguments: str) -> list[str]:
@@ -265,7 +264,7 @@ def test_patterns_tell_when_issues_come_and_have_the_signatures_of_the_table() -
         f"[{each['signature']}]" in each["name"] for each in found if each["kind"] == "exact"
     )
     shown = on_one_page("patterns")
-    assert "TIMEOUT at 03:00 to 03:59 UTC" in shown
+    assert any(line.startswith("TIMEOUT at 03:00 to 03:59 UTC ") for line in shown)
     assert any(f"[{signature}]" in line for line in shown for signature in rows)
 
 
@@ -278,13 +277,12 @@ def test_help_tells_every_command(script: Path) -> None:
 def test_successful_strategies_and_patterns(script: Path) -> None:
     fill()
     assert re.fullmatch(
-        r"TIMEOUT\n  worked 2 of 4  p_success 0\.\d\d  applied 3  last [\d-]{10}\n    touch ran\n",
+        r"TIMEOUT\nattempts  applied  verified .*\n +4 +3 +2 +0\.\d+ .* touch ran +needs more time\n",
         said(script, "successful"),
     )
     shown = said(script, "patterns")
     assert re.search(
-        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  "
-        r"p_",
+        r"^TIMEOUT on any model +2 +2 +3 +0\.\d+ ",
         shown,
         re.MULTILINE,
     )
@@ -462,7 +460,7 @@ def test_a_memory_that_is_named_for_the_other_commands_is_not_mistaken_for_it() 
     fill()
     done = at_once("--memory", "other", "fix-history", "cleanup")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "use fix-history --memory-dir other" in done.stderr
+    assert "a folder of its own, not other: --memory-dir names it" in done.stderr
     # while HARDWON_MEMORY names one
     assert answered("fix-history", "stats")["total_fixes_attempted"] == 5
 

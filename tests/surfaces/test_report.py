@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hardwon.surfaces.cli.copies import TimeRange
+from hardwon.surfaces.cli.care import TimeRange
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from command_line import at_once

@@ -521,7 +521,9 @@ def history_recent(days: Days = 7, limit: Limit = limits.SHOWN_MAX) -> None:
         fixes = cast("list[Fix]", list(history.memory.browse(kind="fix", since=since)))
     listed = fixes[:limit]
     when = "last day" if days == 1 else f"last {days} days"
-    total = f"{len(fixes)} in the {when}: {count_outcomes(fixes)}"
+    outcomes = [views.fix_outcome(fix) for fix in fixes]
+    counts = [f"{outcomes.count(name)} {name}" for name in ("verified", "applied", "failed")]
+    total = f"{len(fixes)} in the {when}: {', '.join(counts)}"
     if len(listed) < len(fixes):
         total += f"; the newest {len(listed)} are listed"
     elif not fixes:
@@ -531,13 +533,6 @@ def history_recent(days: Days = 7, limit: Limit = limits.SHOWN_MAX) -> None:
         return "\n".join(filter(None, [views.fixes_text(screen, listed), total]))
 
     show(listed, draw)
-
-
-def count_outcomes(fixes: list[Fix]) -> str:
-    """Applied is one thing, verified to work another; verified without being applied is neither."""
-    applied = sum(fix.fix_success for fix in fixes)
-    verified = sum(fix.fix_success and fix.verification_success for fix in fixes)
-    return f"{verified} verified, {applied - verified} applied, {len(fixes) - applied} failed"
 
 
 @command(history_group, "successful")

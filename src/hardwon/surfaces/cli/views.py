@@ -40,6 +40,9 @@ STYLES: Final[Mapping[str, str]] = {
     "learning": "cyan",
     "interaction": "magenta",
     "partial": "yellow",
+    "verified": "green",
+    "applied": "yellow",
+    "failed": "red",
     INTAKE: "yellow",
 }
 
@@ -371,10 +374,17 @@ def decisions_text(screen: Screen, decisions: Sequence[Decision]) -> str:
 _DONE: Final = ("fix_commands", "analysis")
 
 
-def fixes_text(screen: Screen, fixes: Sequence[Fix], nothing: str = "") -> str:
-    outcome = ("fix_success", "verification_success")
-    columns = ("metadata.context.timestamp", *outcome, "issue.model", "issue.issue_type")
-    return draw_table(screen, fixes, (*columns, "fixer_type", "issue.description", *_DONE), nothing)
+def fix_outcome(fix: Fix) -> str:
+    """Applied is one thing, verified to work another; verified without being applied is neither."""
+    applied = "verified" if fix.verification_success else "applied"
+    return applied if fix.fix_success else "failed"
+
+
+def fixes_text(screen: Screen, fixes: Sequence[Fix]) -> str:
+    rows = [{"fix": fix, "outcome": fix_outcome(fix)} for fix in fixes]
+    about = ("issue.model", "issue.issue_type", "fixer_type", "issue.description", *_DONE)
+    columns = ("fix.metadata.context.timestamp", "outcome", *(f"fix.{name}" for name in about))
+    return draw_table(screen, rows, columns)
 
 
 def similar_text(screen: Screen, similar: SimilarIssues) -> str:
