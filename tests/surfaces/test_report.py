@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hardwon.surfaces.cli.care import TimeRange
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from command_line import at_once
 from hardwon import Memory, limits
+from hardwon.surfaces.cli.care import TimeRange
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.web import site as web
 from hardwon.surfaces.web.pages import RANGES
