@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases import each
 from clocks import Clock
 from hardwon import Memory, Step
-from hardwon.learn.topology import FolderCount, hotspots_of, reflect_on, topology_of
+from hardwon.learn.topology import FolderCount, reflect_on, topology_of
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.views import Screen, count_cells, percent, size_text, visible
 from test_topology import FOLDERS, ROWS
@@ -73,11 +73,8 @@ def test_whatever_there_is_fits_and_stays_on_its_line(
     screen = Screen(width)
     lines = views.map_text(screen, branch, min_share=min_share, sizes=sizes).splitlines()
     assert all(line.isprintable() and count_cells(line) <= width for line in lines)
-    for other in (
-        views.hotspots_text(screen, hotspots_of(branch)),
-        views.reflection_text(screen, reflect_on(rows)),
-    ):
-        assert all(line.isprintable() for line in other.splitlines())
+    other = views.reflection_text(screen, reflect_on(rows))
+    assert all(line.isprintable() for line in other.splitlines())
 
 
 @given(st.text(), st.integers(4, 30))
@@ -101,14 +98,6 @@ def test_colours_change_nothing_but_the_colour(memory: Memory) -> None:
     plain, coloured = (views.stats_text(Screen(80, colour), stats) for colour in (False, True))
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
     assert "\x1b[31mfailure" in coloured
-
-
-def test_hotspots() -> None:
-    lines = views.hotspots_text(Screen(), hotspots_of(BRAIN, 0.6)).splitlines()
-    assert lines[1].split() == ["success", "60", "0.6"]
-    assert lines[-1].split() == ["failure/code_interpreter/runtime", "12", "0.667"]
-    nothing = views.hotspots_text(Screen(), [])
-    assert nothing == "No folder holds so much of the one above it."
 
 
 def test_reflection() -> None:

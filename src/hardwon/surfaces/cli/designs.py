@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from hardwon import limits
-from hardwon.errors import NOT_GIVEN, InvalidInputError
+from hardwon.errors import NOT_GIVEN, InvalidInputError, PlaceError
 from hardwon.outside.locations import is_url
 from hardwon.records.kinds import Fix
 from hardwon.surfaces.cli import views
@@ -402,10 +402,15 @@ def choose_folder(
 ) -> None:
     source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
     # the environment may name a memory for the other commands
-    if is_url(memory_dir) or (source and source.name == "COMMANDLINE"):
+    is_named = source is not None and source.name == "COMMANDLINE"
+    if is_url(memory_dir) or (is_named and is_url(Line.memory)):
+        raise PlaceError(
+            "these commands work on a folder, not on a database: hardwon merge brings a folder into "
+            "one, and hardwon fixes asks it"
+        )
+    if is_named:
         raise typer.BadParameter(
-            f"fix-history has a folder of its own, not {Line.memory or memory_dir}: --memory-dir "
-            "names it; hardwon fixes asks any memory"
+            f"fix-history has a folder of its own, not {Line.memory}: --memory-dir names it"
         )
     History.folder = memory_dir
 

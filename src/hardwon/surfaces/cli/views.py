@@ -24,7 +24,7 @@ from hardwon.text.terms import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
-    from hardwon.learn.topology import Branch, Hotspot, Reflection
+    from hardwon.learn.topology import Branch, Reflection
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
     from hardwon.search.rank import Hit
@@ -290,11 +290,6 @@ def _map_rows(
     if levels and parent.branches and count:
         size = parent.bytes - sum(branch.bytes for branch in large)
         yield f"{indent}└─ … the rest", count, parent.count, size
-
-
-def hotspots_text(screen: Screen, spots: Sequence[Hotspot]) -> str:
-    nothing = "No folder holds so much of the one above it."
-    return draw_table(screen, spots, ("area", "count", "share"), nothing)
 
 
 def reflection_text(screen: Screen, seen: Reflection) -> str:
