@@ -69,10 +69,6 @@ CARD_TEXT_CHARS_MAX: Final = 300
 # second.
 FILE_HASH_BYTES_MAX: Final = 256 * MIB
 
-# Records under one name that a new one replaces at once. There is one as a rule, and one more for
-# each memory that was merged in.
-ENTRIES_REPLACED_MAX: Final = 100
-
 # --- text search ---
 
 # How much of a record's text is searchable, and looked through for the words of a question. What a
@@ -95,19 +91,11 @@ SEARCHED_TEXTS: Final = 500
 # without them, up to so many times: in a large memory, each takes as long as the search itself.
 SEARCH_ROUNDS_MAX: Final = 4
 
-# A term that more than this share of all records have is frequent.
-FREQUENT_SHARE: Final = 0.1
-
 # --- the store ---
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
 BUSY_TIMEOUT_MS: Final = 60_000
-
-# How often a write is done again of which a lost connection kept nothing. A server that starts anew
-# cuts a writer off once or twice; one that does so more often is not well, and whoever waits is
-# told.
-INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
 
 # Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
 # writer anyway.
@@ -120,13 +108,6 @@ PAGE_ROWS: Final = 500
 # Rows that load, merge and doctor handle at a time, and that one request may bring: bounds memory,
 # and lets other writers in between.
 BATCH_ROWS: Final = 1_000
-
-# And so many bytes of them, as JSON: ordinary records come by the thousand, the largest by the dozen.
-BATCH_BYTES: Final = 32 * MIB
-
-# Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
-# than of a thousand, which would have Python look through everything else the caller holds.
-ADD_BATCH_ROWS: Final = 200
 
 # One SQLite memory. Backups and checks of a larger file take hours; that is when PostgreSQL is the
 # better home.
@@ -218,10 +199,6 @@ STEPS_LEARNED_MAX: Final = 500
 # a command line is recorded.
 ACTION_CHARS_MAX: Final = 4_000
 
-# Distinct words by which one action is judged. A long script has more; its beginning says what it
-# is about.
-ACTION_WORDS_MAX: Final = 200
-
 # What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
 # steps has about 60.
 ACTION_LESSONS_MAX: Final = 300
@@ -245,10 +222,6 @@ HALF_LIVES_MAX: Final = 2
 # before a fixer is told not to repeat it: one may be luck, mistaken, or hostile.
 PROOFS_MIN: Final = 2
 
-# Episodes of a task before its own quarters say what is good and what is bad there; before, the
-# fixed thresholds do.
-RELATIVE_EPISODES_MIN: Final = 8
-
 # A rule that no episode has shown for so long is retired when the memory is consolidated.
 RULE_UNUSED_DAYS: Final = 180
 
@@ -271,24 +244,6 @@ ID_BEGINNING_CHARS_MIN: Final = 4
 # look it up, too few to bury it.
 EVIDENCE_SHOWN_MAX: Final = 5
 
-# The newest scores of a task that its history lists, and its trend is computed from.
-SCORES_SHOWN_MAX: Final = 100
-
-# Rules, fixes, and sentences of each sort that a context begins with. As many as training memory
-# showed.
-RULES_IN_CONTEXT_MAX: Final = 5
-
-# Of the places of a list of what helps, for a source that nobody vouches for, where others have
-# something relevant to say: a planted record must not fill it.
-SOURCE_SHARE_MAX: Final = 0.2
-
-# Things that worked instead, or ways out of an error, in one advice. An agent tries the first; the
-# others are for where it does not help.
-INSTEAD_MAX: Final = 3
-
-# How much of an author's name a context shows behind each line.
-AUTHOR_CHARS_SHOWN: Final = 24
-
 # Episodes between two consolidations, as training memory always did.
 CONSOLIDATE_EVERY_EPISODES: Final = 20
 
@@ -296,39 +251,10 @@ CONSOLIDATE_EVERY_EPISODES: Final = 20
 # seen most often.
 TASKS_CONSIDERED_MAX: Final = 50
 
-# How often an adopted card can have been seen: more than any agent was trained for is no count.
-ADOPTED_SEEN_MAX: Final = 1_000_000
-
 # Rules, tasks, strategies, facts, adopted stores, sessions … of one sort that are looked into one by
 # one while somebody waits, the likeliest or the newest: some milliseconds each, and more change
 # nothing of the answer.
 LOOKED_INTO_MAX: Final = 20
-
-# Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
-# whoever recorded the episode waits for it.
-TASKS_AT_ONCE_MAX: Final = 5
-
-# Actions that were taken after an error and are weighed, those that helped most often: a common error
-# has thousands, most of which helped nobody.
-SOLUTIONS_CONSIDERED_MAX: Final = 100
-
-# Actions that helped against an error whose words are read, those that helped most often: three of
-# them are said.
-SOLUTIONS_READ_MAX: Final = 8
-
-# Commands that failed in the same way that are read, the newest.
-FAILED_RUNS_READ_MAX: Final = 8
-
-# Of those, how many are looked at for what was run next: each is a look-up.
-RUNS_FOLLOWED_MAX: Final = 4
-
-# For how long after a command that failed: who mends one tries it again within minutes.
-RUN_FOLLOWS_S: Final = 900
-
-# Earlier attempts at an action that are read before it is judged, each author's newest first;
-# half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
-# it failed.
-ATTEMPTS_READ_MAX: Final = 20
 
 # Rules of one task that are compared with one another for near-duplicates, or earlier fixes with an
 # issue, the newest: the time grows with them, of rules with their square.
@@ -367,33 +293,14 @@ LLM_REPLY_TOKENS_MAX: Final = 500
 # windows in use.
 LLM_PROMPT_CHARS_MAX: Final = 12_000
 
-# Episodes that one question shows. With more of them each would be cut to a few words.
-LLM_EPISODES_MAX: Final = 30
-
-# Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd
-# out other episodes.
-LLM_ITEMS_MAX: Final = 5
-
 # Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows
 # from it.
 LLM_RULES_MAX: Final = 5
-
-# One rule. Anything shorter says neither what to do nor when.
-LLM_RULE_CHARS_MIN: Final = 10
 
 # --- a context ---
 
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
-
-# Below this a context has room for a line or two, and the fence around it says no more than it must.
-SHORT_CONTEXT_TOKENS: Final = 100
-
-# From this budget on a context may be a page with headings.
-PAGE_CONTEXT_TOKENS: Final = 2_000
-
-# Fewer lines are read at a glance, and need no headings.
-PAGE_LINES_MIN: Final = 8
 
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
@@ -412,61 +319,12 @@ CONTEXT_LINE_CHARS_MAX: Final = 2_000
 # What an object says of itself in a debugger or a notebook: a list of them is read at a glance.
 REPR_CHARS_MAX: Final = 100
 
-# Hex characters of a fence's mark: so many that no record can have guessed it.
-MARK_CHARS_MIN: Final = 16
-
-# Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.
-MARK_CHARS_MAX: Final = 64
-
 # Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide
 # the text around them.
 ACCENTS_MAX: Final = 4
 
-# Actions of a similar case that a context is made from, the last ones: a run may have thousands,
-# and whoever asks waits.
-CASE_ACTS_MAX: Final = 100
-
 # A similar task, as far as it is told: enough to know it again, and its action needs the room.
 EXAMPLE_TASK_CHARS_MAX: Final = 60
-
-# The action that helped with a similar task: a function of a hundred lines. The budget is mostly
-# smaller.
-EXAMPLE_CHARS_MAX: Final = 4_000
-
-# Different things that were tried at the very same task, as a context tells them: whoever needs more
-# looks at the records.
-SAME_TASK_LINES_MAX: Final = 6
-
-# What came near at a similar task, told whole where there is room: a longer command is a program that
-# went astray.
-NEARLY_CHARS_MAX: Final = 160
-
-# Lines of a program that failed: enough to know it again.
-FAILED_LINES_MAX: Final = 8
-
-# Like tasks of which a context tells only that they failed.
-LIKE_FAILURES_MAX: Final = 2
-
-# Steps between a failure and what then worked that are told with it.
-WAY_STEPS_MAX: Final = 4
-
-# How much of a text is compared with a question: what it is about stands in its beginning.
-COMPARED_CHARS_MAX: Final = 600
-
-# An error as a context tells it: enough to know it again.
-ERROR_CHARS_SHOWN: Final = 100
-
-# How much of an action is looked at for the names it uses.
-DIGEST_CHARS_MAX: Final = 400
-
-# An action that is told with what it showed: a longer one is a program.
-SEEN_ACTION_CHARS_MAX: Final = 60
-
-# Names that one action showed: a wide table.
-SEEN_NAMES_MAX: Final = 30
-
-# Files that a line of a context names, of those that were changed and of those that were opened.
-FILES_SHOWN_MAX: Final = 5
 
 # --- embeddings ---
 
@@ -496,13 +354,6 @@ TOPOLOGY_DEPTH_MAX: Final = 32
 
 # A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
-
-# Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more
-# than ten percent.
-ATTEMPTS_TO_JUDGE_MIN: Final = 10
-
-# Failures (or successes) before one says where most of them lie.
-AREA_TO_JUDGE_MIN: Final = 5
 
 # --- data sets ---
 
@@ -594,24 +445,9 @@ GLOB_CHARS_MAX: Final = 2_000
 # showed. More where there are few others.
 NEW_RULES_IN_CONTEXT_MAX: Final = 3
 
-# Mistake cards in a context, as many as training memory showed.
-CARDS_IN_CONTEXT_MAX: Final = 3
-
-# Of a context's tokens, for what nothing has borne out yet, where similar cases have something to
-# say as well.
-UNPROVEN_SHARE_MAX: Final = 0.3
-
 # Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
 # characters of text, and a record must hold all of them.
 CARDS_PER_EPISODE_MAX: Final = 500
-
-# Episodes that a comparison of runs reads, the newest: a second of work, and more would not change
-# its interval.
-COMPARED_EPISODES_MAX: Final = 20_000
-
-# Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
-# has pixels.
-CURVE_SCORES_MAX: Final = 1_000
 
 # --- training memory ---
 
@@ -650,9 +486,6 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 # What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
 # endpoint says) where its first sentence or two tell what it is: two lines on a screen.
 BEGINNING_CHARS: Final = 200
-
-# So many times as long as failed fixes are successful ones kept, where nobody says how long.
-SUCCESSES_KEPT_TIMES: Final = 3
 
 # Strategies, or issue types, in one list of the fix-history tables, of the knowledge base and of what
 # is told of one model. A fixer reads the first few.
@@ -705,17 +538,6 @@ FIXERS_SHOWN_MAX: Final = 50
 # model, for its type anywhere, and those that are not to be repeated. A fixer tries one at a time,
 # and the likeliest comes first.
 FIXES_IN_CONTEXT_MAX: Final = 3
-
-# Common issues of a model in the context for a fixer: its first line is one line.
-ISSUES_IN_CONTEXT_MAX: Final = 3
-
-# Notes about a model in that line; one about the issue's own type comes first. Each takes as much
-# room as the rest of it.
-NOTES_IN_CONTEXT_MAX: Final = 1
-
-# Of a context's tokens, for the whole line about a model; where it would take more, only its
-# figures are told.
-HISTORY_SHARE_MAX: Final = 0.2
 
 # --- older fix histories ---
 
@@ -850,9 +672,6 @@ AGENT_SESSION_ITEMS_MAX: Final = 200
 # Lines that a session remembers it was told, and records that these rest on.
 AGENT_SESSION_TOLD_MAX: Final = 500
 
-# A command that failed once is let be after so many others, and is no failure of the session.
-AGENT_LET_BE_AFTER: Final = 3
-
 # A session that nothing was heard of for so long is over: a night's rest.
 AGENT_SESSION_IDLE_S: Final = 6 * 3_600
 
@@ -879,16 +698,6 @@ FACT_READ_CHARS_MAX: Final = 10_000
 # names a few.
 ENTITIES_FOUND_MAX: Final = 50
 
-# A fact in a model's words: a long sentence, with the names and dates that make it stand alone.
-RESTATED_CHARS_MAX: Final = 500
-
-# A fact that a model is asked to restate. Of a longer one no single sentence could keep everything.
-RESTATED_FROM_CHARS_MAX: Final = 2_000
-
-# Words of a restated fact that neither it nor its names have. The name of what a pronoun stands for
-# needs no more.
-RESTATED_NEW_WORDS_MAX: Final = 4
-
 # --- provenance and staleness ---
 
 # Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
@@ -910,9 +719,6 @@ FOUND_FILE_BYTES_MAX: Final = 4 * MIB
 # A related file larger than this is not hashed while somebody waits for an answer; `check_stale`
 # hashes it.
 STALE_FILE_BYTES_MAX: Final = 16 * MIB
-
-# Related files of one hit that are looked at while somebody waits: about a millisecond.
-STALE_FILES_LOOKED_AT_MAX: Final = 256
 
 # How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
 # who waits for a recall or a commit waits no longer.
@@ -941,10 +747,6 @@ TESTS_REMEMBERED_MAX: Final = 2_000
 
 # What was recorded longer before a pass hardly led to it, and nobody remembers enough to object.
 ATTEMPT_DAYS_MAX: Final = 7
-
-# Ids of what was recorded here since a test failed: some 28,000. Beyond that nothing is noted until
-# the tests fail again.
-ATTEMPTS_NOTED_BYTES_MAX: Final = MIB
 
 # Records that one pass vouches for, one of each author: each is an attempt at the same failure, and
 # one of them is what helped. Whoever floods the memory with claims about a failing test, under
@@ -1042,21 +844,8 @@ MEMORIES_OPEN_MAX: Final = 64
 # of agents sends, and less than keeps a server from answering others.
 REQUESTS_PER_S: Final = 500.0
 
-# How long a caller may be as fast as it can after it was quiet.
-REQUESTS_BURST_S: Final = 2.0
-
-# Callers whose rate is known. Tokens are fewer.
-CALLERS_REMEMBERED_MAX: Final = 10_000
-
 # How long a client waits for one answer: longer than a server waits for other writers.
 CLIENT_TIMEOUT_S: Final = 30.0
-
-# Pauses before a client sends a request again: together as long as a server takes to be started
-# anew on a busy machine.
-CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0, 10.0)
-
-# The longest pause, whatever a server asks for.
-CLIENT_WAIT_S_MAX: Final = 10.0
 
 # What a client reads of one answer: a page of the largest records fits in, and an endless one does
 # not fill the memory.
@@ -1144,16 +933,6 @@ WEB_RESULTS_MAX: Final = 100
 # What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
 
-# Records that are read to tell what goes wrong, the newest that failed: some 10 ms.
-FAILURES_READ_MAX: Final = 1_500
-
-# Failures among them that have no hash, and are put together by their words: each is compared with
-# all before it.
-FAILURES_WORDED_MAX: Final = 60
-
-# What came up for the first time in so many days is a new failure: a week, as people count.
-NEW_FAILURE_DAYS: Final = 7
-
 # Records of one list that waits for a decision, like with like: what somebody goes through at a
 # sitting, and what a link can take back at once.
 WEB_REVIEW_SHOWN: Final = 50
@@ -1172,25 +951,8 @@ SETTINGS_BYTES_MAX: Final = 16 * KIB
 
 # --- skills ---
 
-# Characters of a skill's name, which the specification of Agent Skills fixes, and of what others
-# named within its description.
-SKILL_NAME_CHARS: Final = 64
-
-# Lines of one skill, the best first; the specification asks for fewer than 500.
-SKILL_LINES_MAX: Final = 50
-
 # One skill. It is read whole where it is used; the specification asks for fewer than 5,000 tokens.
 SKILL_TOKENS_MAX: Final = 3_000
-
-# Tasks that have a skill of their own, those with the most episodes: the descriptions of all skills
-# stand in every conversation.
-SKILL_TASKS_MAX: Final = 20
-
-# Errors and issue types that the description of a skill names; it has at most 1,024 characters.
-SKILL_EXAMPLES_MAX: Final = 8
-
-# Of a file under a skill's name; what is longer is none of ours.
-SKILL_BYTES_READ: Final = 256 * KIB
 
 # --- what a model is told through MCP ---
 
@@ -1201,19 +963,11 @@ TOOL_RESULT_CHARS_MAX: Final = 40_000
 # The text of one tool call beside it: some screens.
 TOOL_TEXT_CHARS_MAX: Final = 12_000
 
-# Characters of one line of such a text. A record's first sentences fit; all of it is in the
-# structured result.
-TOOL_TEXT_WIDTH: Final = 400
-
 # The usual tools: the more there are, the seldomer a model chooses the right one.
 USUAL_TOOLS_MAX: Final = 8
 
 # The whole list of them, which every conversation begins with.
 USUAL_TOOLS_TOKENS_MAX: Final = 2_500
-
-# A server that a client is told to start is started once before, as far as it takes to know that it
-# can: a second or two, more on a machine that is busy.
-START_CHECK_S_MAX: Final = 60.0
 
 # One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
 # have two kilobytes.

@@ -19,10 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from command_line import answered, at_once
 from engines import ENGINES
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.errors import PlaceError
 from hardwon.memory import skills as made
-from hardwon.memory.skills import FILE_NAME, Skill
+from hardwon.memory.skills import FILE_NAME, SKILL_TASKS_MAX, Skill
 from hardwon.surfaces.mcp.server import SKILLS
 from hardwon.text.tokens import count_tokens
 from mcp_calls import MODES, ask_of_skills, over_stdio, parameters, run
@@ -311,4 +311,4 @@ def test_a_server_tells_of_its_skills(tmp_path: Path, mode: str) -> None:
             assert len((await ask_of_skills(client, "skills/list"))["skills"]) == 2
 
     run(work)
-    assert limits.SKILL_TASKS_MAX
+    assert SKILL_TASKS_MAX

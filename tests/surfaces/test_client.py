@@ -62,8 +62,8 @@ def server_that_sends(raw: bytes) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CLIENT_WAITS_S", (0.0,))
-    monkeypatch.setattr(limits, "CLIENT_WAIT_S_MAX", 0.0)
+    monkeypatch.setattr("hardwon.surfaces.client.CLIENT_WAITS_S", (0.0,))
+    monkeypatch.setattr("hardwon.surfaces.client.CLIENT_WAIT_S_MAX", 0.0)
 
 
 @pytest.mark.parametrize(

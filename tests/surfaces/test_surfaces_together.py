@@ -22,7 +22,7 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 from cases import TORTURE
-from hardwon import Client, Memory, limits
+from hardwon import Client, Memory
 from processes import free_port
 from serving import Process
 
@@ -80,7 +80,9 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # as patient as `over_mcp`
-    monkeypatch.setattr(limits, "CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0))
+    monkeypatch.setattr(
+        "hardwon.surfaces.client.CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0)
+    )
     brain = tmp_path / "brain"
     with Memory(brain) as memory:
         token = memory.tokens.create("writers", "write").secret

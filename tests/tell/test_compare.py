@@ -170,10 +170,10 @@ def test_curves_are_in_the_order_of_time_and_bounded(
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
         assert memory.episodes.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
-        monkeypatch.setattr(limits, "CURVE_SCORES_MAX", 2)
+        monkeypatch.setattr("hardwon.learn.rules.CURVE_SCORES_MAX", 2)
         assert memory.episodes.compare("t").curves["t"].off == (0.4, 0.5)
         monkeypatch.setattr(limits, "PAGE_ROWS", 2)
-        monkeypatch.setattr(limits, "COMPARED_EPISODES_MAX", 3)
+        monkeypatch.setattr("hardwon.memory.knowledge.COMPARED_EPISODES_MAX", 3)
         newest = memory.episodes.compare("t").off
         assert newest.episodes == 3
         assert newest.mean == pytest.approx(0.4)

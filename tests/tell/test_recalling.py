@@ -30,6 +30,7 @@ from hardwon import (
 )
 from hardwon.brief.advice import UNLIKELY_AGAIN_BELOW
 from hardwon.errors import InvalidInputError
+from hardwon.memory.context import RULES_IN_CONTEXT_MAX
 from hardwon.records.kinds import AnyRecord
 from hardwon.text.clean import CODE_INDENT
 from hardwon.text.tokens import count_tokens
@@ -362,7 +363,7 @@ def test_a_source_with_many_rules_speaks_a_second_time_after_the_others(memory: 
         lines = str(context).splitlines()
         heard = sum("flag" in line for line in lines)
         # of the records that are said, one may be Mallory's
-        places = limits.RULES_IN_CONTEXT_MAX - 1
+        places = RULES_IN_CONTEXT_MAX - 1
         assert sum("Mallory" in line for line in lines) == 1 or heard >= places
         assert heard
         assert all(line.endswith("]") for line in lines[2:-1]), (

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.capture.tests import RanTest
 from hardwon.errors import InterruptedWriteError, InvalidInputError
+from hardwon.memory.project import INTERRUPTED_WRITES_AGAIN_MAX
 from hardwon.records.kinds import Fact
 from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
 
@@ -100,7 +101,7 @@ def test_who_is_cut_off_again_and_again_is_told(name: str, memory: Memory) -> No
     CutOff.cuts, CutOff.begun = 1_000, 0
     with pytest.raises(InterruptedWriteError, match="nothing was kept"):
         WRITES[name](memory, ids)
-    assert CutOff.begun == 1 + limits.INTERRUPTED_WRITES_AGAIN_MAX
+    assert CutOff.begun == 1 + INTERRUPTED_WRITES_AGAIN_MAX
     assert state(memory) == before
 
 

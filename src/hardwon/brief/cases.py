@@ -32,6 +32,42 @@ from hardwon.text.shown import (
 from hardwon.text.terms import FORM, Remembered, index_text, spelled_alike
 from hardwon.text.tokens import cut_to_tokens
 
+# Files that a line of a context names, of those that were changed and of those that were opened.
+_FILES_SHOWN_MAX: Final = 5
+
+# Names that one action showed: a wide table.
+_SEEN_NAMES_MAX: Final = 30
+
+# An action that is told with what it showed: a longer one is a program.
+_SEEN_ACTION_CHARS_MAX: Final = 60
+
+# How much of an action is looked at for the names it uses.
+_DIGEST_CHARS_MAX: Final = 400
+
+# An error as a context tells it: enough to know it again.
+_ERROR_CHARS_SHOWN: Final = 100
+
+# Steps between a failure and what then worked that are told with it.
+_WAY_STEPS_MAX: Final = 4
+
+# Like tasks of which a context tells only that they failed.
+_LIKE_FAILURES_MAX: Final = 2
+
+# Lines of a program that failed: enough to know it again.
+_FAILED_LINES_MAX: Final = 8
+
+# What came near at a similar task, told whole where there is room: a longer command is a program that
+# went astray.
+_NEARLY_CHARS_MAX: Final = 160
+
+# Different things that were tried at the very same task, as a context tells them: whoever needs more
+# looks at the records.
+_SAME_TASK_LINES_MAX: Final = 6
+
+# The action that helped with a similar task: a function of a hundred lines. The budget is mostly
+# smaller.
+_EXAMPLE_CHARS_MAX: Final = 4_000
+
 # A run half as much like the question as the best one has a quarter of its say in what was seen.
 SHARPNESS: Final = 2.0
 # Of the best one's relevance: less alike tasks are not told.
@@ -139,7 +175,7 @@ class Attempt:
     @cached_property
     def error(self) -> str:
         """How it failed, in a few words."""
-        return shortened(one_line(telling_line(self.observation)), limits.ERROR_CHARS_SHOWN)
+        return shortened(one_line(telling_line(self.observation)), _ERROR_CHARS_SHOWN)
 
     def add(self, case: Case, earned: float, observation: str, *, worked: bool) -> None:
         """One more run did it. Where nobody knows how that ended, what `worked` was done."""
@@ -306,7 +342,7 @@ def _way_to(steps: Sequence[Done], place: int) -> tuple[str, ...]:
     way = (helped | {*_edits(steps[: place + 1])}) - {place}
     if not way and only_tests(steps[place].action):
         way = {at for at in _deeds(steps[:place]) if not only_tests(steps[at].action)}
-    last = sorted(way)[-limits.WAY_STEPS_MAX :]
+    last = sorted(way)[-_WAY_STEPS_MAX:]
     return (*dict.fromkeys(steps[at].action for at in last), steps[place].action)
 
 
@@ -357,14 +393,14 @@ def lines_of(told: Sequence[Told], wording: Wording) -> Iterator[Line]:
     of_failure = "\n" in wording.asked.strip() or shows_error(wording.asked)
     errors = Counter(one.attempts[0].error for one in to_tell if one.attempts[0].is_command)
     said = {attempt.error for each in to_tell if each.same for attempt in each.attempts}
-    most = len(said) + limits.LIKE_FAILURES_MAX
+    most = len(said) + _LIKE_FAILURES_MAX
     for each in to_tell:
         if each.same:
             # what was only said tells nothing beside what was done, nor beside what worked elsewhere
             done = [one for one in each.attempts if one.holds or not is_talk(one.actions[-1])]
             telling = done or ([] if solved else each.attempts)
             lines = (_line_of(attempt, each, wording) for attempt in telling)
-            yield from islice(_one_of_each(lines, told), limits.SAME_TASK_LINES_MAX)
+            yield from islice(_one_of_each(lines, told), _SAME_TASK_LINES_MAX)
             continue
         best = each.attempts[0]
         disputed = failed.get(best.key, 0.0) >= DISPUTED_FROM * each.relevance
@@ -447,7 +483,7 @@ def _line_of(attempt: Attempt, told: Told, wording: Wording) -> Line:
     whole = ""
     if outcome and not warned and (not told.same or is_talk(actions[-1])):
         tried, nearly = one_line(actions[-1]), attempt.earned >= NEARLY_FROM
-        if nearly and len(tried) <= limits.NEARLY_CHARS_MAX and not is_talk(tried):
+        if nearly and len(tried) <= _NEARLY_CHARS_MAX and not is_talk(tried):
             whole = _worded(head, (tried,), shown, mark)
         actions = (shortened(tried, limits.EXAMPLE_TASK_CHARS_MAX),)  # its beginning will do
     why = "the very same task" if told.same else f"a task like this one ({told.relevance:.2f})"
@@ -494,9 +530,9 @@ def after_line(failed: Attempt, worked: Attempt, wording: Wording) -> Line:
 
 def _worded(head: str, actions: Sequence[str], shown: str, mark: str) -> str:
     """A program keeps its lines, and several actions stand one under the other."""
-    code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
-    if "FAILED" in head and len(code) > limits.FAILED_LINES_MAX:
-        code = [*code[: limits.FAILED_LINES_MAX], CODE_INDENT + CUT]
+    code = [line for action in actions for line in clean_code(action, _EXAMPLE_CHARS_MAX)]
+    if "FAILED" in head and len(code) > _FAILED_LINES_MAX:
+        code = [*code[:_FAILED_LINES_MAX], CODE_INDENT + CUT]
     if len(code) > 1:
         together = "one after the other" if len(actions) > 1 else ""
         begin = head.rstrip(" :") if shown else head.rstrip()
@@ -528,10 +564,10 @@ def _cut(
         if "FAILED" in head:
             return ""  # of what failed at a task nobody knows which, nothing follows
         head = f"like task -> {head.rpartition(' -> ')[2]}"
-    code = [line for action in actions for line in clean_code(action, limits.EXAMPLE_CHARS_MAX)]
+    code = [line for action in actions for line in clean_code(action, _EXAMPLE_CHARS_MAX)]
     if len(code) > 1 and not same:
         # of several steps the beginnings tell what was done; half a program tells nothing
-        steps = [shortened(one_line(action), limits.DIGEST_CHARS_MAX // 4) for action in actions]
+        steps = [shortened(one_line(action), _DIGEST_CHARS_MAX // 4) for action in actions]
         return _worded(head, steps, "", brief) if len(steps) > 1 else ""
     if len(code) > 1:
         first, *rows = _worded(head, actions, shown, mark).split("\n")
@@ -562,7 +598,7 @@ def file_lines(told: Sequence[Told], asked: str) -> Iterator[Line]:
         steps = ((step.action, step.observation) for case in cases for step in case.steps)
         told_already = " ".join(action for attempt in each.attempts for action in attempt.actions)
         parts = [
-            f"{did} {', '.join(untold[: limits.FILES_SHOWN_MAX])}"
+            f"{did} {', '.join(untold[:_FILES_SHOWN_MAX])}"
             for did, paths in zip(("changed", "opened"), files_touched(steps), strict=True)
             if (untold := [path for path in paths if path not in told_already])
         ]
@@ -638,8 +674,8 @@ def seen_line(cases: Sequence[Case], question: Question, cost: Callable[[str], i
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[: limits.SEEN_NAMES_MAX])
-    return shown if len(names) <= limits.SEEN_NAMES_MAX else f"{shown}, {CUT}"
+    shown = ", ".join(names[:_SEEN_NAMES_MAX])
+    return shown if len(names) <= _SEEN_NAMES_MAX else f"{shown}, {CUT}"
 
 
 def _mark(case: Case) -> str:
@@ -651,15 +687,13 @@ def _looked_at(
 ) -> tuple[list[_Seen], dict[str, float]]:
     """What runs looked at, and by how much say of the runs a term was used."""
     steps = [(case, step) for case in cases for step in case.steps if step.worked]
-    shown = [
-        _names_of(step.action[: limits.DIGEST_CHARS_MAX], step.observation) for _, step in steps
-    ]
+    shown = [_names_of(step.action[:_DIGEST_CHARS_MAX], step.observation) for _, step in steps]
     if not any(shown):
         return [], {}
     seen: dict[tuple[str, ...], _Seen] = {}
     used_by: dict[str, set[str]] = {}
     for (case, step), names in zip(steps, shown, strict=True):
-        action, does, shows = _look(step.action[: limits.DIGEST_CHARS_MAX], names)
+        action, does, shows = _look(step.action[:_DIGEST_CHARS_MAX], names)
         if not names:
             used_by.setdefault(case.id, set()).update(does)
         elif names not in seen:
@@ -674,7 +708,7 @@ def _looked_at(
 @lru_cache(maxsize=2_048)  # agents look at the same again and again
 def _names_of(action: str, observation: str) -> tuple[str, ...]:
     """The names that a short action showed."""
-    short = len(one_line(action)) <= limits.SEEN_ACTION_CHARS_MAX
+    short = len(one_line(action)) <= _SEEN_ACTION_CHARS_MAX
     return tuple(dict.fromkeys(names_shown(observation))) if short else ()
 
 
@@ -760,5 +794,5 @@ def _find_terms(text: str) -> frozenset[str]:
 
 
 _terms = Remembered[str, frozenset[str]](
-    _find_terms, lambda text, _: len(text) <= limits.DIGEST_CHARS_MAX
+    _find_terms, lambda text, _: len(text) <= _DIGEST_CHARS_MAX
 ).__getitem__

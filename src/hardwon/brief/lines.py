@@ -13,6 +13,9 @@ from hardwon.records.kinds import VIA_IMPORT
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import Remembered
 
+# How much of an author's name a context shows behind each line.
+_AUTHOR_CHARS_SHOWN: Final = 24
+
 # The kinds of lines, in the order of what helps most.
 DONE: Final = "done before"
 FAILED: Final = "failed before"
@@ -107,7 +110,7 @@ def _shown_name(author: str) -> str:
     cut off.
     """
     name = author.removesuffix(VIA_IMPORT)
-    shown = clean_line(name.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
+    shown = clean_line(name.translate(_MARKS), _AUTHOR_CHARS_SHOWN)
     return shown + author[len(name) :]
 
 

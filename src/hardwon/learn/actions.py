@@ -31,6 +31,10 @@ from hardwon.text.shell import changes_nothing, reported_failure
 from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered, canonical, key_of, same_action
 
+# Distinct words by which one action is judged. A long script has more; its beginning says what it
+# is about.
+_ACTION_WORDS_MAX: Final = 200
+
 # Levels of a step. `DONE`: it worked in a run of which nobody knows whether it solved its task.
 FAILED, WORKED, SOLVED, DONE = 0, 1, 2, 3
 
@@ -72,7 +76,7 @@ def words_of(text: str) -> list[str]:
     found = dict.fromkeys(words.findall(cut))
     if max(map(len, found), default=0) > limits.TERM_CHARS_MAX:
         found = dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found)
-    return list(found)[: limits.ACTION_WORDS_MAX]
+    return list(found)[:_ACTION_WORDS_MAX]
 
 
 def action_words(action: str) -> list[str]:

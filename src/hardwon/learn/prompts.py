@@ -32,6 +32,26 @@ from hardwon.text.entities import Named, find
 from hardwon.text.tables import Patterns, WordLists
 from hardwon.text.terms import LITTLE, NEGATIONS, all_words_in
 
+# Words of a restated fact that neither it nor its names have. The name of what a pronoun stands for
+# needs no more.
+_RESTATED_NEW_WORDS_MAX: Final = 4
+
+# A fact that a model is asked to restate. Of a longer one no single sentence could keep everything.
+_RESTATED_FROM_CHARS_MAX: Final = 2_000
+
+# A fact in a model's words: a long sentence, with the names and dates that make it stand alone.
+_RESTATED_CHARS_MAX: Final = 500
+
+# One rule. Anything shorter says neither what to do nor when.
+_LLM_RULE_CHARS_MIN: Final = 10
+
+# Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd
+# out other episodes.
+_LLM_ITEMS_MAX: Final = 5
+
+# Episodes that one question shows. With more of them each would be cut to a few words.
+_LLM_EPISODES_MAX: Final = 30
+
 RE: Final = Patterns(tables.PATTERNS)
 WORDS: Final = WordLists(tables.WORDS)
 
@@ -41,7 +61,7 @@ def _system(name: str) -> str:
     """What a model is told to do: `rules` or `sentence`."""
     return Template(tables.TEXTS[name]).substitute(
         rules_max=limits.LLM_RULES_MAX,
-        chars_max=limits.LESSON_CHARS_MAX if name == "rules" else limits.RESTATED_CHARS_MAX,
+        chars_max=limits.LESSON_CHARS_MAX if name == "rules" else _RESTATED_CHARS_MAX,
     )
 
 
@@ -68,7 +88,7 @@ def fitting(episodes: Sequence[Episode]) -> list[Episode]:
     newest_first = sorted(distinct, key=lambda episode: (episode.at_us, episode.id), reverse=True)
     left = limits.LLM_PROMPT_CHARS_MAX - len(_system("rules")) - len(_BEFORE) - len(_AFTER)
     shown: list[Episode] = []
-    for episode in newest_first[: limits.LLM_EPISODES_MAX]:
+    for episode in newest_first[:_LLM_EPISODES_MAX]:
         left -= len(_line(episode)) + 1
         if left < 0:
             break
@@ -77,7 +97,7 @@ def fitting(episodes: Sequence[Episode]) -> list[Episode]:
 
 
 def _line(episode: Episode) -> str:
-    most = limits.LLM_ITEMS_MAX
+    most = _LLM_ITEMS_MAX
     optional = {
         "summary": _cut(episode.trajectory_summary),
         "mistakes": [_cut(text) for text in episode.mistakes[:most]],
@@ -218,8 +238,8 @@ def one_sentence(
     )
     for wrong, allowed in (
         (
-            not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max,
-            f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters",
+            not _LLM_RULE_CHARS_MIN <= len(said) <= chars_max,
+            f"{_LLM_RULE_CHARS_MIN} to {chars_max} characters",
         ),
         (hidden, "one line without control, bidirectional or other invisible characters"),
         (second and not several, "one sentence"),
@@ -233,10 +253,8 @@ def one_sentence(
 
 def sentence_request(fact: Fact) -> tuple[str, str]:
     """The system and the user message that ask for it."""
-    allowed = f"at most {limits.RESTATED_FROM_CHARS_MAX} characters for one sentence"
-    check_that(
-        len(fact.content) <= limits.RESTATED_FROM_CHARS_MAX, "content", fact.content, allowed
-    )
+    allowed = f"at most {_RESTATED_FROM_CHARS_MAX} characters for one sentence"
+    check_that(len(fact.content) <= _RESTATED_FROM_CHARS_MAX, "content", fact.content, allowed)
     moment = fact.metadata.context
     known = {
         "type": fact.fact_type,
@@ -268,7 +286,7 @@ def sentence_from(reply: str, fact: Fact) -> str:
         raise InvalidInputError.one(
             "reply", answer, 'an object with the key "sentence" and no other'
         )
-    sentence = one_sentence("reply.sentence", answer["sentence"], limits.RESTATED_CHARS_MAX)
+    sentence = one_sentence("reply.sentence", answer["sentence"], _RESTATED_CHARS_MAX)
     note, given = fact.content, _given(fact)
     names, new_names = _names(find(note)), _names(find(sentence))
     for kept, what in (
@@ -329,5 +347,5 @@ def _in_own_words(sentence: str, note: str, given: set[str]) -> bool:
         for text in (note, sentence)
     )
     new = has - had - _stems(word for name in given for word in all_words_in(name))
-    most = min(limits.RESTATED_NEW_WORDS_MAX, (1 - _OWN_SHARE) * len(has))
+    most = min(_RESTATED_NEW_WORDS_MAX, (1 - _OWN_SHARE) * len(has))
     return had - has <= _stems(WORDS.times) and len(new) <= most

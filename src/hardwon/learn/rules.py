@@ -43,6 +43,14 @@ from hardwon.records.kinds import (
 from hardwon.records.kinds import RuleState as RuleState
 from hardwon.text.terms import Words, key_of, say_the_same, words_of
 
+# Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
+# has pixels.
+CURVE_SCORES_MAX: Final = 1_000
+
+# Episodes of a task before its own quarters say what is good and what is bad there; before, the
+# fixed thresholds do.
+_RELATIVE_EPISODES_MIN: Final = 8
+
 RuleKind = Literal["works", "avoid", "written"]
 
 HIGH_LEVEL: Final = level_of_score(GOOD_SCORE)
@@ -126,7 +134,7 @@ class Thresholds:
         """From the number of the task's episodes at each level of score."""
         episodes = sum(levels)
         good_from, bad_below = HIGH_LEVEL, LOW_LEVEL
-        if episodes >= limits.RELATIVE_EPISODES_MIN:
+        if episodes >= _RELATIVE_EPISODES_MIN:
             upper = len(levels) - 1 - _quarter(levels[::-1])
             lower = _quarter(levels)
             if lower < upper:
@@ -635,7 +643,7 @@ def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
     most = sorted(curves, key=lambda task: (-len(curves[task][0]) - len(curves[task][1]), task))[
         : limits.TASKS_CONSIDERED_MAX
     ]
-    newest = limits.CURVE_SCORES_MAX
+    newest = CURVE_SCORES_MAX
     return Comparison(
         _arm(each.score for each in scored if each.on),
         _arm(each.score for each in scored if not each.on),

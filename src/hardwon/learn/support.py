@@ -35,6 +35,13 @@ from hardwon.records.fields import (
 )
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, MistakeCard
 
+# How often an adopted card can have been seen: more than any agent was trained for is no count.
+_ADOPTED_SEEN_MAX: Final = 1_000_000
+
+# Of the places of a list of what helps, for a source that nobody vouches for, where others have
+# something relevant to say: a planted record must not fill it.
+_SOURCE_SHARE_MAX: Final = 0.2
+
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
@@ -230,7 +237,7 @@ def shared_out(
     somebody vouches for. Of so many `sources` in all: when each has its share, nothing is looked
     for any longer.
     """
-    most = max(1, int(limits.SOURCE_SHARE_MAX * places))
+    most = max(1, int(_SOURCE_SHARE_MAX * places))
     given: dict[str | None, int] = {}
     more: list[T] = []
     served = 0
@@ -472,5 +479,5 @@ def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
         min(record.at_us, now_us),
         record.metadata.validation.status in VOUCHED_STATUSES,
         place,
-        min(seen, limits.ADOPTED_SEEN_MAX),
+        min(seen, _ADOPTED_SEEN_MAX),
     )

@@ -18,6 +18,13 @@ from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
 from hardwon.text.terms import counted
 
+# Failures (or successes) before one says where most of them lie.
+_AREA_TO_JUDGE_MIN: Final = 5
+
+# Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more
+# than ten percent.
+_ATTEMPTS_TO_JUDGE_MIN: Final = 10
+
 # The area of what lies directly in the folder of its outcome.
 UNSORTED: Final = "(unsorted)"
 
@@ -158,7 +165,7 @@ def _insights(
         said = [
             "No successes or failures are remembered yet, so nothing can be said about what works."
         ]
-    elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
+    elif attempts < _ATTEMPTS_TO_JUDGE_MIN:
         seen = f"{counted(succeeded, 'success', 'successes')} and {counted(failed, 'failure')}"
         said = [f"Only {seen} so far: too few to say how often things work."]
     else:
@@ -180,7 +187,7 @@ def _leading(noun: str, areas: list[tuple[str, int]], of: int) -> list[str]:
     """Where most of them lie; silent where too few are known, and no area is named where several
     are alike.
     """
-    if of < limits.AREA_TO_JUDGE_MIN:
+    if of < _AREA_TO_JUDGE_MIN:
         return []
     first, most = areas[0]
     alike = sum(1 for _, count in areas if count == most)

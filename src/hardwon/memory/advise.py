@@ -65,6 +65,28 @@ from hardwon.text.shell import deletes_unasked, failure_words, reported_failure,
 from hardwon.text.shown import describe_failure
 from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
+# Earlier attempts at an action that are read before it is judged, each author's newest first;
+# half of them are kept for what somebody vouches for. How often it worked is counted; they tell how
+# it failed.
+_ATTEMPTS_READ_MAX: Final = 20
+
+# For how long after a command that failed: who mends one tries it again within minutes.
+_RUN_FOLLOWS_S: Final = 900
+
+# Of those, how many are looked at for what was run next: each is a look-up.
+_RUNS_FOLLOWED_MAX: Final = 4
+
+# Commands that failed in the same way that are read, the newest.
+_FAILED_RUNS_READ_MAX: Final = 8
+
+# Actions that helped against an error whose words are read, those that helped most often: three of
+# them are said.
+_SOLUTIONS_READ_MAX: Final = 8
+
+# Things that worked instead, or ways out of an error, in one advice. An agent tries the first; the
+# others are for where it does not help.
+_INSTEAD_MAX: Final = 3
+
 _Worded = tuple[RankedStrategy, PairWords]
 
 
@@ -109,7 +131,7 @@ class Adviser(Finder):
             self._project,
             [attempt_key(action)],
             Filters(),
-            limits.ATTEMPTS_READ_MAX,
+            _ATTEMPTS_READ_MAX,
             in_turns=True,
         )
         worded = self._store.search(
@@ -124,7 +146,7 @@ class Adviser(Finder):
         fixes = by_turns(
             (each for each, _ in worded if each.kind == "fix"), lambda each: each.author
         )
-        found += fixes[: limits.ATTEMPTS_READ_MAX]
+        found += fixes[:_ATTEMPTS_READ_MAX]
         records = readable({each.id: each.stored for each in found}.values())
         return [
             each
@@ -192,7 +214,7 @@ class Adviser(Finder):
             unfit = _same(each.action, action) or deletes_unasked(each.action, asked)
             if not unfit and (line := clean_action(each.action)):
                 lines.setdefault(line, each._replace(action=line))
-            if len(lines) == limits.INSTEAD_MAX:
+            if len(lines) == _INSTEAD_MAX:
                 break  # what comes after is not looked for
         return list(lines.values())
 
@@ -206,7 +228,7 @@ class Adviser(Finder):
     ) -> Iterator[Instead]:
         if error and error.strip():
             # one of them may be the action itself
-            known = self.solutions(error, limits.INSTEAD_MAX + 1, task, failed, diagnosis)
+            known = self.solutions(error, _INSTEAD_MAX + 1, task, failed, diagnosis)
             yield from (
                 Instead(each.action, each.helped, each.tried) for each in known if each.helped
             )
@@ -231,7 +253,7 @@ class Adviser(Finder):
             self._project,
             [key_of_task(task)],
             Filters(),
-            limits.ATTEMPTS_READ_MAX,
+            _ATTEMPTS_READ_MAX,
             in_turns=True,
         )
         if lines := _solving_actions(same):
@@ -288,7 +310,7 @@ class Adviser(Finder):
                 ("pair.task", task_key(task, each)): each for each in (diagnosis, ANY_FAILURE)
             }
             tried = at_task | tried
-        lists = self._tried(tried, error, failed, max(limit, limits.SOLUTIONS_READ_MAX))
+        lists = self._tried(tried, error, failed, max(limit, _SOLUTIONS_READ_MAX))
         if not failure_words(error):
             lists[-1] = [each for each in lists[-1] if _same(each[1].after, failed)]
         helped = ([each for each in tried if each[0].share.verified] for tried in lists)
@@ -375,7 +397,7 @@ def _solving_actions(found: Iterable[Found]) -> list[str]:
             ]
             place = max(solving_steps(record), default=len(steps) - 1)
             actions[telling_action(steps, place)] = None
-        if len(actions) > limits.INSTEAD_MAX:
+        if len(actions) > _INSTEAD_MAX:
             break
     return list(actions)
 
@@ -406,7 +428,7 @@ def _is_run(record: AnyRecord) -> TypeGuard[Trajectory]:
 def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
     """Commands that were run by themselves and failed so, the newest."""
     known = store.by_key(
-        project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), limits.FAILED_RUNS_READ_MAX
+        project, [f"failure:{diagnosis}"], Filters(kind="trajectory"), _FAILED_RUNS_READ_MAX
     )
     return [
         each
@@ -418,9 +440,9 @@ def failed_runs(store: Store, project: str, diagnosis: str) -> list[Trajectory]:
 def ran_next(store: Store, project: str, failed: Iterable[Trajectory]) -> list[Solution]:
     """What was run soon after the first of these commands, is much like them, and worked."""
     found: list[tuple[Trajectory, AnyRecord]] = []
-    for run in islice(failed, limits.RUNS_FOLLOWED_MAX):
+    for run in islice(failed, _RUNS_FOLLOWED_MAX):
         start = from_us(run.at_us)
-        until = start + timedelta(seconds=limits.RUN_FOLLOWS_S)
+        until = start + timedelta(seconds=_RUN_FOLLOWS_S)
         # of all kinds: to look for one of them alone would take longer than these few do
         soon = Filters(outcome="success", since=start, until=until)
         later = store.page(project, soon, None, CANDIDATES, trusted=True)

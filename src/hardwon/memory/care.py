@@ -67,6 +67,9 @@ if TYPE_CHECKING:
         Rates,
     )
 
+# So many times as long as failed fixes are successful ones kept, where nobody says how long.
+_SUCCESSES_KEPT_TIMES: Final = 3
+
 Per = Literal["author", "task", "command"]
 # What records are listed by where somebody types.
 Column = Literal["id", "task_id", "tool", "author", "model", "issue_type"]
@@ -125,7 +128,7 @@ class Keeping(Group):
             by=by,
         )
         if succeeded_us is None:
-            longer = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
+            longer = min(_SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
             succeeded_us = ago("successes_days", longer)
         return cleanup.clean_up(self._project, failed_us, succeeded_us, by, dry_run, progress)
 

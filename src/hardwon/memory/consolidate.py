@@ -38,6 +38,10 @@ from hardwon.records.kinds import (
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
 
+# Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
+# whoever recorded the episode waits for it.
+_TASKS_AT_ONCE_MAX: Final = 5
+
 # The wording of each rule, by kind and item.
 Texts = dict[str, dict[str, str]]
 
@@ -64,7 +68,7 @@ def consolidate_when_due(project: Project) -> None:
     if project.carry_out(is_due):
         newest = min(project.consolidate_every, limits.CONSIDERED_MAX)
         recent = list(readable(project.store.last_arrived(project.name, newest)))
-        tasks = _tasks_of(recent)[: limits.TASKS_AT_ONCE_MAX]
+        tasks = _tasks_of(recent)[:_TASKS_AT_ONCE_MAX]
         promoted = {each.target for each in project.knowledge.decisions(("promote",), None)}
         drafts = Drafts(project)
         _consolidate(project, tasks, recent, drafts, promoted)

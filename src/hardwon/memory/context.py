@@ -88,6 +88,44 @@ from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 
+# Of a context's tokens, for the whole line about a model; where it would take more, only its
+# figures are told.
+_HISTORY_SHARE_MAX: Final = 0.2
+
+# Notes about a model in that line; one about the issue's own type comes first. Each takes as much
+# room as the rest of it.
+_NOTES_IN_CONTEXT_MAX: Final = 1
+
+# Common issues of a model in the context for a fixer: its first line is one line.
+_ISSUES_IN_CONTEXT_MAX: Final = 3
+
+# Of a context's tokens, for what nothing has borne out yet, where similar cases have something to
+# say as well.
+_UNPROVEN_SHARE_MAX: Final = 0.3
+
+# Mistake cards in a context, as many as training memory showed.
+_CARDS_IN_CONTEXT_MAX: Final = 3
+
+# How much of a text is compared with a question: what it is about stands in its beginning.
+_COMPARED_CHARS_MAX: Final = 600
+
+# Actions of a similar case that a context is made from, the last ones: a run may have thousands,
+# and whoever asks waits.
+_CASE_ACTS_MAX: Final = 100
+
+# Fewer lines are read at a glance, and need no headings.
+_PAGE_LINES_MIN: Final = 8
+
+# From this budget on a context may be a page with headings.
+_PAGE_CONTEXT_TOKENS: Final = 2_000
+
+# Below this a context has room for a line or two, and the fence around it says no more than it must.
+_SHORT_CONTEXT_TOKENS: Final = 100
+
+# Rules, fixes, and sentences of each sort that a context begins with. As many as training memory
+# showed.
+RULES_IN_CONTEXT_MAX: Final = 5
+
 # --- fixing ---
 
 NOT_AGAIN: Final = "failed"
@@ -127,10 +165,10 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     attempts = "attempt" if history.attempts == 1 else "attempts"
     counts = f"{name}: {history.attempts} {attempts}, {history.verified} verified, p = {history.p_success:.2f}"
     common = ", ".join(
-        f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX]
+        f"{issue} ({count})" for issue, count in history.issues[:_ISSUES_IN_CONTEXT_MAX]
     )
     own = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))[
-        : limits.NOTES_IN_CONTEXT_MAX
+        :_NOTES_IN_CONTEXT_MAX
     ]
     details = [
         clean_line(each, limits.LESSON_CHARS_MAX)
@@ -287,7 +325,7 @@ class ContextRequest:
         return " ".join(filter(None, words))
 
     def framed(self, lines: Sequence[str]) -> str:
-        return framed(lines, self.mark, short=self.budget < limits.SHORT_CONTEXT_TOKENS)
+        return framed(lines, self.mark, short=self.budget < _SHORT_CONTEXT_TOKENS)
 
 
 class _Material(NamedTuple):
@@ -322,19 +360,19 @@ class Recaller(Finder):
                 request.task_id,
                 request.issue,
                 request.fixer,
-                int(limits.HISTORY_SHARE_MAX * budget),
+                int(_HISTORY_SHARE_MAX * budget),
             )
         )
         places = dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
         places[KNOWN] = _known_max(budget)
         unproven: list[Line] = []
         if request.task_id is not None:
-            active = len(self._known.rules(request.task_id, "active", limits.RULES_IN_CONTEXT_MAX))
-            new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
+            active = len(self._known.rules(request.task_id, "active", RULES_IN_CONTEXT_MAX))
+            new = max(limits.NEW_RULES_IN_CONTEXT_MAX, RULES_IN_CONTEXT_MAX - active)
             # How many lessons of each sort are shown of what is not borne out yet.
-            places |= {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
+            places |= {"new rule": new, "new card": _CARDS_IN_CONTEXT_MAX}
             unproven = self._unproven(request.task_id, places)
-        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if weighed else {}
+        pools = {_UNPROVEN: int(_UNPROVEN_SHARE_MAX * budget)} if weighed else {}
         banned = frozenset().union(*(each.about for each in lessons if each.sort == NOT_AGAIN))
         cases = [case for case in map(_case, weighed) if case.strategy not in banned]
         told = told_of(cases, request.solved_from, question)
@@ -573,9 +611,7 @@ class Recaller(Finder):
     ) -> Iterator[Line]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
-            yield from map(
-                _of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX)
-            )
+            yield from map(_of_rule, self._known.rules(task_id, "active", RULES_IN_CONTEXT_MAX))
             scores = self._known.own_scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
@@ -684,7 +720,7 @@ def _worth_reading(
 
 def _known_max(budget: int) -> int:
     """How many sentences are said of what is known."""
-    return max(limits.RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
+    return max(RULES_IN_CONTEXT_MAX, budget // _TOKENS_PER_KNOWN)
 
 
 def _of_rule(rule: Rule) -> Line:
@@ -774,7 +810,7 @@ def _actions_of(record: AnyRecord) -> set[str]:
 
 def _acts(record: AnyRecord) -> list[Done]:
     if isinstance(record, Trajectory):
-        steps, reward = record.steps[-limits.CASE_ACTS_MAX :], record.final_reward
+        steps, reward = record.steps[-_CASE_ACTS_MAX:], record.final_reward
         if reward is None:  # as if it had solved its task: `Case.unknown` says more
             reward = FULL_REWARD
         return [
@@ -891,7 +927,7 @@ def _relevance(hit: Hit, terms: str, question: Question, report: bool) -> float:
     why, record = hit.why, hit.record
     same_failure = _SAME_FAILURE * ("exact" in why)
     # a sentence has hardly other words than those it is found by
-    if _is_sentence(record) and len(terms) <= limits.COMPARED_CHARS_MAX:
+    if _is_sentence(record) and len(terms) <= _COMPARED_CHARS_MAX:
         return max(same_failure, question.alike_by({*terms.partition("\n")[0].split()}))
     return max([same_failure, *map(question.alike_to, _about(record, question, report))])
 
@@ -905,7 +941,7 @@ def _about(record: AnyRecord, question: Question, report: bool) -> Iterator[str]
     report is compared with what came of it, unless that has nothing to do with it but the words of
     the command.
     """
-    chars = limits.COMPARED_CHARS_MAX
+    chars = _COMPARED_CHARS_MAX
     match record:
         case Trajectory():
             failed = [step for step in record.steps if step.reward <= 0] if report else []
@@ -983,7 +1019,7 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], request: ContextRequest)
     is behind the lines.
     """
     kept = list(lines)
-    page = request.budget >= limits.PAGE_CONTEXT_TOKENS and len(kept) >= limits.PAGE_LINES_MIN
+    page = request.budget >= _PAGE_CONTEXT_TOKENS and len(kept) >= _PAGE_LINES_MIN
     if page:
         kept.sort(key=lambda line: list(HEADINGS).index(line.kind))
     while kept:

@@ -28,6 +28,16 @@ from hardwon.text.likeness import group_alike
 from hardwon.text.shown import name_failure
 from hardwon.text.terms import ENGLISH, stop_words
 
+# What came up for the first time in so many days is a new failure: a week, as people count.
+_NEW_FAILURE_DAYS: Final = 7
+
+# Failures among them that have no hash, and are put together by their words: each is compared with
+# all before it.
+_FAILURES_WORDED_MAX: Final = 60
+
+# Records that are read to tell what goes wrong, the newest that failed: some 10 ms.
+_FAILURES_READ_MAX: Final = 1_500
+
 _COLUMNS: Final = {"author": "author", "task": "task_id"}
 
 
@@ -118,18 +128,18 @@ def failures(project: Project, since: datetime | None, limit: int) -> list[Failu
     came up most; with what made them go away.
     """
     start_us, now_us = (0 if since is None else to_us(since)), to_us(project.now())
-    found = project.store.failed(project.name, start_us, now_us + 1, limits.FAILURES_READ_MAX)
+    found = project.store.failed(project.name, start_us, now_us + 1, _FAILURES_READ_MAX)
     keyed, others = _gather(found)
     newest = sorted(keyed, key=lambda each: -each.seen[0].at_us)[: 2 * limit]
     keyed = sorted(keyed, key=lambda each: (-len(each.seen), each.key))[: 4 * limit]
     keyed += [each for each in newest if each not in keyed]
     first_us = project.store.first_seen(project.name, [each.key for each in keyed])
-    new_us = now_us - limits.NEW_FAILURE_DAYS * limits.DAY_US
+    new_us = now_us - _NEW_FAILURE_DAYS * limits.DAY_US
     for each in keyed:
         each.first_us = first_us.get(each.key, each.first_us)
     keyed.sort(key=lambda each: (each.first_us < new_us, -len(each.seen)))
     # twice as many as are told: some cannot be put into words
-    considered = keyed[: 2 * limit] + others[: limits.FAILURES_WORDED_MAX]
+    considered = keyed[: 2 * limit] + others[:_FAILURES_WORDED_MAX]
     known = project.knowledge
     known.read_ahead(each.seen[0].id for each in considered)
     groups = [each for each in considered if _word(each, known.record(each.seen[0].id))]

@@ -18,6 +18,10 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside.files import FILE_MODE, make_folder, user_folder
 
+# Ids of what was recorded here since a test failed: some 28,000. Beyond that nothing is noted until
+# the tests fail again.
+_ATTEMPTS_NOTED_BYTES_MAX: Final = limits.MIB
+
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,7 +40,7 @@ class RecordedHere:
             make_folder(self._path.parent)
             handle = os.open(self._path, _FLAGS | os.O_CREAT, FILE_MODE)
             with os.fdopen(handle, "rb") as file:
-                if os.fstat(file.fileno()).st_size >= limits.ATTEMPTS_NOTED_BYTES_MAX:
+                if os.fstat(file.fileno()).st_size >= _ATTEMPTS_NOTED_BYTES_MAX:
                     os.ftruncate(file.fileno(), 0)
 
     def add(self, record_ids: Iterable[str]) -> None:
@@ -44,7 +48,7 @@ class RecordedHere:
         with suppress(OSError):
             handle = os.open(self._path, _FLAGS)
             with os.fdopen(handle, "rb") as file:
-                if os.fstat(file.fileno()).st_size < limits.ATTEMPTS_NOTED_BYTES_MAX:
+                if os.fstat(file.fileno()).st_size < _ATTEMPTS_NOTED_BYTES_MAX:
                     # a line that was cut off does not spoil the next one
                     os.write(
                         file.fileno(),
@@ -55,7 +59,7 @@ class RecordedHere:
         """Those that were noted; none where no test failed."""
         try:
             with os.fdopen(os.open(self._path, _FLAGS), "rb") as file:
-                noted = file.read(2 * limits.ATTEMPTS_NOTED_BYTES_MAX)
+                noted = file.read(2 * _ATTEMPTS_NOTED_BYTES_MAX)
         except OSError:
             return set()
         return set(noted.decode(errors="replace").split())

@@ -123,6 +123,17 @@ from hardwon.text.clean import clean_action
 from hardwon.text.shown import describe_failure
 from hardwon.trust.lifecycle import least
 
+# Episodes that a comparison of runs reads, the newest: a second of work, and more would not change
+# its interval.
+COMPARED_EPISODES_MAX: Final = 20_000
+
+# Actions that were taken after an error and are weighed, those that helped most often: a common error
+# has thousands, most of which helped nobody.
+_SOLUTIONS_CONSIDERED_MAX: Final = 100
+
+# The newest scores of a task that its history lists, and its trend is computed from.
+_SCORES_SHOWN_MAX: Final = 100
+
 P = ParamSpec("P")
 
 _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
@@ -877,7 +888,7 @@ class Knowledge:
     @_read_once
     def newest_episodes(self, task_id: str) -> list[Episode]:
         """The last ones, oldest first."""
-        newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
+        newest = self._newest(Filters(kind="episode", task_id=task_id), _SCORES_SHOWN_MAX)
         return _only(Episode, reversed(newest))
 
     # --- diagnoses and solutions ---
@@ -903,7 +914,7 @@ class Knowledge:
 
     def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
         """What was done after each error, given by scope and key, the likeliest to help first."""
-        for tried in self._store.tried(self.project, places, limits.SOLUTIONS_CONSIDERED_MAX):
+        for tried in self._store.tried(self.project, places, _SOLUTIONS_CONSIDERED_MAX):
             if tried[0] and self._acts_alone is None:
                 self._acts_alone = self._has_one_source("act.all")
             yield rank_solutions(*tried, self.today, most, alone=bool(self._acts_alone))
@@ -993,7 +1004,7 @@ class Episodes(Group):
             """Each with whether it had the memory. Of what was adopted nobody knows what it
             recalled.
             """
-            most, of_kind = limits.COMPARED_EPISODES_MAX, asked.altered(kind="episode")
+            most, of_kind = COMPARED_EPISODES_MAX, asked.altered(kind="episode")
             for stored in store.page(self._project.name, of_kind, None, most, trusted=True):
                 with suppress(DamagedError):
                     said = written_in(stored)

@@ -109,6 +109,14 @@ if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
     from hardwon.outside.llm import Llm
 
+# And so many bytes of them, as JSON: ordinary records come by the thousand, the largest by the dozen.
+_BATCH_BYTES: Final = 32 * limits.MIB
+
+# How often a write is done again of which a lost connection kept nothing. A server that starts anew
+# cuts a writer off once or twice; one that does so more often is not well, and whoever waits is
+# told.
+INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
+
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -341,7 +349,7 @@ class Project:
         """Does the work in one transaction. Where the connection was lost and nothing was kept, it
         is done again.
         """
-        for _ in range(limits.INTERRUPTED_WRITES_AGAIN_MAX):
+        for _ in range(INTERRUPTED_WRITES_AGAIN_MAX):
             try:
                 with self.write(exclusive=exclusive) as change:
                     return work(change)
@@ -862,7 +870,7 @@ def batches(
     for item in items:
         batch.append(item)
         size_bytes += bytes_of(item) if bytes_of else 0
-        if len(batch) == size or size_bytes > limits.BATCH_BYTES:
+        if len(batch) == size or size_bytes > _BATCH_BYTES:
             yield batch
             batch, size_bytes = [], 0
     if batch:

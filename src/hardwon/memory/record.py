@@ -83,6 +83,14 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
 
+# Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
+# than of a thousand, which would have Python look through everything else the caller holds.
+_ADD_BATCH_ROWS: Final = 200
+
+# Records under one name that a new one replaces at once. There is one as a rule, and one more for
+# each memory that was merged in.
+_ENTRIES_REPLACED_MAX: Final = 100
+
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 
@@ -325,7 +333,7 @@ class Entries(Group):
                         erases = True
                     # More than one where two memories were merged, or where somebody may not
                     # archive.
-                    stood += found(limits.ENTRIES_REPLACED_MAX, trusted=True) if record else ()
+                    stood += found(_ENTRIES_REPLACED_MAX, trusted=True) if record else ()
                 if record:
                     stood.sort(key=lambda each: each.at_us, reverse=True)
                     change.append([_behind(record, stood)], in_order=True)
@@ -417,7 +425,7 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
     look through the copies of a hundred thousand records again and again, which takes a sixth of
     the time.
     """
-    head, size = project.head, limits.ADD_BATCH_ROWS
+    head, size = project.head, _ADD_BATCH_ROWS
     ready, rows = given, None
     if len(given) <= size:  # before anybody waits for us, where they are few
         ready = project.date([project.prepare(record, head) for record in given])

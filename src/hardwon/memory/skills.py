@@ -42,6 +42,23 @@ from hardwon.records.fields import check_all
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.text.tokens import count_tokens
 
+# Of a file under a skill's name; what is longer is none of ours.
+_SKILL_BYTES_READ: Final = 256 * limits.KIB
+
+# Errors and issue types that the description of a skill names; it has at most 1,024 characters.
+_SKILL_EXAMPLES_MAX: Final = 8
+
+# Tasks that have a skill of their own, those with the most episodes: the descriptions of all skills
+# stand in every conversation.
+SKILL_TASKS_MAX: Final = 20
+
+# Lines of one skill, the best first; the specification asks for fewer than 500.
+_SKILL_LINES_MAX: Final = 50
+
+# Characters of a skill's name, which the specification of Agent Skills fixes, and of what others
+# named within its description.
+_SKILL_NAME_CHARS: Final = 64
+
 FILE_NAME: Final = "SKILL.md"
 
 
@@ -154,7 +171,7 @@ def _hashed(text: str) -> str:
 def _text_of(skill: Path) -> str:
     """Empty where there is none."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        return read_regular(skill / FILE_NAME, limits.SKILL_BYTES_READ).decode(errors="replace")
+        return read_regular(skill / FILE_NAME, _SKILL_BYTES_READ).decode(errors="replace")
     return ""
 
 
@@ -179,12 +196,12 @@ def _skills_in(target: Path, project: str) -> Iterator[str]:
 _PREFIX: Final = "hardwon-"
 _OURS: Final = 'metadata:\n  generator: "hardwon"\n'
 # a name that somebody gave, within a sentence of ours
-_quoted: Final = partial(quoted, chars_max=limits.SKILL_NAME_CHARS)
+_quoted: Final = partial(quoted, chars_max=_SKILL_NAME_CHARS)
 
 
 def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     """Of each skill: what it is about, its title, when to use it, and what it could say."""
-    known, most = project.knowledge, limits.SKILL_LINES_MAX
+    known, most = project.knowledge, _SKILL_LINES_MAX
     solved = [
         _Item(
             f"{each.situation} -> {each.action} (helped {each.helped} of {each.tried})",
@@ -216,7 +233,7 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     )
     general, shared = "What works and what to avoid", _rules(known, None)
     yield "rules", general, "Use before you plan work there.", shared
-    for task in project.store.most_counted(project.name, "score", limits.SKILL_TASKS_MAX):
+    for task in project.store.most_counted(project.name, "score", SKILL_TASKS_MAX):
         rules = [each for each in _rules(known, task) if each not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
 
@@ -228,7 +245,7 @@ def _rules(known: Knowledge, task: str | None) -> list[_Item]:
             rule.evidence,
             rule.vouched > 0 or rule.trust in VOUCHED_STATUSES,
         )
-        for rule in known.rules(task, "active", limits.SKILL_LINES_MAX)
+        for rule in known.rules(task, "active", _SKILL_LINES_MAX)
     ]
 
 
@@ -238,7 +255,7 @@ def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item
     lines = said[: max(1, sum(end <= limits.SKILL_TOKENS_MAX for end in ends))]
     evidence = tuple(dict.fromkeys(each for item in items[: len(lines)] for each in item.evidence))
     named = list(dict.fromkeys(filter(None, (each.named for each in items))))
-    examples = ", ".join(map(_quoted, named[: limits.SKILL_EXAMPLES_MAX]))
+    examples = ", ".join(map(_quoted, named[:_SKILL_EXAMPLES_MAX]))
     name, description = _name_of(project, about), f"{title}, in project {_quoted(project)}. {use}"
     description += f" Such as {examples}." if examples else ""
     metadata = {"generator": "hardwon", "project": project, "records": str(len(evidence))}
@@ -270,9 +287,7 @@ def _name_of(project: str, about: str) -> str:
     """
     said = f"{project}-{about}"
     plain = re.sub("[^a-z0-9]+", "-", said.lower()).strip("-")
-    if plain != said or len(_PREFIX + plain) > limits.SKILL_NAME_CHARS:
+    if plain != said or len(_PREFIX + plain) > _SKILL_NAME_CHARS:
         mark = _hashed(f"{project}\0{about}")[:8]
-        plain = f"{plain[: limits.SKILL_NAME_CHARS - len(_PREFIX) - 9].strip('-')}-{mark}".strip(
-            "-"
-        )
+        plain = f"{plain[: _SKILL_NAME_CHARS - len(_PREFIX) - 9].strip('-')}-{mark}".strip("-")
     return _PREFIX + plain

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 from hardwon import limits
 from hardwon.memory.project import Change, Project
@@ -17,6 +18,9 @@ from hardwon.store.query import original_of, readable
 from hardwon.store.types import Progress
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
 
+# Related files of one hit that are looked at while somebody waits: about a millisecond.
+_STALE_FILES_LOOKED_AT_MAX: Final = 256
+
 
 class Watch:
     """Looks at a checkout for records. `thorough` leaves nothing out, however long it takes."""
@@ -26,7 +30,7 @@ class Watch:
         self._patience = Patience(endless=thorough)
         if thorough:
             checkout.look_anew()
-        self._files_max = limits.ITEMS_MAX if thorough else limits.STALE_FILES_LOOKED_AT_MAX
+        self._files_max = limits.ITEMS_MAX if thorough else _STALE_FILES_LOOKED_AT_MAX
         self._bytes_max = limits.FILE_HASH_BYTES_MAX if thorough else limits.STALE_FILE_BYTES_MAX
 
     def __call__(self, record: AnyRecord) -> tuple[StaleFile, ...]:

@@ -41,6 +41,9 @@ from hardwon.records.kinds import (
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import FORM, Remembered, index_text
 
+# A term that more than this share of all records have is frequent.
+_FREQUENT_SHARE: Final = 0.1
+
 TEXT: Final = 1.0
 EXACT: Final = 0.5
 NEIGHBOUR: Final = 0.5
@@ -337,7 +340,7 @@ def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
     for term, count in sorted(having.items(), key=lambda each: each[1]):
         entries += count
         if (
-            count <= limits.FREQUENT_SHARE * texts
+            count <= _FREQUENT_SHARE * texts
             or entries <= limits.SEARCHED_TEXTS
             or not entries - count
         ):

@@ -58,6 +58,13 @@ from hardwon.surfaces.arguments import NOT_SENT, Enveloped, Remember
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.shapes import json_bytes, jsonable, parse
 
+# The longest pause, whatever a server asks for.
+CLIENT_WAIT_S_MAX: Final = 10.0
+
+# Pauses before a client sends a request again: together as long as a server takes to be started
+# anew on a busy machine.
+CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0, 10.0)
+
 _IDLE_S: Final = 2.0
 
 if TYPE_CHECKING:
@@ -380,7 +387,7 @@ class _Server:
         """
         key = secrets.token_hex(16)
         headers = {"Content-Type": "application/json", "Idempotency-Key": key} if body else {}
-        for wait_s in (*limits.CLIENT_WAITS_S, None):
+        for wait_s in (*CLIENT_WAITS_S, None):
             try:
                 with self._send(method, path, body, headers) as response:
                     return self._json(response)
@@ -388,7 +395,7 @@ class _Server:
                 if wait_s is None:
                     raise
                 asked_s = error.wait_s if isinstance(error, TooManyRequestsError) else 0.0
-                time.sleep(min(max(wait_s, asked_s), limits.CLIENT_WAIT_S_MAX))
+                time.sleep(min(max(wait_s, asked_s), CLIENT_WAIT_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
     @contextmanager

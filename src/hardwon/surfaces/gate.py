@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import (
@@ -31,6 +31,12 @@ from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.shapes import json_bytes
 from hardwon.trust.access import SCOPES, Caller, Scope, includes
+
+# Callers whose rate is known. Tokens are fewer.
+_CALLERS_REMEMBERED_MAX: Final = 10_000
+
+# How long a caller may be as fast as it can after it was quiet.
+_REQUESTS_BURST_S: Final = 2.0
 
 
 def check_access(
@@ -221,7 +227,7 @@ class _Rate:
 
     def __init__(self, per_s: float) -> None:
         self._per_s = per_s
-        self._most = max(per_s * limits.REQUESTS_BURST_S, 1.0)
+        self._most = max(per_s * _REQUESTS_BURST_S, 1.0)
         self._lock = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -232,7 +238,7 @@ class _Rate:
             left = min(self._most, left + (at - since) * self._per_s)
             self._buckets[whose] = (left - 1 if left >= 1 else left, at)
             self._buckets.move_to_end(whose)
-            if len(self._buckets) > limits.CALLERS_REMEMBERED_MAX:
+            if len(self._buckets) > _CALLERS_REMEMBERED_MAX:
                 self._buckets.popitem(last=False)
         if left < 1:
             wait_s = (1 - left) / self._per_s

@@ -18,6 +18,10 @@ from hardwon.capture.agent_settings import Settings
 from hardwon.errors import MissingExtraError, PlaceError
 from hardwon.outside import files
 
+# A server that a client is told to start is started once before, as far as it takes to know that it
+# can: a second or two, more on a machine that is busy.
+_START_CHECK_S_MAX: Final = 60.0
+
 
 @dataclass(frozen=True)
 class AgentClient:
@@ -152,7 +156,7 @@ def check_start(command: Sequence[str], folder: Path) -> None:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=limits.START_CHECK_S_MAX,
+            timeout=_START_CHECK_S_MAX,
             check=False,
         )
         said = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"

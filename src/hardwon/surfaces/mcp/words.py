@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from hardwon import limits
 from hardwon.learn.topology import Branch
 from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.kinds import AnyRecord, Record, headline
@@ -16,6 +15,10 @@ from hardwon.search.rank import Hit
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.shapes import jsonable
 from hardwon.text.clean import CODE_INDENT
+
+# Characters of one line of such a text. A record's first sentences fit; all of it is in the
+# structured result.
+_TOOL_TEXT_WIDTH: Final = 400
 
 NOTHING_KNOWN: Final = "Nothing is known of this yet."
 
@@ -45,7 +48,7 @@ def list_records(records: Iterable[AnyRecord]) -> list[str]:
     for record in records:
         at = record.metadata.context.timestamp
         about = f"{record.kind}, {record.metadata.validation.status}, {at:%Y-%m-%d}"
-        text = " ".join(headline(record).split())[: limits.TOOL_TEXT_WIDTH]
+        text = " ".join(headline(record).split())[:_TOOL_TEXT_WIDTH]
         lines.append(f"{about}, by {record.said_by}, {record.id}: {text}")
     return lines
 
