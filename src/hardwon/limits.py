@@ -568,10 +568,6 @@ KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 
 # --- fix history: the door ---
 
-# How long `ollama --version` may take, once in a process: it answers in milliseconds unless its
-# server hangs.
-OLLAMA_VERSION_TIMEOUT_S: Final = 2.0
-
 # All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay
 # within one record.
 FIX_CHARS_MAX: Final = 400_000
@@ -585,12 +581,6 @@ FIX_OTHER_VALUES_MAX: Final = 1_000
 
 # One learned sentence of a knowledge base: a handful of commands.
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
-
-# `knowledge_base.json` is written after every attempt: always after the first so many of a process.
-KNOWLEDGE_WRITES_FREE: Final = 10
-# Later on, when so many times as long has passed as the last writing took: a loop of attempts would
-# do nothing else. The end of the process writes what is left.
-KNOWLEDGE_WRITE_RESTS: Final = 50
 
 # What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
 # some kilobytes.

@@ -23,8 +23,9 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.fixes import knowledge_file
 from hardwon.fixes.ai_memory import AIMemory, CutWarning
-from hardwon.fixes.knowledge_base import FixHistoryWarning
+from hardwon.fixes.knowledge_file import FixHistoryWarning
 from hardwon.records.kinds import Fix
 from hardwon.text.tokens import count_tokens
 from processes import Child, Tell
@@ -911,7 +912,6 @@ def test_an_export_spares_the_memorys_own_files(history: AIMemory, tmp_path: Pat
     history._save_knowledge_base()
     own = (
         "knowledge_base.json",
-        ".knowledge_base.json.written",
         ".knowledge_base.json.lock",
         ".ai_memory.db.lock",
     )
@@ -948,8 +948,7 @@ def test_no_secret_of_the_live_dict_is_exported(history: AIMemory, tmp_path: Pat
 
 
 def texts_on_disk(history: AIMemory) -> str:
-    names = ("knowledge_base.json", ".knowledge_base.json.written")
-    return "".join((history.memory_dir / name).read_text() for name in names)
+    return history.knowledge_base_path.read_text()
 
 
 def forget(history: AIMemory, fix_id: int) -> None:
@@ -976,21 +975,11 @@ def test_what_was_forgotten_leaves_the_files(history: AIMemory) -> None:
     assert history.knowledge_base["later"] == "not saved yet"
 
 
-def test_what_was_forgotten_leaves_the_files_when_the_memory_is_opened(tmp_path: Path) -> None:
-    with AIMemory(tmp_path) as first:
-        gone = record(first, fix_commands=["mail bob@example.org"])
-        record(first)
-        first._save_knowledge_base()
-        forget(first, gone)
-    with AIMemory(tmp_path) as second:
-        assert "bob@" not in texts_on_disk(second)
-        assert "export TIMEOUT=60" in texts_on_disk(second)
-
-
 def test_the_knowledge_base_is_written_after_every_attempt(
     history: AIMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As fix history writes it: indented, in ASCII, in this order, what a caller added included."""
+    monkeypatch.setattr(knowledge_file, "_RESTS", 0)
     record(history, analysis="größer")
     history.knowledge_base["failure_patterns"]["TIMEOUT"] = ["wait"]
     for number in range(2, 5):
@@ -1005,12 +994,12 @@ def test_the_knowledge_base_is_written_after_every_attempt(
             "failure_patterns",
             "version",
             "last_updated",
+            "checksum",
         ]
         assert f"of {number} times" in written["model_specific_tips"][QWEN][0]
         assert "wait" in written["failure_patterns"]["TIMEOUT"]
     # where attempts come faster than it can be written, it waits, but not beyond the end
-    monkeypatch.setattr(limits, "KNOWLEDGE_WRITES_FREE", 0)
-    monkeypatch.setattr(limits, "KNOWLEDGE_WRITE_RESTS", 10_000)
+    monkeypatch.setattr(knowledge_file, "_RESTS", 10_000)
     for _ in range(3):
         record(history)
     history.close()
@@ -1019,11 +1008,8 @@ def test_the_knowledge_base_is_written_after_every_attempt(
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_in_place_of_the_knowledge_base(tmp_path: Path, make: Any) -> None:
-    AIMemory(tmp_path).close()
     make(tmp_path / "knowledge_base.json")
-    with pytest.warns(FixHistoryWarning, match="no regular file"):
-        history = AIMemory(tmp_path)
-    with history:
+    with AIMemory(tmp_path) as history:
         history.knowledge_base["note"] = "mine"
         with pytest.raises(PlaceError, match="no regular file") as caught:
             history._save_knowledge_base()

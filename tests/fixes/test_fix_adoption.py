@@ -1393,7 +1393,6 @@ def test_a_database_that_a_group_shared_stays_shared(tmp_path: Path) -> None:
             ASIDE,
             "knowledge_base.json",
             ".knowledge_base.json.lock",
-            ".knowledge_base.json.written",
         }
         for each in used:
             found = each.stat()

@@ -315,25 +315,6 @@ def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
     ]
 
 
-def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db") as memory:
-        a_fix(memory)
-        location = memory.location
-        rows = asked(memory, "SELECT * FROM fix_history")
-    with closing(apsw.Connection(location)) as other:
-        for table in (*COLUMNS, "fix_count", "fix_left_out", "fix_guard", "request"):
-            other.execute(f"DROP TABLE {table}")
-        for index in ("record_counted", "record_helped", "event_stale", "record_vector_by_number"):
-            other.execute(f"DROP INDEX {index}")
-        for column in ("number", "code"):
-            other.execute(f"ALTER TABLE record_vector DROP COLUMN {column}")
-        other.execute("DELETE FROM record_key")
-        other.pragma("user_version", 4)
-    with Memory(location) as memory:
-        assert asked(memory, "SELECT * FROM fix_history") == rows
-        assert memory.doctor().ok, str(memory.doctor())
-
-
 # --- whatever happens ---
 
 steps = st.lists(
