@@ -50,7 +50,7 @@ class AttemptInput:
             is_said = isinstance(ai_response, str) and ai_response.strip()
             reply = {"analysis": ai_response} if is_said else {}
         # In the order of what they are worth: whoever comes last finds the room taken.
-        names = {
+        names: dict[str, Any] = {
             name: self._fit(name, as_name(issue.pop(name)), limits.NAME_CHARS_MAX).strip()
             for name in _ISSUE_NAMES
             if name in issue
@@ -64,12 +64,15 @@ class AttemptInput:
             or None,
             "notes": None if notes is None else self._text("notes", notes),
         }
-        fix_type, confidence = reply.get("fix_type"), reply.get("confidence")
+        fix_type: Any = reply.get("fix_type")
+        confidence: Any = reply.get("confidence")
         if isinstance(fix_type, str) and len(fix_type) <= limits.NAME_CHARS_MAX:
             self.fields["fix_type"] = as_name(reply.pop("fix_type")).strip() or None
         if type(confidence) in (int, float) and 0 <= confidence <= 1:
             self.fields["confidence"] = reply.pop("confidence")
-        texts = {name: self._text(name, issue.pop(name)) for name in _ISSUE_TEXTS if name in issue}
+        texts: dict[str, Any] = {
+            name: self._text(name, issue.pop(name)) for name in _ISSUE_TEXTS if name in issue
+        }
         # where the issue names no machine, this one is to be described
         environment = issue.pop(_ENVIRONMENT, None)
         machine = self._as_json(_ENVIRONMENT, environment, limits.FIX_OTHER_CHARS_MAX)

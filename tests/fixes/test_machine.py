@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hardwon import limits
-from hardwon.fixes import ai_memory as machine
+from hardwon.fixes import machine
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +54,7 @@ def test_the_client_tells_its_version_when_no_server_runs(
 def test_an_ollama_of_no_use_is_left_out(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "OLLAMA_VERSION_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(machine, "_OLLAMA_TIMEOUT_S", 0.2)
     with_ollama(tmp_path, script, monkeypatch)
     began = time.monotonic()
     assert "ollama_version" not in machine.system_info()
