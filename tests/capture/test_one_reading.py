@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import warm
 from checkouts import new_repository
+from command_line import answered, at_once
 from hardwon import Memory
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import Agent
@@ -245,3 +247,80 @@ def test_commands_of_one_terminal_and_folder_are_one_run_until_a_pause(
     with Memory() as memory:
         ids = [one.metadata.source.id for one in memory.browse()]
     assert (len(set(ids)), ids.count(run_id)) == (3, 3)
+    one = next(one.id for one in done)
+    part = at_once("show", one)
+    assert f"a part of a run of 3 records: hardwon show {one} --run" in part.stderr
+    whole = at_once("show", one, "--run").stdout
+    assert "went away by:\n      npm ci" in whole
+    told = answered("show", one, "--run")
+    assert (told["id"], len(told["steps"]), len(told["run"]["records"])) == (one, 1, 3)
+    assert [step["outcome"] for step in told["run"]["steps"]] == ["failed", "worked", "worked"]
+
+
+STORY = """\
+Let the shop charge taxes
+other, …
+
+✗ check    pytest -q 2>&1 | tail -5
+             assert 0 == 19 in test_tax
+✓ change   edit src/tax.py: RATE = 19
+· check    pytest -q 2>&1 | tail -5
+✗ change   make serve
+             sqlite3.OperationalError: no such table: taxes
+✓ change   pip install sqlite-utils
+✗ check    make serve
+             sqlite3.OperationalError: no such table: taxes
+✓ change   cat > migrations/2.sql <<'END' (+2 lines)
+✓ change   make migrate
+✓ check    make serve
+· change   cd web && npm run build 2>&1 | tail -3
+✗ check    ruff check .
+             src/tax.py:3:1: F401 [*] `os` imported but unused
+✓ change   edit src/tax.py: import math
+✓ check    ruff check .
+✗ change   git comit -am taxes
+             git: 'comit' is not a git command. See 'git --help'.
+✓ hand-in  git commit -am taxes
+
+What went wrong
+  assert 0 == 19 in test_tax
+    went away by:
+      edit src/tax.py: RATE = 19
+  sqlite3.OperationalError: no such table: taxes (2 times)
+    in vain: pip install sqlite-utils
+    went away by one or all of:
+      cat > migrations/2.sql <<'END' (+2 lines)
+      make migrate
+  src/tax.py:3:1: F401 [*] `os` imported but unused
+    went away by:
+      edit src/tax.py: import math
+  git: 'comit' is not a git command. See 'git --help'.
+    went away by:
+      git commit -am taxes
+
+What lasted
+  edit src/tax.py: RATE = 19
+  pip install sqlite-utils
+  cat > migrations/2.sql <<'END' (+2 lines)
+  make migrate
+  make serve
+  cd web && npm run build 2>&1 | tail -3
+  edit src/tax.py: import math
+
+How it ended: solved, as was recorded (1)
+"""
+
+
+def test_a_run_is_shown_as_a_story(shop: Path) -> None:
+    by_hooks_of_others(shop)
+    with Memory() as memory:
+        (record_id,) = (one.id for one in memory.browse(kind="trajectory", status="hypothesis"))
+    shown = at_once("show", record_id).stdout
+    assert re.sub(r"other, .*", "other, …", shown) == STORY
+    with Memory() as memory:
+        steps = [{"action": name, "ok": True} for name in ("ls", "cat a.txt", "cat a.txt", "./go")]
+        looked = memory.record_trajectory("Go", steps)
+    assert (
+        "\n  look     3 times: ls; cat a.txt\n✓ change   ./go\n"
+        in at_once("show", looked.id).stdout
+    )

@@ -322,6 +322,8 @@ def test_it_is_recorded_and_shown_in_a_terminal() -> None:
     step = json.dumps({"action": "make deploy"})
     done = at_once("record", "trajectory", TASK, "--step", step)
     record_id = done.stdout.strip()
-    assert "final_reward: nobody knows" in at_once("show", record_id).stdout
+    shown = at_once("show", record_id).stdout
+    assert "How it ended: nobody knows whether it solved the task" in shown
+    assert "final_reward: nobody knows" in at_once("show", record_id, "--fields").stdout
     assert "(done, outcome unknown)" in at_once("recall", TASK).stdout
     assert "final_reward" not in answered("show", record_id)

@@ -377,20 +377,25 @@ def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -
 LOCKED = "OperationalError: database is locked"
 
 
-def test_a_trajectory_is_a_timeline_with_rewards_and_what_helped_against_what(
-    empty: Served,
-) -> None:
-    steps = [
-        {"action": "pytest -x", "observation": LOCKED, "reward": 0.0},
-        {"action": "retry once", "observation": LOCKED, "reward": -0.5},
-        {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
+def test_a_trajectory_is_told_as_a_run(empty: Served) -> None:
+    steps: list[dict[str, Any]] = [
+        {"action": "ls src", "observation": "app.py"},
+        {"action": "cat src/app.py", "observation": "connect()"},
+        {"action": "pytest -x", "observation": LOCKED, "ok": False},
+        {"action": "pip install apsw", "observation": "done", "ok": True},
+        {"action": "pytest -x", "observation": LOCKED, "reward": -0.5},
+        {"action": "edit src/app.py: connect(wal=True)", "ok": True},
+        {"action": "pytest -x", "observation": "12 passed\nin 3 s", "reward": 1.0},
     ]
     made = empty.memory.record_trajectory("make the tests pass", steps, 1.0).id
     html = page(empty, f"/ui/{PROJECT}/record/{made}")
     told = text_of(html.replace("<", " <"))
-    assert "Step 2 failure did not help against step 1 Action retry once" in told
-    assert "Step 3 helped against step 2 Action open it in WAL mode" in told
-    assert "-0.5 so far -0.5" in told
+    assert "Solved, as was recorded (1)." in told
+    assert f"{LOCKED} 2 times in vain: pip install apsw went away by: edit src/app.py" in told
+    assert "What lasted pip install apsw edit src/app.py: connect(wal=True)" in told
+    assert "Looked 2 times: ls src; cat src/app.py" in told
+    assert "Step 4 change worked did not cure step 3" in told
+    assert "Step 6 change worked cured step 3 Action" in told
     assert 'style="width: 50.0%"' in html
     assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in html
     led = f"/ui/{PROJECT}/knowledge?error=OperationalError%3A+database+is+locked#solutions"
@@ -411,7 +416,7 @@ def test_a_long_trajectory_comes_in_parts(empty: Served) -> None:
     assert "Later steps" not in last
     assert "This is its beginning" in last
     assert "x" * 6_001 not in last
-    assert "so far 1.8e+308" in text_of(last)
+    assert "+1e+308" in text_of(last)
     for wrong in ("0", "251", "x", "-1"):
         assert "the number of a step" in page(empty, f"{RECORD}/{made}?from={wrong}", 422)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from hardwon.runs.shapes import Step
+from hardwon.runs.shapes import RunOutcome, Step
 from hardwon.runs.steps import ATTEMPT
 from hardwon.text.programs import Touch, only_shows
 
@@ -18,19 +18,22 @@ _SCRATCH: Final = re.compile(
 )
 
 
-def find_lasting(steps: Sequence[Step], task: str = "") -> list[Step]:
+def find_lasting(
+    steps: Sequence[Step], task: str = "", outcome: RunOutcome = "solved"
+) -> list[Step]:
     """The steps that lasted, in order. Where one of several that worked earned the full reward, it
-    is what lasted, and where nothing was changed, the last attempt that worked is. Nothing where
-    there is neither.
+    is what lasted, and where nothing was changed, the last attempt that worked is; of a run that
+    was solved, the last look. Nothing where there is neither.
     """
     worked = [step for step in steps if step.outcome == "worked"]
-    rewarded = [step for step in worked if step.reward >= 1]
-    if rewarded and len(rewarded) < len(worked):
-        return [rewarded[-1]]
+    earning = [step for step in worked if step.reward >= 1]
+    doing = [step for step in earning if not step.tests and step.kind != "hand-in"]
+    if doing and len(earning) < len(worked):
+        return [doing[-1]]
     return (
         _find_changes(steps, task)
         or [step for step in worked if step.kind == "check" and step.key == ATTEMPT][-1:]
-        or worked[-1:]
+        or (worked[-1:] if outcome == "solved" else [])
     )
 
 

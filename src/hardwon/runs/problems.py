@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+from hardwon.runs.lasting import file_name
 from hardwon.runs.shapes import Problem, Step
 from hardwon.runs.steps import ATTEMPT
 from hardwon.text.failures import Failure, complains, read_failure, shows_failure
@@ -23,23 +24,29 @@ _SHORTENING: Final = re.compile(r"\s*(?:2>&1|\|&?\s*(?:tail|head)\b[^|&;]*)")
 
 @dataclass
 class _Open:
-    """A problem that is still there. `since` is what was changed after it was shown last."""
+    """A problem that is still there. `since` is what was changed after it was shown last, at
+    `shown_last` if that was not the first time.
+    """
 
     failure: Failure
     check: Step
     since: list[Step] = field(default_factory=list)
     in_vain: list[Step] = field(default_factory=list)
     shown: int = 1
+    shown_last: int = -1
 
-    def close(self, gone: int | None, cure: Sequence[Step] = ()) -> Problem:
-        in_vain = self.in_vain if gone is not None else [*self.in_vain, *self.since]
+    def close(
+        self, gone: int | None, cure: Sequence[Step] = (), until: int | None = None
+    ) -> Problem:
+        """The problem as it ended. `until`: what was done later had nothing to do with it."""
+        attempts = [step for step in self.in_vain if until is None or step.place <= until]
         return Problem(
             self.failure,
             self.check,
             self.check.place,
             gone,
             tuple(cure),
-            tuple(in_vain),
+            tuple(attempts),
             self.shown,
         )
 
@@ -78,6 +85,7 @@ def _shows_again(problem: _Open, step: Step) -> bool:
         problem.in_vain.append(step)
     problem.since = []
     problem.shown += 1
+    problem.shown_last = step.place
     return True
 
 
@@ -87,8 +95,9 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
     """
     others = [problem for problem in waiting if problem not in own]
     if step.outcome == "failed":
-        for problem in others:
-            problem.in_vain.append(step)
+        if step.kind != "check" or step.key == ATTEMPT:  # else it was no attempt at anything
+            for problem in others:
+                problem.in_vain.append(step)
         known = {problem.failure.exact for problem in waiting if problem in own}
         if step.failure and step.failure.exact not in known:
             waiting.append(_Open(step.failure, step))
@@ -161,16 +170,18 @@ def _settle_otherwise(problem: _Open, steps: Sequence[Step], names: NamesInRun) 
     """A problem whose check was never run again: what was done next on the same things, and worked,
     may have settled it in another way.
     """
-    concerned = names.concerned(problem.check)
-    last = max((step.place for step in problem.in_vain), default=problem.check.place)
+    concerned, own = names.concerned(problem.check), set(_NAME.findall(problem.check.action))
+    last = max(problem.check.place, problem.shown_last)
     following = (step for step in steps if step.place > last and step.kind != "look")
     for step in islice(following, _NEXT_DEEDS):
+        last = step.place
         if step.outcome != "worked" or step.tests:
             continue
         same_program = step.key.split("\n")[1:2] == problem.check.key.split("\n")[1:2] != []
-        if same_program or concerned & names.done_on(step):
-            return replace(problem.close(step.place, [step]), checked=False)
-    return problem.close(None)
+        rewrites = any(file_name(touch.name) in own for touch in step.touches)
+        if same_program or rewrites or concerned & names.done_on(step):
+            return replace(problem.close(step.place, [step], until=last), checked=False)
+    return problem.close(None, until=last)
 
 
 def _without_undone(problem: Problem, steps: Sequence[Step]) -> Problem:

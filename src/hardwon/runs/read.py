@@ -57,12 +57,13 @@ def read_steps_as_run(
 ) -> Run:
     """The run that these steps are. Nobody needs to know how it ended."""
     steps = read_steps(recorded)
+    outcome = read_ending(steps, final_reward, solved_from)
     return Run(
         task,
         tuple(steps),
-        read_ending(steps, final_reward, solved_from),
+        outcome,
         tuple(find_problems(steps)),
-        tuple(find_lasting(steps, task)),
+        tuple(find_lasting(steps, task, outcome)),
     )
 
 

@@ -42,6 +42,8 @@ _SHOWING: Final = frozenset(
 _SHOWING_OPTIONS: Final = frozenset(
     "--version --help -h -V --dry-run --list --fixtures --collect-only -l -vv --show-toplevel".split()
 )
+# The same where nothing else is said.
+_ASKING_ALONE: Final = frozenset("--version --help -V -v -h version help".split())
 # Programs whose first word names what is to be done, as somebody else wrote it down.
 _RUNNERS: Final = frozenset(
     "make gmake just task ninja rake npm yarn pnpm bun deno gradle gradlew mvn mvnw cargo go".split()
@@ -116,6 +118,8 @@ def looks(command: Command) -> bool:
     if command.writes or not command.words:
         return False
     program, options = command.program, command.words[1:]
+    if len(options) == 1 and options[0] in _ASKING_ALONE:
+        return True
     if program in _LOOKING:
         doing = _DOING.get(program)
         return doing is None or not any(map(doing.match, options))
@@ -129,6 +133,8 @@ def looks(command: Command) -> bool:
     if program.partition("_")[0] in _LOOKING_VERBS:
         return True
     words = plain_words(command)
+    if program == "git" and words in (["branch"], ["tag"]):
+        return True
     if program in _RUNNERS:
         return program not in ("make", "just", "task") and words[:1] != [] and words[0] in _SHOWING
     return any(word in _SHOWING or word.partition("-")[0] in _SHOWING for word in words[:2])

@@ -18,7 +18,9 @@ from hardwon.outside import files
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.outside.locations import FOLDER_NAME, is_url, without_password
-from hardwon.records.kinds import RuleState, Source
+from hardwon.records.kinds import RuleState, Source, Trajectory
+from hardwon.runs.read import read_records
+from hardwon.runs.story import outline_run
 from hardwon.search.terms import Narrowing
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.main import (
@@ -43,6 +45,7 @@ from hardwon.surfaces.cli.main import (
 )
 from hardwon.surfaces.cli.output import complain, show, write
 from hardwon.surfaces.cli.recording import read_object
+from hardwon.surfaces.cli.story import story_text
 from hardwon.surfaces.cli.views import Screen, counted
 from hardwon.trust.redact import redact
 
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from hardwon.memory.context import Context
 
 app = make_app()
+
+_RUN_RECORDS_MAX: Final = 200
 
 _COMPLETED: Final = {"task_id", "tool", "author", "model", "issue_type"}
 # What a question may be narrowed by, as options.
@@ -378,12 +383,29 @@ def browse(
 
 
 @command(app, "show")
-def show_record(record_id: RecordId, as_of: AsOf = None) -> None:
-    """Print one record, whole.
+def show_record(
+    record_id: RecordId,
+    as_of: AsOf = None,
+    run: Annotated[
+        bool,
+        opt(
+            "The whole run that it is a part of: a session, the commands of one terminal.", "--run"
+        ),
+    ] = False,
+    fields: Annotated[
+        bool, opt("Of a run all fields, and all that was printed.", "--fields")
+    ] = False,
+) -> None:
+    """Print one record; a run as a story.
+
+    The story has what was wanted, what was looked at, changed and checked, what went wrong and what
+    made that go away, what lasted, and how it ended. As JSON it is `run`, beside the record's own
+    fields; its `records` are the ids of the whole run's.
 
     \b
     Examples:
       hardwon show 0198c0de-0000-7000-8000-000000000001
+      hardwon show 0198c0de-0000-7000-8000-000000000001 --run
       hardwon show 0198c0de-0000-7000-8000-000000000001 --json
     """
     with read_memory() as memory:
@@ -393,7 +415,40 @@ def show_record(record_id: RecordId, as_of: AsOf = None) -> None:
             raise UnknownRecordError(
                 f"there is no record {record_id} in project {memory.project!r}"
             )
-    show(record, lambda screen: views.record_text(screen, record))
+        parts = _find_run(memory, record) if isinstance(record, Trajectory) else []
+    if not isinstance(record, Trajectory):
+        show(record, lambda screen: views.record_text(screen, record))
+        return
+    from hardwon.surfaces.shapes import jsonable  # it takes a while to load
+
+    chosen_parts = parts if run else [record]
+    whole = read_records(chosen_parts)
+    reward = record.final_reward if chosen_parts == [record] else None
+    ids = [part.id for part in parts]
+    value = {**jsonable(record), "run": {**outline_run(whole, reward), "records": ids}}
+    notes = []
+    if len(parts) > 1 and not run:
+        notes = [f"a part of a run of {len(parts)} records: hardwon show {record.id} --run"]
+    draw = (
+        partial(views.record_text, record=record)
+        if fields
+        else partial(story_text, run=whole, records=chosen_parts)
+    )
+    show(value, draw, complaints=notes)
+
+
+def _find_run(memory: Memory, record: Trajectory) -> list[Trajectory]:
+    """The records of the run that a record is a part of, the oldest first; it alone where it has no
+    run's id. Those that others took the place of are left out.
+    """
+    run_id = record.metadata.source.id
+    known = memory.browse(_RUN_RECORDS_MAX, kind="trajectory", source_id=run_id) if run_id else ()
+    parts = [
+        part
+        for part in known
+        if isinstance(part, Trajectory) and part.metadata.validation.status != "archived"
+    ]
+    return parts[::-1] or [record]
 
 
 @command(app, "rules")

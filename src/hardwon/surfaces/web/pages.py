@@ -273,9 +273,9 @@ def time(at: datetime | date | None) -> Markup | str:
 
 _BADGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("success", "verified", "published", "active", "fresh", "helped", "good"), "good"
+        ("success", "worked", "verified", "published", "active", "fresh", "helped", "good"), "good"
     ),
-    **dict.fromkeys(("failure", "failing", "contradicted", "bad"), "bad"),
+    **dict.fromkeys(("failure", "failed", "failing", "contradicted", "bad"), "bad"),
     **dict.fromkeys(("hypothesis", "candidate", "stale", "maybe_stale", "superseded"), "warn"),
     **dict.fromkeys(("learning", "interaction"), "info"),
 }

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate, islice, takewhile
+from itertools import islice, takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +22,6 @@ from starlette.responses import Response
 
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, Problem, UnknownRecordError
-from hardwon.learn.actions import judge_steps, pairs_of
 from hardwon.memory.ask import Stats
 from hardwon.memory.results import Credited, LifeEvent, Links
 from hardwon.records.kinds import (
@@ -39,6 +37,9 @@ from hardwon.records.kinds import (
     headline,
     judge_record,
 )
+from hardwon.runs.read import read_run
+from hardwon.runs.shapes import Run, Step
+from hardwon.runs.story import tell_cure, tell_ending
 from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.shapes import jsonable
@@ -350,14 +351,21 @@ def record_parts(
 ) -> dict[str, Any]:
     """What is shown of one record, alone or beside a list; `terms` are marked in its texts."""
     life: list[LifeEvent] = ask("audit", record_id=record.id)
-    steps = _timeline(record) if isinstance(record, Trajectory) else []
+    run, ended, steps = None, "", list[dict[str, Any]]()
+    if isinstance(record, Trajectory):
+        run = read_run(record)
+        ended = tell_ending(run, record.final_reward)
+        steps = _timeline(record, run)
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
     kinds = [each.kind for each in life]
     return {
         "record": record,
         "fields": list(_fields_of(record, frozenset(terms))),
-        "steps": steps[first:after],
+        "run": run,
+        "ended": ended,
+        "scenes": _fold_looks(steps[first:after]),
+        "shown": len(steps[first:after]),
         "first": first,
         "count": len(steps),
         "before": request.here(**{"from": max(1, first + 1 - _STEPS_SHOWN)}) if first else None,
@@ -371,6 +379,8 @@ def record_parts(
         "others": _links_of(ask, record),
         "json": json.dumps(jsonable(record), ensure_ascii=False, indent=2),
         "as_of": "",
+        "tell_cure": tell_cure,
+        "step_url": lambda place: _step_url(request, place, first, after),
         "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
     }
 
@@ -437,12 +447,9 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-# --- steps ---
-
 _STEPS_SHOWN: Final = 100
 _FOLDED_FROM: Final = 300
 _TEXT_CHARS: Final = 6_000
-_LARGEST: Final = sys.float_info.max
 
 
 class FoldedText(NamedTuple):
@@ -456,38 +463,54 @@ class FoldedText(NamedTuple):
     cut: bool
 
 
-def _timeline(trajectory: Trajectory) -> list[dict[str, Any]]:
-    """What the page shows of each step. `share` is its reward's part of the largest of them; `helped`
-    names the steps whose error it got rid of, `failed` those whose error it did not.
+def _timeline(trajectory: Trajectory, run: Run) -> list[dict[str, Any]]:
+    """What the page shows of each recorded step. `share` is its reward's part of the largest of
+    them; `cured` names the steps whose failure it made go away, `in_vain` those whose failure was
+    still there after it.
     """
-    errors = [outcome.failure for outcome in judge_steps(trajectory.steps)]
-    # By whether it helped, and the number of the step: the last ones before it with that error.
-    met: dict[tuple[bool, int], list[int]] = defaultdict(list)
-    for pair, number in pairs_of(trajectory):
-        seen = [each + 1 for each in range(number) if errors[each] == pair.diagnosis]
-        met[pair.helped, number] += seen[-1:]
+    parts: dict[int, list[Step]] = defaultdict(list)
+    for step in run.steps:
+        parts[step.place].append(step)
+    cured: dict[int, list[int]] = defaultdict(list)
+    in_vain: dict[int, list[int]] = defaultdict(list)
+    for problem in run.problems:
+        for steps, marked in ((problem.cure, cured), (problem.in_vain, in_vain)):
+            for place in {step.place for step in steps} - {problem.opened}:
+                marked[place].append(problem.opened + 1)
     largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
-    # They may be as large as numbers go; a sum is one that can still be written.
-    sums = list(
-        accumulate(
-            (step.reward for step in trajectory.steps),
-            lambda total, reward: max(-_LARGEST, min(_LARGEST, total + reward)),
-        )
-    )
     return [
         {
-            "number": number + 1,
-            "action": fold(step.action),
-            "observation": fold(step.observation),
-            "reward": step.reward,
-            "cumulative": sums[number],
-            "share": abs(step.reward) / largest if largest else 0.0,
-            "error": step.observation.strip()[:300] if errors[number] else "",
-            "helped": met[True, number],
-            "failed": met[False, number],
+            "number": place + 1,
+            "kind": parts[place][-1].kind if parts[place] else "look",
+            "outcome": parts[place][-1].outcome if parts[place] else "unknown",
+            "failure": next((part.failure.words for part in parts[place] if part.failure), ""),
+            "action": fold(recorded.action),
+            "observation": fold(recorded.observation),
+            "reward": recorded.reward,
+            "share": abs(recorded.reward) / largest if largest else 0.0,
+            "cured": cured[place],
+            "in_vain": in_vain[place],
         }
-        for number, step in enumerate(trajectory.steps)
+        for place, recorded in enumerate(trajectory.steps)
     ]
+
+
+def _step_url(request: PageRequest, place: int, first: int, after: int) -> str:
+    """Where the step at a place is shown: on this page, or on the part of it that has the step."""
+    part = place - place % _STEPS_SHOWN + 1
+    start = "" if first <= place < after else request.here(**{"from": part})
+    return f"{start}#step-{place + 1}"
+
+
+def _fold_looks(steps: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The steps in order, those in a row that only look together."""
+    scenes: list[list[dict[str, Any]]] = []
+    for step in steps:
+        if step["kind"] == "look" and scenes and scenes[-1][0]["kind"] == "look":
+            scenes[-1].append(step)
+        else:
+            scenes.append([step])
+    return scenes
 
 
 def fold(text: str) -> FoldedText:
