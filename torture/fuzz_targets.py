@@ -214,7 +214,7 @@ def training_memories() -> list[bytes]:
         memory = new_agent_memory()
         for episode in training_episodes() * count:
             record_episode(memory, episode)
-        made.append(shape.encoded(memory))
+        made.append(shape.encode(memory))
     return made
 
 
@@ -335,10 +335,10 @@ def _tree(memory: Memory, folder: Path, data: bytes) -> None:
 
 @parser("training memory", "json", training_memories)
 def _training_memory(data: bytes) -> None:
-    memory, _ = shape.decoded(data)
-    again, dropped = shape.decoded(shape.encoded(memory))
+    memory, _ = shape.decode(data)
+    again, dropped = shape.decode(shape.encode(memory))
     assert dropped == 0, "what was brought up to date stays so"
-    same = shape.encoded(again) == shape.encoded(memory)
+    same = shape.encode(again) == shape.encode(memory)
     assert same, "a training memory is read back as what it is"
 
 
