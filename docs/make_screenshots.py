@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 from browsing import DESKTOP, PHONE, browser, visitor  # noqa: E402
 from hardwon.surfaces.web import pages as look  # noqa: E402
-from hardwon.tree.datasets.generate import fill_demo as fill  # noqa: E402
+from hardwon.tree.datasets.demo import fill_demo as fill  # noqa: E402
 from hardwon.trust.access import Caller  # noqa: E402
 from serving import PROJECT, served  # noqa: E402
 

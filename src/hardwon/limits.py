@@ -368,10 +368,6 @@ DATASET_BYTES_MAX: Final = 512 * MIB
 # 70,000 memories.
 DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
 
-# Values that are worked out of a data set's Python source: some 100,000 memories made by loops, in a
-# few seconds.
-DATASET_STEPS_MAX: Final = 2_000_000
-
 # Memories that are made up at once. Beyond this the words run out, and contents would begin to
 # resemble one another.
 DATASET_GENERATED_MAX: Final = 100_000

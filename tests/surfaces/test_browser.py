@@ -24,7 +24,7 @@ from hardwon.records.kinds import AnyRecord, Kind
 from hardwon.surfaces.web import learning, overview
 from hardwon.surfaces.web.records import TABS
 from hardwon.surfaces.web.site import PLACES
-from hardwon.tree.datasets.generate import fill_demo as fill
+from hardwon.tree.datasets.demo import fill_demo as fill
 from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
 

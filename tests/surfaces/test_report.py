@@ -22,7 +22,7 @@ from hardwon.surfaces.cli.care import TimeRange
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.web import site as web
 from hardwon.surfaces.web.pages import RANGES
-from hardwon.tree.datasets.generate import fill_demo
+from hardwon.tree.datasets.demo import fill_demo
 from hardwon.trust.access import Caller
 from test_web_review import hostile_memory
 

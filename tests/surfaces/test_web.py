@@ -27,7 +27,7 @@ from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import PageRequest, Sessions
 from hardwon.surfaces.web.site import COOKIE
-from hardwon.tree.datasets.generate import fill_demo
+from hardwon.tree.datasets.demo import fill_demo
 from hardwon.trust.access import Caller, Scope
 from serving import PROJECT, Served, served
 

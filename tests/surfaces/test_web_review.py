@@ -21,7 +21,7 @@ from hardwon.brief.advice import Advice
 from hardwon.records.fields import new_id
 from hardwon.surfaces.web.records import ACTIONS, TABS
 from hardwon.text.tokens import count_tokens
-from hardwon.tree.datasets.generate import fill_demo
+from hardwon.tree.datasets.demo import fill_demo
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, Browser, signed_in
 

@@ -181,54 +181,28 @@ def _regex_test(branch: str, where: str) -> _Test:
             where, branch, f"a regular expression that Python knows ({error})"
         ) from None
     allowed = (
-        "a simpler regular expression: few open repeats, and none of a group that itself repeats "
-        "or has alternatives; a hostile value could keep this one busy for ever"
+        "a simpler regular expression: few open repeats, and none of a group; a hostile value "
+        "could keep this one busy for ever"
     )
-    check_that(_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
+    check_that(_count_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
     return lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
 
 
-_REGEX_PART: Final = re.compile(
-    r"""(?P<atom>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])
-      | (?P<open>\((?:\?(?:P<[^>]*>|P=[^)]*|\#[^)]*|[a-zA-Z]*-?[a-zA-Z]*:|[=!>]|<[=!]|\([^)]*\))?)?)
-      | (?P<close>\))
-      | (?P<bar>\|)
-      | (?P<repeat>[*+?]|\{[0-9]*,?[0-9]*\})[?+]?
-      | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
-)
-_FIXED_REPEAT: Final = re.compile(r"\{[0-9]+\}")
+_ESCAPE_OR_SET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_OPEN_REPEAT: Final = re.compile(r"[*+]|\{[0-9]*,[0-9]*\}")
 
 
-def _ways(source: str) -> float:
-    """In how many ways at most a regular expression can be tried on one value. Each open repeat
-    multiplies them by the value's length, an optional part by two, a group by its alternatives; a
-    repeat of something that itself has several ways is what makes the time grow beyond all bounds.
+def _count_ways(source: str) -> float:
+    """In how many ways at most a regular expression can be tried on one value, counted generously.
+    Each open repeat multiplies them by the value's length, an optional part by two, a group by its
+    alternatives; a repeat of a group may make the time grow beyond all bounds.
     """
-    ways, alternatives = 1, [1]  # the latter for each group that is open
-    several = [False]  # for each of them: whether it has several ways
-    inside = False  # whether what comes right before is a group that has
-    for part in _REGEX_PART.finditer(source):
-        kind, repeat = part.lastgroup, part["repeat"]
-        if kind == "bar":
-            alternatives[-1] += 1
-            several[-1] = True
-        elif kind == "open":
-            alternatives.append(1)
-            several.append(False)
-        elif repeat == "?":
-            ways *= 2
-            several[-1] = True
-        elif repeat and inside:
-            return math.inf
-        elif repeat and not _FIXED_REPEAT.fullmatch(repeat):
-            ways *= limits.REGEX_VALUE_CHARS_MAX
-            several[-1] = True
-        inside = kind == "close" and len(several) > 1 and several.pop()
-        if kind == "close" and len(alternatives) > 1:
-            ways *= alternatives.pop()
-        several[-1] |= inside
-    return ways * alternatives[0]
+    plain = _ESCAPE_OR_SET.sub("x", source).replace("(?", "(")
+    if re.search(r"\)[*+{]", plain):
+        return math.inf
+    repeats: int = limits.REGEX_VALUE_CHARS_MAX ** len(_OPEN_REPEAT.findall(plain))
+    groups: int = (plain.count("|") + 1) ** max(plain.count("("), 1)
+    return repeats * groups * 2 ** plain.count("?")
 
 
 # --- the compiled schema ---
@@ -265,27 +239,6 @@ class _Leaf:
 
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         yield path + tuple(_shape(parts, asked) for parts in self.segments)
-
-    def is_routed_to(self, segments: list[str]) -> bool:
-        return len(segments) == len(self.segments) and all(map(_PLAIN_SEGMENT.fullmatch, segments))
-
-    def settled(self, segments: list[str], asked: _Asked) -> set[str] | None:
-        settled: set[str] = set()
-        segments = segments[: len(self.segments)]
-        if not self.is_routed_to(segments):
-            return settled
-        for parts, segment in zip(self.segments, segments, strict=True):
-            holes = [part for part in parts if isinstance(part, _Hole)]
-            hashed = "~" in segment
-            if isinstance(parts[0], str) and not hashed and not segment.startswith(parts[0]):
-                return settled
-            if not holes or not all(hole.key in asked for hole in holes):
-                continue
-            if any(asked[hole.key] is None for hole in holes) or _fill(parts, asked.get) != segment:
-                return None
-            if len(holes) == 1 and not hashed and asked[holes[0].key] != holes[0].default:
-                settled.add(holes[0].key)
-        return settled
 
 
 class _Choice(NamedTuple):
@@ -363,20 +316,6 @@ class _Node:
                 return self.prefix + (choice.name or name), choice.below
         return None
 
-    def below(self, segment: str) -> list[_Node | _Leaf]:
-        """What can follow a folder of this name. More than one where the name does not tell the
-        value.
-        """
-        name = segment.removeprefix(self.prefix)
-        # what a hash stands for may be any text
-        names = (name, None) if _HASHED.fullmatch(name) else (name,)
-        found = [choice.below for choice in self.others if choice.name in names]
-        if name in self.exact:
-            return [*found, self.exact[name]]
-        if len(names) == 1 and (taken := self.take(name)) and taken[0] == segment:
-            found.append(taken[1])
-        return found
-
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
         """Every sequence of folders that a packet which agrees with the intent can be routed to,
         `*` for what it may choose.
@@ -391,41 +330,6 @@ class _Node:
             yield from choice.below.shapes(asked, (*path, self.prefix + (choice.name or "*")))
         if self.absent is not None:
             yield from self.absent.shapes(asked, path)
-
-    def is_routed_to(self, segments: list[str]) -> bool:
-        """Whether packets can be routed to a folder."""
-        if segments and segments[0].startswith(self.prefix):
-            return any(below.is_routed_to(segments[1:]) for below in self.below(segments[0]))
-        return self.absent is not None and self.absent.is_routed_to(segments)
-
-    def settled(self, segments: list[str], asked: _Asked) -> set[str] | None:
-        """The keys of an intent that hold for everything in the folder, or None where the intent
-        cannot hold in it.
-        """
-        here = segments[0] if segments else ""
-        if not here.startswith(self.prefix):
-            if self.absent is None:
-                return set()
-            # what is routed here does not have it, and what was put here by hand may
-            if self.key in asked:
-                return None if self.absent.is_routed_to(segments) else set()
-            return self.absent.settled(segments, asked)
-        trees = self.below(here)
-        if not trees:
-            return set()
-        settled: set[str] = set()
-        if self.key in asked:
-            taken = self.take(asked[self.key])
-            if taken is None or taken[0] != here:
-                return None
-            trees = [taken[1]]
-            # a hash, or the name of a comparison, stands for many values
-            many = (choice.name for choice in self.others if choice.name)
-            if "~" not in here and here.removeprefix(self.prefix) not in many:
-                settled.add(self.key)
-        ways = [tree.settled(segments[1:], asked) for tree in trees]
-        possible = [way for way in ways if way is not None]
-        return settled | set.intersection(*possible) if possible else None
 
 
 # of a value: each character may need a backslash, and the branch `r/` and `/` around it
@@ -549,6 +453,7 @@ class Coherence:
         if not isinstance(text, str) or not text or "\0" in text:
             raise InvalidInputError.one("root", root, "the path of a folder, as text")
         self.root: str = text  # paths and globs begin with it
+        self._is_standard = schema is None
         self.schema: Mapping[str, Any] = _standard() if schema is None else schema
         check_that(isinstance(self.schema, Mapping), "schema", schema, "a mapping with one key")
         self._clock = clock
@@ -624,19 +529,24 @@ class Coherence:
         agree with gives the intake's glob: that is where such packets are.
         """
         shapes = list(self._tree.shapes(_asked(intent)))
-        parts = _merged(shapes) if shapes else ["_intake", "*"]
+        parts = _merge(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
     def decide(self, folder: str, intent: Mapping[str, Any]) -> frozenset[str] | None:
         """The keys of an intent that one has to look at the memories of a folder (relative to the
-        root) for; None where none of them can agree with it. A key is decided
-        where the folder is filed by it and its name tells the value; a range, or a name that ends
-        in a hash, can only say no. Folders that no packet is routed to, such as the intake's or
-        those made by hand, decide nothing from the first foreign name on.
+        root) for; None where none of them can agree with it. Where the folder is one that the
+        standard schema routes to, its name tells; in all others (the intake's, those made by hand,
+        those of a schema with ranges and templates) every memory is looked at.
         """
         asked = _asked(intent)
-        settled = self._tree.settled(folder.split("/") if folder else [], asked)
-        return None if settled is None else frozenset(asked.keys() - settled)
+        told = values_in(folder)
+        if not self._is_standard or self.route(told).folder != folder:
+            return frozenset(asked)
+        for key in asked.keys() & told.keys():
+            value = asked[key]
+            if value is None or safe_segment(value) != told[key]:
+                return None
+        return frozenset(asked.keys() - told.keys())
 
     @staticmethod
     def derive(
@@ -719,43 +629,26 @@ def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _shape(parts: _Parts, asked: _Asked) -> str:
-    if all(isinstance(part, str) or asked.get(part.key) is not None for part in parts):
-        return _fill(parts, asked.get)
-    match parts:
-        case (str(text), _Hole()) if _PLAIN_KEY.fullmatch(text.removesuffix("=")) and text.endswith(
-            "="
-        ):
-            return f"{text}*"
-    return "*"  # a long name of several parts is hashed as a whole
+    """A segment of a template as a glob."""
+    is_known = all(isinstance(part, str) or asked.get(part.key) is not None for part in parts)
+    return _fill(parts, asked.get) if is_known else "*"
 
 
-def _merged(shapes: list[tuple[str, ...]]) -> list[str]:
+def _merge(shapes: list[tuple[str, ...]]) -> tuple[str, ...]:
     """One glob's folders for all of them: what they begin with, `**`, and what they end in."""
-    shortest = min(len(shape) for shape in shapes)
-    alike = all(len(shape) == shortest for shape in shapes)
-    ending: list[str] = []
-    while (
-        not alike
-        and len(ending) < shortest
-        and "*" not in (last := _common({shape[-1 - len(ending)] for shape in shapes}))
-    ):
-        ending.insert(0, last)
-    beginning = [
-        _common({shape[place] for shape in shapes}) for place in range(shortest - len(ending))
-    ]
-    # levels that all have, as BTB writes them: `reason=*`
-    while beginning and (beginning[-1] == "*" or (not alike and "*" in beginning[-1])):
-        beginning.pop()
-        alike = False
-    return [*beginning, *ending] if alike else [*beginning, "**", *ending]
+    if len(shapes) == 1:
+        return shapes[0]
+    first, last = min(shapes), max(shapes)
+    beginning = first[: _count_common(first, last)]
+    ends = [shape[len(beginning) :][::-1] for shape in shapes]
+    first, last = min(ends), max(ends)
+    return (*beginning, "**", *first[: _count_common(first, last)][::-1])
 
 
-def _common(segments: set[str]) -> str:
-    if len(segments) == 1:
-        return next(iter(segments))
-    keys = {segment.partition("=")[0] if "=" in segment else "" for segment in segments}
-    key = keys.pop()
-    return f"{key}=*" if key and not keys else "*"
+def _count_common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many segments both begin with. Of the first and the last in order, it is what all do."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
 
 
 # --- deriving a schema ---

@@ -92,7 +92,7 @@ def demo(
 
 
 def fill_memory(target: Target, seed: int, passing: bool) -> None:
-    from hardwon.tree.datasets.generate import fill_demo
+    from hardwon.tree.datasets.demo import fill_demo
 
     shown = without_password(str(target.memory))
     look_at = f"hardwon --memory {shown} serve --no-auth"
