@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,14 +83,6 @@ def is_harmless(component: str) -> bool:
         and not component.endswith(".")
         and not re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", component)
     )
-
-
-@each(
-    "text",
-    ["runtime", "a", "0", "v1.2-rc_3", "x" * 60, "2024-01", "gt_100", "console", "com10", "null"],
-)
-def test_harmless_values_stay_as_they_are(text: str) -> None:
-    assert safe_segment(text) == text
 
 
 @each(
@@ -178,17 +170,6 @@ def test_a_value_has_one_spelling(value: object, text: str | None) -> None:
     assert found is None or type(found) is str
 
 
-def test_numbers_too_long_to_be_written_are_values_as_well() -> None:
-    assert router({"n": {"r/.*/": None}}).route({"n": 10**5_000}).folder == NO_MATCH
-    assert router({"n": {"x": None}}).route({"n": 10**5_000}).folder == NO_MATCH
-    with pytest.raises(InvalidInputError, match="branch of at most"):
-        router({"n": {10**5_000: None}})
-    assert (
-        router({"n": {"x": "{m}"}}).route({"n": "x", "m": 10**5_000}).folder
-        == f"n=x/{safe_segment(hex(10**5_000))}"
-    )
-
-
 def test_true_is_not_one() -> None:
     routes = router({"flag": {"true": None, "1": None}})
     assert [routes.route({"flag": value}).folder for value in (True, 1, 1.0, "1", "true")] == [
@@ -255,15 +236,9 @@ def test_dry_run_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 keys = [
-    "outcome",
-    "tool",
-    "task_type",
-    "domain",
-    "error_type",
-    "reason",
-    "insight_type",
+    "outcome", "tool", "task_type", "domain", "error_type", "reason", "insight_type",
     "sentiment",
-]
+]  # fmt: skip
 known = sorted({value for row in ROWS for value in row.values()})
 standard_packets = st.dictionaries(
     st.sampled_from(keys), st.sampled_from([*known, "", "Write", None, "nonsense"]), max_size=8
@@ -358,16 +333,6 @@ def test_the_files_name_is_made_of_time_and_summary(packet: dict[str, Any], name
     assert router().transmit(packet) == f"agent_brain/{MISSING_METADATA}/{name}.json"
 
 
-def test_the_clock_is_now_unless_one_is_given() -> None:
-    before = datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
-    name = PurePosixPath(Coherence().transmit(RUNTIME)).name
-    assert (
-        before
-        <= name.removesuffix("_tests_hang.json")
-        <= datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
-    )
-
-
 @each("packet", [None, "outcome=failure", ["outcome"], 7])
 def test_a_packet_is_a_mapping(packet: Any) -> None:
     for use in (router().route, router().transmit):
@@ -444,14 +409,6 @@ def test_a_branch_for_packets_without_the_key() -> None:
     assert routes.route({"kind": "a", "tool": None}).folder == "kind=a"
     assert routes.route({"kind": "a", "tool": ""}).folder == NO_MATCH
     assert routes.receive(kind="a") == "agent_brain/**/*.json"
-    assert routes.decide("kind=a", {"tool": "web"}) is None
-    assert routes.decide("kind=a", {"kind": "a"}) == frozenset()
-    assert routes.decide("tool=web", {"kind": "a"}) == frozenset({"kind"})
-
-
-def test_a_schema_that_asks_nothing_keeps_everything_in_the_root() -> None:
-    assert router({}).transmit({}) == "agent_brain/20260131_120000_untitled.json"
-    assert router({}).receive(a=1) == "agent_brain/*.json"
 
 
 @each(
@@ -490,17 +447,6 @@ def test_templates(template: str | None, packet: dict[str, Any], path: str) -> N
         router({"k": {"v": template}}).transmit({"k": "v", "summary": "s", **packet})
         == f"agent_brain/{path}"
     )
-
-
-def test_long_parts_of_a_template_still_make_a_short_name() -> None:
-    routes = router({"k": {"v": "{a}-{b}/{a}-{b}.json"}})
-    paths = {
-        routes.transmit({"k": "v", "a": a * 60, "b": b * 60})
-        for a, b in itertools.product("xyz", repeat=2)
-    }
-    assert len(paths) == 9
-    assert all(is_harmless(part) for path in paths for part in path.split("/")[1:])
-    assert all(path.endswith(".json") for path in paths)
 
 
 def deep(levels: int) -> dict[str, Any] | None:
@@ -582,7 +528,7 @@ def test_schemas_may_be_as_large_as_allowed() -> None:
 
 @each(
     "pattern",
-    ["(a+)+", "(a*)*b", "(a|b)+", "(a|aa){2,}", "((a+))+", "(?:a?){30}a{30}", "(?P<n>a+)+", "(x(a+)y)*",
+    ["(a+)+", "(ab){3}", "(a*)*b", "(a|b)+", "(a|aa){2,}", "((a+))+", "(?:a?){30}a{30}", "(?P<n>a+)+", "(x(a+)y)*",
     "a*" * 5, "a?" * 30, "(a|a)" * 30,
      "([a-z]+_?)+", "(a{1,9}){9}", "(\\)+)+", "([)]+)+"],
 )  # fmt: skip
@@ -594,7 +540,7 @@ def test_expressions_that_a_value_could_keep_busy_are_refused(pattern: str) -> N
 
 @each(
     ("pattern", "value"),
-    [("v[0-9]+\\.[0-9]+", "v1.2"), ("(foo|bar)", "bar"), ("(ab){3}", "ababab"), ("[(+*|]+x?", "(+"), ("\\(a\\)+", "(a))"),
+    [("v[0-9]+\\.[0-9]+", "v1.2"), ("(foo|bar)", "bar"), ("[(+*|]+x?", "(+"), ("\\(a\\)+", "(a))"),
     ("(a+)?", "aa"),
      ("\\d{4}-\\d{2}-\\d{2}", "2024-01-31"), ("(?i)abc", "ABC"), ("(?:a|b)c*?", "bcc"), ("(?=a)(?P<n>a)(?P=n)", "aa"),
      (".*.*.*.*", "x")],
@@ -621,18 +567,18 @@ def test_no_value_keeps_an_expression_busy() -> None:
         ({"ticket": 7}, "**/*.json"),
         ({"tool": None}, "**/*.json"),
         ({"outcome": "failure"}, "outcome=failure/**/*.json"),
-        ({"outcome": "learning"}, "outcome=learning/insight_type=*/*.json"),
+        ({"outcome": "learning"}, "outcome=learning/**/*.json"),
         ({"tool": "web_search"}, "**/*.json"),
         (
             {"tool": "web_search", "outcome": "failure"},
-            "outcome=failure/tool=web_search/reason=*/*.json",
+            "outcome=failure/tool=web_search/**/*.json",
         ),
         ({"error_type": "logic"}, "**/*.json"),
         ({"sentiment": "neutral"}, "**/*.json"),
         ({"outcome": "failure", "error_type": "logic"}, "outcome=failure/**/*.json"),
         ({"outcome": "nonsense"}, "_intake/*/*.json"),
         ({"outcome": ["failure"]}, "_intake/*/*.json"),
-        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/insight_type=*/*.json"),
+        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/**/*.json"),
         ({"outcome": "success", "tool": "unknown"}, "_intake/*/*.json"),
     ],
 )  # fmt: skip
@@ -659,8 +605,8 @@ SENSORS = {
     ("intent", "complete"),
     [
         ({"site": "a"}, "site=a/**/*.json"),
-        ({"site": "a", "altitude": 2000}, "site=a/altitude=gt_1000/host=*/*.json"),
-        ({"site": "a", "altitude": 5, "host": "h"}, "site=a/altitude=0-1000/**/*.json"),
+        ({"site": "a", "altitude": 2000}, "site=a/altitude=gt_1000/*/*.json"),
+        ({"site": "a", "altitude": 5, "host": "h"}, "site=a/altitude=0-1000/*/*.json"),
         ({"site": "a", "altitude": 5, "host": "h", "rack": "r"}, "site=a/altitude=0-1000/h-r/*.json"),
         ({"altitude": 2000}, "**/*.json"),
         ({"kind": "x"}, "**/*.json"),
@@ -682,32 +628,15 @@ def test_globs_keep_what_all_paths_end_in() -> None:
     alike = router(
         {"a": {"x": {"b": {"1": {"d": {"z": None}}}}, "y": {"c": {"1": {"d": {"z": None}}}}}}
     )
-    assert alike.receive(d="z") == "agent_brain/a=*/*/d=z/*.json"
+    assert alike.receive(d="z") == "agent_brain/**/d=z/*.json"
 
 
 KEYS = [["k0", "größe"], ["k1", "K"], ["k2", "a.b"], ["k3", "x y"]]  # of each level
 ALL_KEYS = [key for level in KEYS for key in level]
 VALUES: list[Any] = [
-    "a",
-    "b",
-    "ab",
-    "v1",
-    "Foo",
-    "foo",
-    "..",
-    "gt_5",
-    "1-9",
-    "",
-    True,
-    False,
-    0,
-    1,
-    5.5,
-    7,
-    -3,
-    "7",
-    "\ud800",
-]
+    "a", "b", "ab", "v1", "Foo", "foo", "..", "gt_5", "1-9", "", True, False, 0, 1, 5.5, 7, -3,
+    "7", "\ud800",
+]  # fmt: skip
 values = (
     st.sampled_from(VALUES)
     | hostile
@@ -716,24 +645,9 @@ values = (
     | st.just(None)
 )
 EXACT = [
-    "a",
-    "b",
-    "ab",
-    "Foo",
-    "foo",
-    "..",
-    "a/b",
-    "gt_5",
-    "true",
-    "0",
-    "1",
-    "7",
-    "é",
-    "x" * 70,
-    "\ud800",
-    "con",
-    "x~0123456789",
-]
+    "a", "b", "ab", "Foo", "foo", "..", "a/b", "gt_5", "true", "0", "1", "7", "é", "x" * 70,
+    "\ud800", "con", "x~0123456789",
+]  # fmt: skip
 TAKEN: dict[str, list[Any]] = {
     ">5": [6, 5.5, "7"], ">=5": [5, "5.0"], "<0": [-3, -1e300], "<=0": [0, -0.0], "1-9": [1, 9, 5.5], "-5-5": [0, "-5"],
     "r/v[0-9]+/": ["v1", "v22"], "r/.*/": ["Foo", "", "gt_5", True], "r/[a-z]+/": ["ab", "false"], "a|b|>7": ["b", 8],
@@ -828,15 +742,6 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
         assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
-@settings(max_examples=examples(1_000), deadline=None)
-@given(standard_packets, st.sets(st.sampled_from(keys)))
-def test_so_they_do_in_the_standard_schema(packet: dict[str, Any], part: set[str]) -> None:
-    routes = router()
-    intent = {key: packet[key] for key in part if key in packet}
-    if routes.route(packet).problem is None:
-        assert Glob(routes.receive(**intent)).matches(routes.transmit(packet))
-
-
 @settings(max_examples=examples(60), deadline=None)
 @given(routed(st.none()) | routed(schemas()), st.lists(standard_packets, max_size=20), st.data())
 def test_so_they_do_on_a_real_disk(
@@ -866,131 +771,37 @@ def test_so_they_do_on_a_real_disk(
 # ---- what a folder says
 
 
+BLOCKED = "outcome=failure/tool=web_search/reason=blocked"
+
+
 @each(
-    ("folder", "intent", "contradicted", "undecided"),
+    ("folder", "intent", "undecided"),
     [
-        ("outcome=failure/tool=web_search/reason=blocked", {}, False, set()),
-        ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "failure"}, False, set()),
-        (
-            "outcome=failure/tool=web_search/reason=blocked",
-            {"reason": "blocked", "tool": "web_search"},
-            False,
-            set(),
-        ),
-        ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "success"}, True, set()),
-        (
-            "outcome=failure/tool=web_search/reason=blocked",
-            {"reason": "no_results", "ticket": 7},
-            True,
-            set(),
-        ),
-        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "nonsense"}, True, set()),
-        ("outcome=failure/tool=web_search/reason=blocked", {"reason": []}, True, set()),
-        (
-            "outcome=failure/tool=web_search/reason=blocked",
-            {"error_type": "io", "outcome": "failure"},
-            False,
-            {"error_type"},
-        ),
-        ("outcome=failure/tool=web_search/reason=blocked", {"tool": None, "x": 1}, False, {"x"}),
-        ("outcome=learning/insight_type=fact", {"tool": "web_search"}, False, {"tool"}),
-        ("outcome=failure", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
-        ("outcome=failure/by_hand", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
-        (
-            "outcome=failure/tool=by_hand",
-            {"outcome": "failure", "tool": "by_hand"},
-            False,
-            {"tool"},
-        ),
-        (
-            "outcome=failure/tool=by_hand",
-            {"outcome": "failure", "tool": "web_search"},
-            False,
-            {"tool"},
-        ),
-        ("outcome=failure/tool=by_hand", {"outcome": "success"}, True, set()),
-        (
-            "outcome=failure/tool=file_operation/deeper/still",
-            {"tool": "file_operation", "reason": "x"},
-            False,
-            {"reason"},
-        ),
-        ("_intake/no_match", {"outcome": "failure"}, False, {"outcome"}),
-        ("", {"outcome": "failure"}, False, {"outcome"}),
-        ("by/hand", {"outcome": "failure"}, False, {"outcome"}),
+        (BLOCKED, {}, set()),
+        (BLOCKED, {"reason": "blocked", "tool": "web_search"}, set()),
+        (BLOCKED, {"outcome": "success"}, None),
+        (BLOCKED, {"reason": "no_results", "ticket": 7}, None),
+        (BLOCKED, {"reason": []}, None),
+        (BLOCKED, {"error_type": "io", "outcome": "failure"}, {"error_type"}),
+        (BLOCKED, {"tool": None, "x": 1}, {"x"}),
+        ("outcome=learning/insight_type=fact", {"tool": "web_search"}, {"tool"}),
+        # nothing is routed there: the memories tell
+        ("outcome=failure/by_hand", {"outcome": "failure"}, {"outcome"}),
+        ("outcome=failure/tool=by_hand", {"outcome": "success"}, {"outcome"}),
+        ("_intake/no_match", {"outcome": "failure"}, {"outcome"}),
+        ("", {"outcome": "failure"}, {"outcome"}),
     ],
 )
 def test_folders_of_the_standard_schema_decide(
-    folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]
+    folder: str, intent: dict[str, Any], undecided: set[str] | None
 ) -> None:
-    assert router().decide(folder, intent) == (None if contradicted else undecided)
+    assert router().decide(folder, intent) == undecided
 
 
-ODD = safe_segment("unknown 7")
-
-
-@each(
-    ("folder", "intent", "contradicted", "undecided"),
-    [
-        ("site=a/altitude=gt_1000/host=h1", {"altitude": 2000}, False, {"altitude"}),
-        ("site=a/altitude=gt_1000/host=h1", {"altitude": 1000}, True, set()),
-        ("site=a/altitude=gt_1000/host=h1", {"altitude": "gt_1000"}, True, set()),
-        ("site=a/altitude=gt_1000/host=h1", {"site": "a", "host": "h1"}, False, set()),
-        ("site=a/altitude=gt_1000/host=h1", {"host": "h2"}, True, set()),
-        ("site=a/altitude=gt_1000/host=h1", {"host": []}, True, set()),
-        # or it has no host
-        ("site=a/altitude=gt_1000/host=none", {"host": "none"}, False, {"host"}),
-        ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
-        ("site=a/altitude=0-1000/h-r", {"host": "h"}, False, {"host"}),
-        ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "q"}, True, set()),
-        ("site=a/altitude=0-1000", {"host": "h", "rack": "q"}, False, {"host", "rack"}),
-        (f"site=a/altitude=gt_1000/host={ODD}", {"host": "unknown 7"}, False, {"host"}),
-        (f"site=a/altitude=gt_1000/host={ODD}", {"host": "unknown 8"}, True, set()),
-        ("site=a/altitude=gt_1000/by_hand", {"host": "h1"}, False, {"host"}),
-        ("site=a/altitude=gt_1000/By Hand", {"host": "h1"}, False, {"host"}),
-        ("site=a/altitude=0-1000/_by_hand", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
-        # a hash: somebody may have made two alike
-        (f"site=a/altitude={ODD}", {"altitude": "unknown 7"}, False, {"altitude"}),
-        (f"site=a/altitude={ODD}", {"altitude": "unknown 8"}, True, set()),
-        ("site=a/altitude=unknown7", {"altitude": "unknown7", "site": "a"}, False, set()),
-        (f"site={safe_segment('Übung')}/kind=x", {"site": "a"}, True, set()),
-        (f"site={safe_segment('Übung')}/kind=x", {"site": "Übung", "kind": "x"}, False, {"site"}),
-        (
-            f"site={safe_segment('other')}x/kind=x",
-            {"site": "Übung", "kind": "x"},
-            False,
-            {"site", "kind"},
-        ),
-        (
-            "site=a/altitude=2000/host=h1",
-            {"altitude": 2000, "host": "h2"},
-            False,
-            {"altitude", "host"},
-        ),  # nothing is routed there
-    ],
-)
-def test_folders_of_another_schema_decide(
-    folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]
-) -> None:
-    assert router(SENSORS).decide(folder, intent) == (None if contradicted else undecided)
-
-
-def test_a_folder_that_a_range_and_a_text_share_decides_nothing() -> None:
-    routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": {"a": {"y": None}, }}})  # fmt: skip
-    assert routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
-    assert routes.route({"n": "gt_5", "a": "y"}).folder == "n=gt_5/a=y"
-    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == frozenset({"n"})
-    assert routes.decide("n=gt_5/a=x", {"n": 7, "a": "x"}) == frozenset({"n"})
-    assert routes.decide("n=gt_5/a=x", {"n": "gt_5"}) == frozenset({"n"})
-    assert routes.decide("n=gt_5/a=x", {"n": 3, "a": "x"}) is None
-    routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": "a={b}"}})
-    assert (
-        routes.route({"n": "gt_5", "b": "x"}).folder
-        == routes.route({"n": 7, "a": "x"}).folder
-        == "n=gt_5/a=x"
-    )
-    assert routes.decide("n=gt_5/a=x", {"a": "x"}) == frozenset({"a"})
-    assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) is None
+def test_folders_of_another_schema_leave_it_to_the_memories() -> None:
+    routes = router({"n": {">5": None, "r/gt_.*/": None}})
+    assert routes.route({"n": 7}).folder == routes.route({"n": "gt_5"}).folder == "n=gt_5"
+    assert routes.decide("n=gt_5", {"n": 7, "x": None}) == {"n"}
 
 
 @settings(max_examples=examples(600), deadline=None)
@@ -1139,16 +950,6 @@ def test_a_derived_schema_files_the_same_packets_in_the_same_folders(
         assert derived.route(packet) == routes.route(packet)
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(st.lists(standard_packets, max_size=12))
-def test_so_does_one_derived_from_the_standard_tree(many: list[dict[str, Any]]) -> None:
-    routes = router()
-    filed = [packet for packet in many if routes.route(packet).problem is None]
-    derived = router(Coherence.derive([routes.transmit(packet) for packet in filed]))
-    for packet in filed:
-        assert derived.route(packet) == routes.route(packet)
-
-
 # ---- attacks
 
 PIECES = [
@@ -1215,7 +1016,7 @@ ATTACKED: list[Any] = [
     {
         "outcome": {
             ">0": "{tool}",
-            "r/(?s:.)*/": "a/{tool=..}-{reason=.}/{timestamp}_{summary}.json",
+            "r/(?s:.*)/": "a/{tool=..}-{reason=.}/{timestamp}_{summary}.json",
         }
     },
     {"outcome": {"": "{tool=x}{reason=y}{domain=z}.json", "r/[^a]*/": "{outcome}"}},

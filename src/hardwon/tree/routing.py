@@ -528,7 +528,7 @@ class Coherence:
         does not know leaves out nothing, and neither does None. An intent that no routed packet can
         agree with gives the intake's glob: that is where such packets are.
         """
-        shapes = list(self._tree.shapes(_asked(intent)))
+        shapes = set(self._tree.shapes(_asked(intent)))
         parts = _merge(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
@@ -634,11 +634,11 @@ def _shape(parts: _Parts, asked: _Asked) -> str:
     return _fill(parts, asked.get) if is_known else "*"
 
 
-def _merge(shapes: list[tuple[str, ...]]) -> tuple[str, ...]:
+def _merge(shapes: set[tuple[str, ...]]) -> tuple[str, ...]:
     """One glob's folders for all of them: what they begin with, `**`, and what they end in."""
-    if len(shapes) == 1:
-        return shapes[0]
     first, last = min(shapes), max(shapes)
+    if first == last:
+        return first
     beginning = first[: _count_common(first, last)]
     ends = [shape[len(beginning) :][::-1] for shape in shapes]
     first, last = min(ends), max(ends)
