@@ -24,7 +24,7 @@ from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.records.kinds import ROUTES, Experience
-from hardwon.tree.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
+from hardwon.tree.datasets import SIZES, Report, generate, load_dataset, validate
 from hardwon.tree.datasets.check import (
     RANGES,
     fingerprint,
@@ -509,19 +509,6 @@ def test_a_key_without_a_value_is_no_key() -> None:
     assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["entry"]
 
 
-def test_a_long_report_is_cut_where_it_is_read_and_nowhere_else() -> None:
-    memories = [{"content": "x", f"key_{number}": 5} for number in range(100)]
-    report = validate(memories)
-    assert (len(report.errors), len(report.warnings)) == (200, 208)
-    lines = str(report).splitlines()
-    # what is wrong with all of them is one line; eight shares are out of range as well
-    assert lines[17].startswith("error: memory 0, content: 'x' is shorter than 10 characters; ")
-    assert lines[17].endswith(" (and 99 more like it)")
-    assert lines[-1] == f"… and {3 + 100 + 8 - limits.SCREEN_ITEMS} more"
-    assert len(lines) == 1 + 16 + limits.SCREEN_ITEMS + 1
-    assert len(report.to_dict()["errors"]) == 200
-
-
 @each(
     "content",
     [
@@ -780,16 +767,9 @@ FORMS = {
     "lines_called.json": "\n".join(json.dumps(memory) for memory in SMALL),
     "no_suffix": json.dumps(SMALL),
     "bom.json": "\ufeff" + json.dumps(SMALL),
-    "python.py": f'"""A data set."""\nimport json\nAUTHOR = "me"\n\nmemories = '
-    f"{literal_of(SMALL)}\n",
+    "python.py": f'"""A data set."""\n\nmemories = {literal_of(SMALL)}\n',
     "typed.py": f"memories: list[dict] = {literal_of(SMALL)}",
-    "bare.py": literal_of(SMALL),
     "bare.txt": literal_of(SMALL),
-    "tuple.py": f"memories = ({', '.join(map(repr, SMALL))})",
-    "parts.py": f"morning = {SMALL[:30]}\nevening = {SMALL[30:]}\nall_memories = morning + evening",
-    "sum.py": f"memories = (\n    {SMALL[:10]} +  # first\n    {SMALL[10:20]} + {SMALL[20:]}\n)",
-    "grown.py": f"memories = {SMALL[:10]}\nmemories += {SMALL[10:]}",
-    "named.py": f"memories = {SMALL}\nspare = []",
 }
 
 
@@ -821,133 +801,50 @@ def test_files_tell_the_line(tmp_path: Path) -> None:
     assert (problem.index, problem.line, problem.field) == (1, 3, "outcome")
 
 
-HOSTILE = {
-    "call": ("memories = [__import__('os').system('touch pwned')]", 1, None),
-    "call in a value": (f"memories = [\n{{'content': open('/etc/passwd').read(), **{LOGIN}}}]", 2, None),
-    "list()": ("memories = list([])", 1, "json.dump"),
-    "sorted": ("memories = [{}]\nmemories.sort()", 2, None),
-    "conditional": ("memories = [{}]\nif 1:\n    memories = []", 2, None),
-    "unknown loop": ("memories = []\nfor i in count():\n    memories.append({})", 2, None),
-    "endless loop": ("memories = []\nfor i in range(1000000000):\n    memories = []", 3, "too deep or too much"),
-    "much to do": ("memories = []\nfor i in range(1000000000):\n    x = i", 3, "too deep or too much"),
-    "long text": ("a = 'x'\nfor i in range(99):\n    a = a + a\nmemories = [a]", 3, None),
-    "large number": ("a = 9\nfor i in range(99):\n    a = a * a\nmemories = [a]", 3, None),
-    "format": ("memories = [{'content': f'{1:999999999}'}]", 1, None),
-    "lambda": ("memories = [lambda: 1]", 1, None),
-    "class": ("class A:\n    memories = []", 1, None),
-    "repetition": ("memories = [{}] * 1000000000", 1, None),
-    "power": ("memories = [{'n': 9**9**9}]", 1, None),
-    "walrus": ("memories = [(x := 5)]", 1, None),
-    "unpacking": ("memories = [*[1], *[2]]", 1, None),
-    "dict unpacking": ("memories = [{**{}}]", 1, None),
-    "unknown name": ("memories = others + []", 1, None),
-    "attribute": ("memories.x = []", 1, None),
-    "bytes": ("memories = [b'x']", 1, None),
-    "set": ("memories = [{1, 2}]", 1, None),
-    "complex": ("memories = [1j]", 1, None),
-    "nothing": ("# nothing here\n", 1, "a list of dictionaries"),
-    "empty": ("", 1, "a list of dictionaries"),
-    "a word": ("hello", 1, None),
-    "bad syntax": ("memories = [\n{'content': }]", 2, "valid Python"),
-    "nul": ("memories = ['\0']", 1, None),
-    "deep list": ("memories = " + "[" * 150 + "]" * 150, 1, "nested"),
-    "deeper list": ("memories = " + "[" * 100_000, 1, None),
-    "deep minus": ("memories = [" + "-" * 100_000 + "1]", 1, "nested"),
-    "deep not": ("memories = [" + "not " * 100_000 + "1]", 1, "nested"),
-    "long sum": ("memories = " + "+".join(["[]"] * 100_000), 1, "nested"),
-    "long attribute": ("memories = a" + ".b" * 100_000, 1, "nested"),
-    "long number": ("memories = [" + "9" * 100_000 + "]", 1, None),
-    "doubling": ("a = [" + "1," * 1_000 + "]\n" + "a = a + a\n" * 60, 11, "at most"),
-    "doubling in place": ("a = [1]\n" + "a += a\n" * 100, 21, "at most"),
-}  # fmt: skip
+NOT_LITERALS = {
+    "a call": ("memories = [__import__('os').system('touch pwned')]", 1),
+    "a call in a value": (
+        f"memories = [\n{{'content': open('/etc/passwd').read(), **{LOGIN}}}]",
+        2,
+    ),
+    "a loop": ("memories = []\nfor i in range(3):\n    memories.append({})", 2),
+    "a comprehension": ("memories = [\n{'content': f'{i}'} for i in range(3)]", 1),
+    "an f-string": ("memories = [\n{'content': f'{1}'}]", 2),
+    "two lists": ("a = [{}]\nb = [{}]", 1),
+    "a sum": ("memories = [{}] + [{}]", 1),
+    "a script": ("import json\nmemories = [{}]", 1),
+    "a set": ("memories = [{1, 2}]", 1),
+    "bytes": ("memories = [{'content': b'x'}]", 1),
+    "nothing": ("# nothing here\n", 1),
+    "bad syntax": ("memories = [\n{'content': }]", 2),
+    "nul": ("memories = ['\0']", 1),
+    "a deep list": ("memories = " + "[" * 100_000, 1),
+    "a deep minus": ("memories = [" + "-" * 100_000 + "1]", 1),
+    "a long number": ("memories = [" + "9" * 100_000 + "]", 1),
+}
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", NOT_LITERALS)
 def test_python_is_read_and_never_run(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, line, remedy = HOSTILE[name]
-    monkeypatch.setattr(limits, "DATASET_STEPS_MAX", 100_000)
+    source, line = NOT_LITERALS[name]
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "hostile.py"
     path.write_text(source)
-    with pytest.raises(InvalidInputError) as caught:
+    with pytest.raises(InvalidInputError, match=r"save the list with json\.dump") as caught:
         validate(path)
     assert caught.value.where == f"hostile.py, line {line}"
-    assert (remedy or "allowed") in str(caught.value)
     assert len(str(caught.value)) < 600
-    assert [each.name for each in tmp_path.iterdir()] == ["hostile.py"]
+    assert [file.name for file in tmp_path.iterdir()] == ["hostile.py"]
 
 
-SEEDED_TEMPLATE = """
-from memory import MemoryEngine
-import time
-
-memory = MemoryEngine(root='agent_brain')
-AUTHOR: str
-memories = []
-
-# 60 successes
-for i in range(30):
-    memories.append({
-        'content': f'Successfully debugged issue #{1000+i}',
-        'outcome': 'success',
-        'tool': 'code_interpreter',
-        'task_type': 'debug',
-        'summary': f'debug_issue_{1000+i}'
-    })
-
-memories += [{'content': f'Found docs on topic #{i}', 'outcome': 'success', 'tool': 'web_search',
-  'domain': 'technical', 'summary': f'research_{i}'} for i in range(10)]
-
-print(f'Storing {len(memories)} memories...')
-for i, mem in enumerate(memories, 1):
-    path = memory.remember(**mem)
-    if i % 100 == 0:
-        print(f'  Stored {i}/{len(memories)}...')
-    time.sleep(0.001)  # Ensure unique timestamps
-
-[memory.remember(**mem) for mem in memories]
-"""
-
-
-def test_scripts_are_worked_out_without_being_run(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(SEEDED_TEMPLATE)
-    found = read(tmp_path / "script.py")
-    assert len(found.values) == 40
-    assert found.values[29] == {
-        "content": "Successfully debugged issue #1029",
-        "outcome": "success",
-        "tool": "code_interpreter",
-        "task_type": "debug",
-        "summary": "debug_issue_1029",
-    }
-    assert (found.values[39]["summary"], found.lines[29], found.lines[39]) == ("research_9", 11, 19)
-    assert [each.name for each in tmp_path.iterdir()] == ["script.py"]
-    one_liner = tmp_path / "one_liner.py"
-    one_liner.write_text(
-        "memories = (\n"
-        "    [{'content': f'Fixed bug #{i}', 'summary': f'bug_{i}'} for i in range(300)] +\n"
-        "    [{'content': f'User happy #{i}', 'summary': f'pos_{i}'} for i in range(50)]\n)"
-    )
-    assert [each["summary"] for each in read(one_liner).values[298:302]] == [
-        "bug_298",
-        "bug_299",
-        "pos_0",
-        "pos_1",
+def test_literals_come_as_json_would_give_them(tmp_path: Path) -> None:
+    path = tmp_path / "values.py"
+    path.write_text("[{'n': -5, 'rate': -0.5, 'on': True, 'off': None, 'pair': ('a', {'b': [1]})}]")
+    assert read(path).values == [
+        {"n": -5, "rate": -0.5, "on": True, "off": None, "pair": ["a", {"b": [1]}]}
     ]
-    blocks = tmp_path / "blocks.py"
-    blocks.write_text(
-        "# by themselves\n[{'content': f'Fixed bug #{i}'} for i in range(3)]\n{'content': 'x'}\n"
-    )
-    assert [each["content"] for each in read(blocks).values] == [
-        "Fixed bug #0",
-        "Fixed bug #1",
-        "Fixed bug #2",
-        "x",
-    ]
-    (tmp_path / "harmless.py").write_text("exec('import os')\na = memories = []")
-    assert read(tmp_path / "harmless.py").values == []
 
 
 def test_many_alike_are_one_line() -> None:
@@ -957,25 +854,6 @@ def test_many_alike_are_one_line() -> None:
     assert text.count("says the same as memory ") == text.count("is too generic") == 1
     assert "(and 497 more like it)" in text
     assert text.startswith("500 memories: 500 errors, 1006 warnings of 10 kinds\n")
-
-
-def test_literal_values_come_as_json_would_give_them(tmp_path: Path) -> None:
-    memory = LOGIN | {"n": -5, "rate": -0.5, "on": True, "off": None, "pair": ["a", {"b": [1]}]}
-    (tmp_path / "values.py").write_text(
-        "x = [" + repr(memory).replace("['a', ", "('a', ").replace("]}]}", "]})}") + "]"
-    )
-    (tmp_path / "values.json").write_text(json.dumps([memory]))
-    with Memory(tmp_path / "brain") as opened:
-        kept = [
-            opened.get(load_dataset(opened, tmp_path / name).ids[0])
-            for name in ("values.py", "values.json")
-        ]
-    one, other = (each.extra for each in kept if isinstance(each, Experience))
-    assert (
-        one
-        == other
-        == {"task_type": "debug", "n": -5, "rate": -0.5, "on": True, "pair": ["a", {"b": [1]}]}
-    )
 
 
 UNREADABLE_JSON = {
@@ -1023,20 +901,6 @@ def test_places_that_hold_no_data_set(tmp_path: Path) -> None:
     for nothing in (None, 5, {"memories": []}, b"x", "", "a\0b", object()):
         with pytest.raises(InvalidInputError, match="source"):
             validate(nothing)
-
-
-def test_a_folder_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
-    before = free_descriptor()
-    with pytest.raises(PlaceError, match="not a file; name a file"):
-        validate(tmp_path)
-    assert free_descriptor() == before
-
-
-def free_descriptor() -> int:
-    """The number that the next file gets: the least that is free."""
-    descriptor = os.open(os.devnull, os.O_RDONLY)
-    os.close(descriptor)
-    return descriptor
 
 
 def test_bounds_on_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1215,42 +1079,4 @@ def test_the_envelope_of_an_entry_is_kept(memory: Memory) -> None:
     )
 
 
-@pytest.mark.parametrize("author", ["", " ", None, 5, "a\nb"])
-def test_an_author_must_have_a_name(memory: Memory, author: Any) -> None:
-    with pytest.raises(InvalidInputError, match="author"):
-        load_dataset(memory, [LOGIN], author=author)
-    assert memory.stats().records == 0
-
-
-def test_nothing_can_be_changed_afterwards(memory: Memory) -> None:
-    report, loaded = validate([{}]), load_dataset(memory, [])
-    assert isinstance(loaded, DatasetLoaded)
-    for thing, name in (
-        (report, "total"),
-        (report.problems[0], "field"),
-        (report.distributions[0], "count"),
-        (loaded, "stored"),
-    ):
-        with pytest.raises(AttributeError):
-            setattr(thing, name, 5)
-
-
 # --- the page ---
-
-
-def test_the_page_is_true(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "tree.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) >= 3
-    code = "\n".join(blocks)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for printed in re.findall(r"# prints (.+)", code):
-        assert printed in done.stdout
-    assert f"{limits.DATASET_GENERATED_MAX:,}" in text

@@ -280,7 +280,7 @@ def _fault(
 
 def validate(source: Any) -> Report:
     """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON
-    Lines, or Python source, which is parsed and never run).
+    Lines, or a Python list of literals, which is never run).
 
     Errors are what keeps a memory from being stored: values that are missing or unknown, a summary
     that is no file name or was there before, contents of less than 10 or more than 500 characters;

@@ -7,6 +7,7 @@ the line. Whoever has one runs it, and saves its list with json.dump.
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 from contextlib import suppress
@@ -163,7 +164,8 @@ def read_python(text: str) -> DatasetEntries:
     values = []
     for item in _bounded(node.elts):
         try:
-            values.append(ast.literal_eval(item))
+            value = json.dumps(ast.literal_eval(item), allow_nan=False)
+            values.append(json.loads(value))  # JSON knows only lists, and no sets
         except (ValueError, TypeError, RecursionError, MemoryError):
-            _refuse(ast.unparse(item)[:_SHOWN_CHARS], _LITERALS, f"line {item.lineno}")
+            _refuse(type(item).__name__, _LITERALS, f"line {item.lineno}")
     return DatasetEntries(values, [item.lineno for item in node.elts])
