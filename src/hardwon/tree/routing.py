@@ -202,7 +202,8 @@ def _count_ways(source: str) -> float:
         return math.inf
     repeats: int = limits.REGEX_VALUE_CHARS_MAX ** len(_OPEN_REPEAT.findall(plain))
     groups: int = (plain.count("|") + 1) ** max(plain.count("("), 1)
-    return repeats * groups * 2 ** plain.count("?")
+    optional: int = 2 ** plain.count("?")
+    return repeats * groups * optional
 
 
 # --- the compiled schema ---
