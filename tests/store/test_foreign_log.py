@@ -23,6 +23,7 @@ from hardwon import Fact, Memory
 from hardwon.errors import ForeignLogWarning, HardwonError
 from hardwon.store.sqlite import log as sqlite_log
 from hardwon.store.sqlite import presence
+from hardwon.store.sqlite.connection import drawn_before, drawn_in
 from processes import Child, Tell
 
 
@@ -227,23 +228,6 @@ def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int |
     assert len(facts_in(tmp_path / "x")) == 8
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3])
-def test_a_number_that_the_disk_tore_apart(tmp_path: Path, cut: int) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
-    write_and_be_killed(tmp_path, "x", "Port 2 is open.", "Port 3 is open.")
-    path = tmp_path / "x" / "memory.db"
-    log = sqlite_log.Log.read(path.with_name("memory.db-wal"), checked=True)
-    assert log is not None
-    before, after = (
-        number.to_bytes(4, "big") for number in (log.numbers[0].before, log.numbers[-1].own)
-    )
-    content = path.read_bytes()
-    at = content.index(sqlite_log._RECORD) + len(sqlite_log._RECORD) + 4
-    assert content[at : at + 4] == before
-    path.write_bytes(content[:at] + before[:cut] + after[cut:] + content[at + 4 :])
-    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 2, 3)]
-
-
 @pytest.mark.parametrize("moment", ["alone", "after others", "before others"])
 def test_a_restore_that_was_killed_before_its_log_was_folded_in(
     tmp_path: Path, moment: str
@@ -297,9 +281,9 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
     assert log is not None
     drawn = list(dict.fromkeys(log.numbers))
     assert len(drawn) > 5
-    assert [number.before for number in drawn] == [
-        sqlite_log.number_in_file(path),
-        *(number.own for number in drawn[:-1]),
+    assert [drawn_before(number) for number in drawn] == [
+        drawn_in(sqlite_log.number_in(path.read_bytes())),
+        *(drawn_in(number) for number in drawn[:-1]),
     ]
     assert len(facts_in(tmp_path / "x")) == 5
 

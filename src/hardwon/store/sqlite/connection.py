@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import apsw
 
@@ -43,7 +44,7 @@ from hardwon.records.fields import digest_of
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.query import is_whole
-from hardwon.store.sqlite.schema import APPLICATION_ID, SCHEMA
+from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
@@ -160,23 +161,45 @@ def _inserting(table: str, columns: tuple[str, ...], also: str) -> str:
 
 SQLITE: Final = SqliteDialect()
 
-# In the table `state`, of no project: what a transaction drew, in the lower half, and what the one
-# before it had drawn.
-NUMBER_NAME: Final = "number of the last transaction"
-NUMBER_MAX: Final = 2**30 - 1
-_EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
+# The number of a transaction, by which `sqlite.log` tells which log is which file's: what it drew,
+# and in the lower half what the one before it had drawn. It is the `user_version` in the first page
+# of the file; those of 0.x had the number of their format there.
+_DRAWN_BITS: Final = 15  # and a sign
+_NUMBER_MIN: Final = 1 << 16
 
 
-# Draws one, by which `sqlite.log` tells which log is which file's. In a transaction, before it is
-# kept, and only once: a second one would follow a number that no file ever had.
-DRAW_NUMBER: Final = (
-    "INSERT INTO state (project_id, name, value) "
-    f"VALUES ('', '{NUMBER_NAME}', {_EIGHT_BYTES} | ((random() & {2**31 - 1}) % {NUMBER_MAX} + 1)) "
-    f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32) "
-    "RETURNING value"
-)
-# Another one after every transaction.
-LAST_NUMBER: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{NUMBER_NAME}'"
+class Drawn(NamedTuple):
+    """The number of a transaction under way, and that of the last one that was kept."""
+
+    own: int
+    before: int
+
+
+def drawn_in(number: int) -> int:
+    """What the transaction of a number drew."""
+    return number >> 16
+
+
+def drawn_before(number: int) -> int:
+    """What the transaction before that of a number drew."""
+    return number & 0xFFFF
+
+
+def draw_number(connection: apsw.Connection) -> Drawn:
+    """In a transaction, before it is kept, and only once: a second one would follow a number that
+    no file ever had.
+    """
+    before = last_number(connection)
+    drawn = secrets.randbelow((1 << _DRAWN_BITS) - 1) + 1
+    own = drawn << 16 | (drawn_in(before) if before >= _NUMBER_MIN else 0)
+    connection.execute(f"PRAGMA user_version = {own}", can_cache=False).fetchall()
+    return Drawn(own, before)
+
+
+def last_number(connection: apsw.Connection) -> int:
+    """Another one after every transaction."""
+    number: int = connection.pragma("user_version")
+    return number
 
 
 # --- errors ---
@@ -574,6 +597,9 @@ class OtherProgramError(ForeignFileError):
     """A database that we have no business with, rather than the ruins of a memory."""
 
 
+_FORMAT_OF: Final = f"SELECT value FROM state WHERE project_id = '' AND name = '{FORMAT_NAME}'"
+
+
 def refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
     """Raises where the file is another program's, or of another version's format."""
     if connection.pragma("application_id") != APPLICATION_ID:
@@ -582,7 +608,9 @@ def refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
             f"place; a database of fix "
             "history is taken over by opening its folder with AIMemory"
         )
-    refuse_other_format(str(path), connection.pragma("user_version"))
+    number = last_number(connection)
+    is_of_0 = number < _NUMBER_MIN
+    refuse_other_format(str(path), number if is_of_0 else connection.execute(_FORMAT_OF).get or 0)
 
 
 def refuse_damage(connection: apsw.Connection, path: Path) -> None:

@@ -50,9 +50,7 @@ from hardwon.store.query import (
     search_condition_of,
 )
 from hardwon.store.sqlite.connection import (
-    DRAW_NUMBER,
     ERRORS,
-    LAST_NUMBER,
     PROJECTS,
     SQLITE,
     VOUCHED,
@@ -62,9 +60,11 @@ from hardwon.store.sqlite.connection import (
     be_patient,
     connect,
     create_if_missing,
+    draw_number,
     index_name,
     indexes_in,
     inspect_before_opening,
+    last_number,
     log_of,
     mark_of_source,
     marks_of,
@@ -80,7 +80,7 @@ from hardwon.store.sqlite.file import (
     checksum_file,
     make_memory,
 )
-from hardwon.store.sqlite.log import ASIDE, number_from
+from hardwon.store.sqlite.log import ASIDE
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
@@ -526,7 +526,7 @@ class SqliteStore(Store):
             except apsw.BusyError:
                 raise
             except (apsw.Error, DamagedError) as error:
-                self._file.look(session, closely=True)  # which may be the reason
+                self._file.look(closely=True)  # which may be the reason
                 if isinstance(error, apsw.Error):
                     session.begin_anew()
                 raise
@@ -576,8 +576,8 @@ class SqliteStore(Store):
                     if writer.relaxed is not None:
                         WordIndex(session, writer.relaxed).set("secure-delete", 1)
                     if writer.has_changed or connection.total_changes() != before:
-                        drawn = number_from(connection.execute(DRAW_NUMBER).get)
-                        self._file.confirm(session, drawn)
+                        drawn = draw_number(connection)
+                        self._file.confirm(drawn.before)
                     connection.execute("COMMIT")
                     undos = []
                 finally:
@@ -587,7 +587,7 @@ class SqliteStore(Store):
                         with suppress(OSError):
                             undo()
                 if drawn:
-                    self._file.note_kept(session, drawn)
+                    self._file.note_kept(session, drawn.own)
                 self._warn_now_and_then(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
@@ -659,7 +659,7 @@ class SqliteStore(Store):
         All of it as of one moment: what is added later is counted on from there.
         """
         counted = self._words.get(project)
-        number = session.connection.execute(LAST_NUMBER).get or 0
+        number = last_number(session.connection)
         if counted is None or counted.number != number:
             index = WordIndex(session, project)
             counted = _counted_on(index, counted) or _counted_anew(index, counted)
@@ -687,7 +687,7 @@ class SqliteStore(Store):
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """Every body is read for it: so what was found is kept until anything is written."""
         with self._connected() as session:
-            asked = session.connection.execute(LAST_NUMBER).get, *keys
+            asked = last_number(session.connection), *keys
         known = self._routes.get(project)
         if known is None or known[0] != asked:
             known = asked, super().routes(project, keys)

@@ -26,7 +26,6 @@ from hardwon.errors import (
 from hardwon.outside import files
 from hardwon.store.base import check_rows
 from hardwon.store.sqlite.connection import (
-    DRAW_NUMBER,
     NAME,
     OtherProgramError,
     SqliteSession,
@@ -34,6 +33,7 @@ from hardwon.store.sqlite.connection import (
     companions_of,
     connect,
     create_if_missing,
+    draw_number,
     inspect_before_opening,
     refuse_damage,
     refuse_network_file_system,
@@ -42,7 +42,7 @@ from hardwon.store.sqlite.connection import (
     temporary_file,
 )
 from hardwon.store.sqlite.presence import File, file_at, refuse_foreign_log
-from hardwon.store.sqlite.schema import APPLICATION_ID, SCHEMA
+from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import FORMAT, Finding, Progress, TokenKeep, TokenRow
 
 # --- health ---
@@ -84,7 +84,7 @@ def check_contents(session: SqliteSession) -> Iterator[Finding]:
         "durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items())
     )
     same = schema_of(connection) == expected_schema()
-    yield Finding("schema", same, f"format {connection.pragma('user_version')}")
+    yield Finding("schema", same, f"format {FORMAT}")
     try:
         damage = check_whole_file(connection)
     except apsw.IOError as error:
@@ -105,8 +105,9 @@ def make_memory(connection: apsw.Connection) -> None:
     with connection:
         connection.execute(SCHEMA).fetchall()
         connection.pragma("application_id", APPLICATION_ID)
-        connection.pragma("user_version", FORMAT)
-        connection.execute(DRAW_NUMBER).fetchall()
+        sql = "INSERT INTO state (project_id, name, value) VALUES ('', ?, ?)"
+        connection.execute(sql, (FORMAT_NAME, FORMAT)).fetchall()
+        draw_number(connection)
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:

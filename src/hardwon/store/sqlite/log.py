@@ -18,16 +18,13 @@ the log's pages folded in. Certain signs of another's:
 - The first page counts its changes. Whoever writes that page writes the count that it had, or one
   more. So the file's count is
   one less than the first in the log, or lies between the first and the last.
-- Each transaction of ours draws a number, and keeps it in the table `state` with the number of the
-  transaction before it. So
-  the file's number is the one before the first in the log, or one in the log.
+- Each transaction of ours draws a number, and keeps it in the first page with what the transaction
+  before it had drawn. So the file's number is the one before the first in the log, or one in the
+  log.
 
 The last two say nothing where the log has every page of the database: then it does not matter what
 the file has (a restore writes such a log, with the numbers of the backup). Nor where the file is
-not sound without the log: then it was being folded in. When the power goes just then, the disk may
-have torn the number apart: some of its bytes are one's, the rest another's.
-
-Logs of older versions have no numbers. A copy of just the state in which the log was begun is no
+not sound without the log: then it was being folded in. A copy of just the state in which the log was begun is no
 other file: its log is replayed, and the memory is what it was last.
 """
 
@@ -40,17 +37,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from struct import Struct, unpack
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 from urllib.parse import quote
 
 import apsw
 
 from hardwon.errors import T
-from hardwon.store.sqlite.connection import (
-    NUMBER_MAX,
-    NUMBER_NAME,
-    check_whole_file,
-)
+from hardwon.store.sqlite.connection import check_whole_file, drawn_before, drawn_in
 from hardwon.store.sqlite.schema import APPLICATION_ID
 
 ASIDE: Final = ".foreign-"  # in the name of a log that was moved aside, before the time
@@ -63,19 +56,8 @@ _OUR_ID: Final = APPLICATION_ID.to_bytes(4, "big")
 _LOG_HEADER: Final = Struct(">8I")
 _FRAME_HEADER: Final = Struct(">6I")
 _LOG_MAGIC: Final = 0x377F0682  # the last bit tells the order of the bytes that are summed up
-_INDEX_LEAF: Final = 0x0A
-_INDEX_INNER: Final = 0x02
-_LEVELS_MAX: Final = 20  # of a tree of pages, which SQLite lets have no more
-# How a row begins of three columns: no text, a text of this length, eight bytes of a number.
-_RECORD: Final = bytes((4, 13, 13 + 2 * len(NUMBER_NAME), 6)) + NUMBER_NAME.encode()
+_NUMBER_AT: Final = slice(60, 64)  # the `user_version` of SQLite
 _LOCK_PAGE_AT: Final = 0x40000000  # SQLite's locks are there, and nothing is ever written
-
-
-class Number(NamedTuple):
-    """What a transaction drew, and what the one before it had drawn; 0 where that had none."""
-
-    own: int
-    before: int
 
 
 def find_foreign_sign(path: Path, header: bytes, log: Path, since: int = 0) -> str | None:
@@ -110,7 +92,7 @@ def _sign(path: Path, header: bytes, log: Log, since: int) -> str | None:
     sign = None
     if log.changes and not log.changes[0] - 1 <= changes <= log.changes[-1]:
         sign = "it was begun on another state of the file, by the changes that both count"
-    elif log.numbers and not log.fits(number_in_file(path), since):
+    elif log.numbers and not log.fits(number_in(header), since):
         sign = "it was begun on another state of the file, by the transactions that both name"
     # The whole file is looked at only where something is wrong: it takes long.
     is_sound = sign and _ask_file_alone(path, lambda each: not check_whole_file(each), False)
@@ -128,16 +110,9 @@ def _ask_file_alone(path: Path, ask: Callable[[apsw.Connection], T], otherwise: 
         return otherwise
 
 
-def number_in_file(path: Path) -> int:
-    """0 where it has none, or where that cannot be read."""
-    sql = "SELECT value FROM state WHERE project_id = '' AND name = ?"
-    value = _ask_file_alone(path, lambda each: each.execute(sql, (NUMBER_NAME,)).get, None)
-    return number_from(value).own if isinstance(value, int) else 0
-
-
-def number_from(value: int) -> Number:
-    """What a transaction keeps in the table `state`, taken apart."""
-    return Number(value & NUMBER_MAX, value >> 32 & NUMBER_MAX)
+def number_in(header: bytes) -> int:
+    """The number in a file that begins so."""
+    return int.from_bytes(header[_NUMBER_AT], "big")
 
 
 def is_backup(header: bytes) -> bool:
@@ -145,36 +120,16 @@ def is_backup(header: bytes) -> bool:
     return header[18:20] == _ROLLBACK_MODE and header[68:72] == _OUR_ID
 
 
-class Kept(NamedTuple):
-    """The number in a file, and where it is."""
-
-    number: int
-    at: int
-
-
-def read_number(descriptor: int, root: int) -> Kept | None:
-    """The number in an open file, in whose page `root` the table `state` begins; 0 where there is
-    none, or none that can be read just now. None where it is no memory in the mode of a file that
-    has a log.
-    """
+def read_number(descriptor: int) -> int | None:
+    """The number in an open file; None where it is no memory in the mode of a file that has a log."""
     header = os.pread(descriptor, HEADER_BYTES, 0)
     in_use = header.startswith(_MAGIC) and header[18:20] == _LOG_MODE
-    if not in_use or header[68:72] != _OUR_ID:
-        return None
-    page_bytes = int.from_bytes(header[16:18], "big")
-    page = b""
-    for _ in range(_LEVELS_MAX if root else 0):
-        page = os.pread(descriptor, page_bytes, (root - 1) * page_bytes)
-        if len(page) < page_bytes or page[0] != _INDEX_INNER:
-            break
-        at = int.from_bytes(page[12:14], "big")  # where the first entry has the page before it
-        root = int.from_bytes(page[at : at + 4], "big")
-    is_leaf = len(page) == page_bytes and page[0] == _INDEX_LEAF
-    at = _find_number(page) if is_leaf else 0
-    if not at:
-        return Kept(0, 0)
-    at += 4  # the lower half is its own
-    return Kept(int.from_bytes(page[at : at + 4], "big"), (root - 1) * page_bytes + at)
+    return number_in(header) if in_use and header[68:72] == _OUR_ID else None
+
+
+def has_number(descriptor: int, number: int) -> bool:
+    """Whether an open file has this number where a memory has its own."""
+    return os.pread(descriptor, 4, _NUMBER_AT.start) == number.to_bytes(4, "big")
 
 
 @dataclass
@@ -188,11 +143,11 @@ class Log:
     page_count: int = 0
     changes: list[int] = field(default_factory=list)
     application_ids: set[int] = field(default_factory=set)
-    numbers: list[Number] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
 
     @property
     def is_ours(self) -> bool:
-        return bool(self.numbers) or self.application_ids == {APPLICATION_ID}
+        return self.application_ids == {APPLICATION_ID}
 
     @property
     def is_whole(self) -> bool:
@@ -203,25 +158,13 @@ class Log:
         )
         return 0 < self.page_count <= there
 
-    def states(self, since: int = 0) -> list[int]:
-        """The numbers that the file may have, the oldest first: that of the transaction before those
-        that are here, and theirs; those from `since` on, where that is one of them. None where no
-        number is here.
+    def fits(self, number: int, since: int = 0) -> bool:
+        """Whether the file may have this number: one of those that are here, or of the transaction
+        before them. Where that of `since` is here, none before it.
         """
-        if not self.numbers:
-            return []
-        states = [self.numbers[0].before, *(number.own for number in self.numbers)]
-        return states[-1 - states[::-1].index(since) :] if since in states else states
-
-    def fits(self, own: int, since: int = 0) -> bool:
-        """Whether the file may have this number: none, one of `states`, or torn apart of two."""
-        allowed = [each.to_bytes(4, "big") for each in set(self.states(since))]
-        found = own.to_bytes(4, "big")
-        return not own or any(
-            any(each.startswith(found[:at]) for each in allowed)
-            and any(each.endswith(found[at:]) for each in allowed)
-            for at in (1, 2, 3)
-        )
+        if since in self.numbers:
+            return number in self.numbers[self.numbers.index(since) :]
+        return number in self.numbers or drawn_in(number) == drawn_before(self.numbers[0])
 
     def add(self, number: int, page_count: int, page: bytes) -> None:
         self.pages.add(number)
@@ -229,8 +172,7 @@ class Log:
         if number == 1:
             self.changes.append(int.from_bytes(page[24:28], "big"))
             self.application_ids.add(int.from_bytes(page[68:72], "big"))
-        elif page[0] == _INDEX_LEAF and (drawn := _number_in(page)):
-            self.numbers.append(drawn)
+            self.numbers.append(number_in(page))
 
     @staticmethod
     def read_start(path: Path) -> bytes:
@@ -299,18 +241,3 @@ def _sums(before: tuple[int, int], data: bytes, big: bool) -> tuple[int, int]:
         first = (first + one + second) & 0xFFFFFFFF
         second = (second + other + first) & 0xFFFFFFFF
     return first, second
-
-
-def _number_in(page: bytes) -> Number | None:
-    at = _find_number(page)
-    return number_from(int.from_bytes(page[at : at + 8], "big")) if at else None
-
-
-def _find_number(page: bytes) -> int:
-    """Where the number is, where this page of an index has it; else 0. Its row is the first of its
-    table: the first on its page.
-    """
-    at = int.from_bytes(page[8:10], "big") + 1  # behind the length, which is one byte
-    value_at = at + len(_RECORD)
-    is_there = int.from_bytes(page[3:5], "big") and page[at:value_at] == _RECORD
-    return value_at if is_there else 0

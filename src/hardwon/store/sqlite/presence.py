@@ -62,6 +62,7 @@ from hardwon.store.base import Pool
 from hardwon.store.sqlite.connection import (
     SqliteSession,
     companions_of,
+    last_number,
     refuse_damage,
     size_of,
     storage_errors,
@@ -69,12 +70,10 @@ from hardwon.store.sqlite.connection import (
 from hardwon.store.sqlite.log import (
     ASIDE,
     HEADER_BYTES,
-    Kept,
     Log,
-    Number,
     find_foreign_sign,
+    has_number,
     is_backup,
-    number_in_file,
     read_number,
 )
 
@@ -114,107 +113,76 @@ class Presence:
         self.holders = 0
         # Another one when what connections remember of the file may no longer be in it.
         self.generation = 0
-        self._root = 0  # the page in which the table `state` begins
-        self._kept: Kept | None = None  # None: nobody looked yet
+        # What the file had when somebody looked last; 0: nobody did.
+        self.number = 0
         self._lock = threading.Lock()
 
-    @property
-    def number(self) -> int:
-        """What the file had when somebody looked last; 0 where it had none, or nobody did."""
-        return self._kept.number if self._kept else 0
-
-    def observe(self, session: SqliteSession, before: Presence | None) -> None:
+    def observe(self, before: Presence | None) -> None:
         """Notes what the file has now, unless that is known, be it by whom the process that this
         one was forked from had `before`.
         """
         with self._lock:
-            if not self.number and before and before.number:
-                self._root, self._kept = before._root, before._kept
-            if not self.number:
-                self._find_root(session)
-                self._kept = self._read()
+            self.number = self.number or (before.number if before else 0) or self._read() or 0
 
     def close(self) -> None:
         """Of the descriptor, when no connection is left whose locks that could drop."""
         descriptor, self.descriptor = self.descriptor, -1
         os.close(descriptor)
 
-    def _read(self) -> Kept | None:
-        return read_number(self.descriptor, self._root)
-
-    @property
-    def has_number(self) -> bool:
-        """Whether the number that the file had is where it was."""
-        kept = self._kept
-        return kept is not None and (
-            os.pread(self.descriptor, 4, kept.at) == kept.number.to_bytes(4, "big")
-        )
+    def _read(self) -> int | None:
+        return read_number(self.descriptor)
 
     @property
     def is_unchanged(self) -> bool:
         """Whether the file has just what it had when somebody looked last."""
-        return self._read() == self._kept
+        return self._read() == self.number
 
     @property
     def is_in_use(self) -> bool:
         """Whether the file is a memory in the mode of one that has a log."""
         return self._read() is not None
 
-    def is_as_left(
-        self, session: SqliteSession | None, log: Path, expected: int | None, *, is_touched: bool
-    ) -> bool:
+    def is_as_left(self, log: Path, expected: int | None, *, is_touched: bool) -> bool:
         """Whether the file has what it had, but for what was folded in. `expected`: in a
         transaction, the number of the last that was kept; else None. `is_touched`: somebody wrote
         to the file since the last time, if only to fold in.
         """
-        if self._kept is None or (not is_touched and self.has_number):
+        if not self.number or (not is_touched and has_number(self.descriptor, self.number)):
             return True
         with self._lock:
-            found = self._read()
-            if found is not None and expected == found.number != 0:
-                self._kept = found
-                return True
-            return self._has_later_state(session, log, expected)
+            return self._has_later_state(log, expected)
 
-    def _has_later_state(
-        self, session: SqliteSession | None, log: Path, expected: int | None
-    ) -> bool:
+    def _has_later_state(self, log: Path, expected: int | None) -> bool:
         """Somebody may be folding in just now: what does not fit is looked at again for a while."""
         deadline = time.monotonic() + _FOLDING_WAIT_MS / 1000
         is_last = False
         while True:
-            self._find_root(session)
-            found = self._read()
-            if found is None:
+            number = self._read()
+            if number is None:
                 return False
-            if expected == found.number != 0:
+            if expected == number:
                 break
             seen = Log.read(log, checked=False)
-            states = seen.states(self.number) if seen else []
-            if found.number in (states or [self.number]):
+            if seen and seen.numbers:
+                if seen.fits(number, self.number):
+                    break
+                if seen.is_whole:  # then it does not matter what the file has
+                    return True
+            elif number == self.number:
                 break
-            if seen and seen.is_whole:  # then it does not matter what the file has
-                return True
-            # With nothing in the log there is nothing to mix the file with. But what connections
-            # remember may be of another one, and within a transaction they cannot forget it.
-            if found.number and not states and expected is None:
+            elif expected is None:
+                # With nothing in the log there is nothing to mix the file with. But what
+                # connections remember may be of another one, and within a transaction they cannot
+                # forget it.
                 self.generation += 1
                 break
             if is_last:
-                # 0 where the table moved, which only a connection could tell
-                return session is None and not found.number
+                return False
             # once more: this thread itself may have been stopped between two looks
             is_last = time.monotonic() > deadline
             time.sleep(0.005)
-        self._kept = found
+        self.number = number
         return True
-
-    def _find_root(self, session: SqliteSession | None) -> None:
-        """Whoever compacts the file moves it."""
-        with suppress(apsw.Error, UnicodeDecodeError):  # of a file that is not what it was
-            sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'state'"
-            row = session.first(sql) if session else None
-            self._root = row[0] if row else self._root
 
 
 def hold(path: Path) -> Presence | None:
@@ -428,7 +396,7 @@ def _find_sign(
     before = None
     while size_of(log):
         header = os.pread(descriptor, HEADER_BYTES, 0)
-        evidence = header, Log.read_start(log), number_in_file(path)
+        evidence = header, Log.read_start(log)
         sign = find_foreign_sign(path, header, log, since)
         if sign is None or is_alone or evidence == before:
             return sign
@@ -536,7 +504,8 @@ class OpenFile:
     def observe(self, session: SqliteSession, before: Presence | None = None) -> None:
         """Notes what the file is now, as far as that is not known."""
         if self._presence:
-            self._presence.observe(session, before)  # from here on it has a log
+            last_number(session.connection)  # from the first question on it has a log
+            self._presence.observe(before)
             self._files_beside = file_at(self._log_name), file_at(self._index_name)
         session.generation = self._generation
 
@@ -572,7 +541,7 @@ class OpenFile:
             session = self.pool.borrow()
             try:
                 if not (to_write and self._is_untouched()):
-                    self.look(session)
+                    self.look()
             except BaseException:
                 self.pool.give_back(session)
                 raise
@@ -580,9 +549,7 @@ class OpenFile:
                 return session
             self.pool.give_back(session)
 
-    def look(
-        self, session: SqliteSession | None, expected: int | None = None, *, closely: bool = False
-    ) -> None:
+    def look(self, expected: int | None = None, *, closely: bool = False) -> None:
         """LostFileError where it is no longer the file that was opened. `expected`: in a
         transaction, and right after it, the number of the last that was kept. Costs next to nothing
         where nobody wrote to the file, unless it is looked at `closely`.
@@ -600,22 +567,15 @@ class OpenFile:
             presence = self._presence
             if presence and presence.descriptor >= 0 and self._files_beside:
                 try:
-                    self._look_inside(presence, session, expected, is_touched=seen != self._seen)
+                    self._look_inside(presence, expected, is_touched=seen != self._seen)
                 except OSError as error:
                     raise PlaceError(f"cannot read {self.path}: {error.strerror}") from error
             self._seen = seen
 
-    def _look_inside(
-        self,
-        presence: Presence,
-        session: SqliteSession | None,
-        expected: int | None,
-        *,
-        is_touched: bool,
-    ) -> None:
+    def _look_inside(self, presence: Presence, expected: int | None, *, is_touched: bool) -> None:
         log, index = _look_at(self._log_name), file_at(self._index_name)
         is_log = (log and log[:2], index) == self._files_beside
-        if is_log and presence.is_as_left(session, self._log, expected, is_touched=is_touched):
+        if is_log and presence.is_as_left(self._log, expected, is_touched=is_touched):
             self._log_is_empty = log is not None and not log[2]
         elif is_log or not presence.is_in_use:
             self._written_over_since = presence.number
@@ -626,9 +586,9 @@ class OpenFile:
             self._may_fold = log is None and presence.is_unchanged
             self._lose(_LOG_LOST)
 
-    def confirm(self, session: SqliteSession, drawn: Number) -> None:
-        """Before the transaction that drew this number is kept: LostFileError where it would go
-        into another file.
+    def confirm(self, before: int) -> None:
+        """Before a transaction is kept that follows the one of this number: LostFileError where it
+        would go into another file.
 
         As long as nobody changed the folder, each name in it leads to what it led to. To ask for
         the times of the log itself would have the system note a new one with every write to it.
@@ -641,7 +601,7 @@ class OpenFile:
                 now = *inside, file.st_size, file.st_mtime_ns
         if now is None or now != self._confirmed:
             self._confirmed = None
-            self.look(session, drawn.before, closely=True)
+            self.look(before, closely=True)
             self._begins_log = self._log_is_empty and not self._began_log
             if now and now[2] + _FILE_CLOCK_NS < time.time_ns():
                 self._confirmed = now
@@ -655,16 +615,16 @@ class OpenFile:
         status = os.fstat(self._presence.descriptor)
         return status.st_nlink > 0 and (status.st_size, status.st_mtime_ns) == self._seen[2:]
 
-    def note_kept(self, session: SqliteSession, drawn: Number) -> None:
-        """After it was kept. LostFileError where it went into a file that is no longer there."""
+    def note_kept(self, session: SqliteSession, number: int) -> None:
+        """After the transaction of this number was kept. LostFileError where it went into a file that is no longer there."""
         begins_log = self._begins_log
         self._begins_log, self._began_log = False, True
         if not self._is_untouched():
-            self.look(session, drawn.own)
+            self.look(number)
         if begins_log:
             with suppress(apsw.Error):  # it is kept, if only in the log
                 session.run("PRAGMA wal_checkpoint(PASSIVE)")
-            self.look(session, drawn.own)
+            self.look(number)
 
     def _lose(self, what: str) -> NoReturn:
         self._lost = self._lost or what.format(self.path)
@@ -685,7 +645,7 @@ class OpenFile:
     def _close(self, session: SqliteSession) -> None:
         """The last one folds the log in, unless that would be into another file, or of another."""
         with suppress(LostFileError, PlaceError):
-            self.look(session, closely=True)
+            self.look(closely=True)
         with suppress(apsw.Error):  # it may be closed already
             if self._lost:
                 session.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -769,7 +729,7 @@ def look_at_open(path: Path) -> None:
     """
     for file in [each for each in _OPEN if each.path == path]:
         try:
-            file.look(None, closely=True)
+            file.look(closely=True)
         except LostFileError:
             lost = file.let_go()
             if not file.pool.is_empty:

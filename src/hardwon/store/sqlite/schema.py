@@ -8,4 +8,6 @@ from pkgutil import get_data
 from typing import Final
 
 APPLICATION_ID: Final = 0x48415244  # "HARD": tells our files from every other SQLite database
+# In the table `state`, of no project.
+FORMAT_NAME: Final = "format"
 SCHEMA: Final = (get_data(__name__, "schema.sql") or b"").decode()

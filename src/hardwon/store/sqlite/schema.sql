@@ -101,8 +101,8 @@ CREATE TABLE tally (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tally_vouched ON tally (project_id, scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
 
--- What only this file needs to know, such as when it was last consolidated, or the number of the last transaction
--- (`store/sqlite/log.py`). Never merged or exported.
+-- What only this file needs to know, such as its format, or when it was last consolidated. Never
+-- merged or exported.
 CREATE TABLE state (
     project_id TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (project_id, name)
 ) STRICT, WITHOUT ROWID;
