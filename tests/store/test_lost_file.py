@@ -189,8 +189,8 @@ def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "x")
     store: Any = memory._project.store
 
-    def confirm_and_remove(session: Any, drawn: Any, real: Any = store._file.confirm) -> None:
-        real(session, drawn)
+    def confirm_and_remove(before: int, real: Any = store._file.confirm) -> None:
+        real(before)
         (tmp_path / "x" / "memory.db").unlink()
 
     store._file.confirm = confirm_and_remove
