@@ -44,8 +44,8 @@ def carry_over(action: str, words: str, other_words: str) -> str:
     name that the action does not have: then nobody can tell what it would be there.
     """
     ours, theirs = _split(words), _split(other_words)
-    if len(ours) != len(theirs):
-        return ""
+    if len(ours) != len(theirs) or ours == theirs:
+        return ""  # the same words about another command say nothing of this one
     carried = action
     for name, other in zip(ours, theirs, strict=True):
         if name == other:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
-from hardwon.learn.tallies import attempt_key, session_key, verdict_key
+from hardwon.learn.tallies import attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
@@ -30,21 +30,23 @@ from hardwon.search.likeness import find_terms, likeness
 from hardwon.search.terms import Filters
 from hardwon.store.query import TeachingRow, readable
 from hardwon.tell.failing import Past, say_cures, say_warning
-from hardwon.tell.situation import Line, Situation
+from hardwon.tell.situation import NO_SITUATION, Line, Situation
 from hardwon.text.failure_keys import Failure, find_names, read_failure
-from hardwon.text.lines import read_line
-from hardwon.text.programs import looks
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.
 _TIMES_READ_MAX: Final = 60
 _RUN_RECORDS_MAX: Final = 200
 _COUNTED_MAX: Final = 1_000
+# Of fewer runs nobody can tell what is usual.
+_FEW_RUNS: Final = 20
 _VERDICTS_MAX: Final = 200
 _SHOWN_RUNS_MAX: Final = 10
 # Failures whose words have so much in common are alike.
 _ALIKE_FROM: Final = 0.5
 _LIKE_READ_MAX: Final = 20
+# A failure without names that commands of so many sorts show says little.
+_MANY_SORTS: Final = 4
 # How likely what a person calls right is to help.
 _PERSONS_WORD: Final = 0.98
 _PLACES: Final[dict[Verdict, int]] = {"right": 0, "": 1, "wrong": 2}
@@ -64,7 +66,7 @@ class LessonFinder:
         """What made the failure of a situation go away before; nothing where nobody knows."""
         if situation.failure is None:
             return []
-        lines = say_cures(self.find_cures(situation.failure.exact), situation)
+        lines = say_cures(self.find_cures(situation.failure.exact, situation), situation)
         return lines or say_cures(self.find_like_cures(situation.failure), situation)
 
     def tell_before(self, situation: Situation) -> list[Line]:
@@ -84,20 +86,20 @@ class LessonFinder:
 
     # What is known.
 
-    def find_cures(self, exact: str) -> list[Lesson]:
+    def find_cures(self, exact: str, situation: Situation = NO_SITUATION) -> list[Lesson]:
         """What was done about the failure with this exact key, the likeliest to help first; nothing
         where it was never met, or nothing was done.
         """
-        return _without_wrong(self._weigh(list(self._find_met("exact", exact)), exact))
+        met = _keep_tied(list(self._find_met("exact", exact)), situation)
+        return _without_wrong(self._weigh(met, exact))
 
     def find_like_cures(self, failure: Failure) -> list[Lesson]:
         """What helped against failures that are this one but for names, where the names of the one
         stand in the cure, so that those of the other can be put in their place.
         """
         by_key: dict[str, list[tuple[TeachingRow, Met]]] = {}
-        for row, met in self._find_met("family", failure.family):
-            if met.exact != failure.exact:
-                by_key.setdefault(met.exact, []).append((row, met))
+        for row, met, _ in self._find_like(failure):
+            by_key.setdefault(met.exact, []).append((row, met))
         known = [_without_wrong(self._weigh(times, exact))[:1] for exact, times in by_key.items()]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
 
@@ -108,11 +110,16 @@ class LessonFinder:
         failure = situation.failure
         if failure is None:
             return []
-        cures = self.find_cures(failure.exact)
+        cures = self.find_cures(failure.exact, situation)
         helpful = [cure for cure in cures if cure.helped]
+        if situation.task:
+            here = self._find_records_at(situation.task)
+            helpful.sort(key=lambda cure: here.isdisjoint(cure.evidence))
         like: list[Lesson] = []
+        if not helpful or situation.task:
+            like = self._find_tied_cures(failure, situation)
         if not helpful:
-            like = [*self.find_like_cures(failure), *self._find_tied_cures(failure, situation)]
+            like = [*self.find_like_cures(failure), *like]
         in_vain = [cure for cure in cures if not cure.helped]
         solutions: dict[str, Lesson] = {}
         for lesson in (*helpful, *like, *in_vain):
@@ -124,15 +131,18 @@ class LessonFinder:
         to the situation; where it is of no task and no action, against any of them. The likest come
         first.
         """
-        programs, task = find_programs(situation.action), same_action(situation.task)
+        is_bare = not (situation.action or situation.task)
+        task = same_action(situation.task)
+        named = find_names(failure.words) if failure.tells else set()
+
+        def is_about(met: Met) -> bool:
+            """Whether what helped there names something that is named here."""
+            return any(not named.isdisjoint(find_names(action)) for action in met.cure or ())
+
         likest: dict[str, float] = {}
         times: dict[str, list[tuple[TeachingRow, Met]]] = {}
         for row, met, like in self._find_like(failure):
-            if (
-                not (programs or situation.task)
-                or not programs.isdisjoint(find_programs(met.check))
-                or same_action(row.teaching.task) == task
-            ):
+            if is_bare or same_action(row.teaching.task) == task or is_about(met):
                 times.setdefault(met.exact, []).append((row, met))
                 likest[met.exact] = like
         cures = [
@@ -161,21 +171,30 @@ class LessonFinder:
                 if like >= _ALIKE_FROM and met.exact != failure.exact:
                     yield row, met, like
 
+    def _find_records_at(self, task: str) -> set[str]:
+        """The ids of records of this very task."""
+        rows = self._store.teachings(self._project.name, [key_of_task(task)], _TIMES_READ_MAX)
+        return {row.record_id for row in rows}
+
     def find_lesson(self, beginning: str) -> Lesson:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
         keys = self._store.keys_beginning(self._project.name, lesson_key(beginning), 2)
-        if len(keys) != 1:
-            raise UnknownLessonError(beginning, several=len(keys) > 1)
-        lesson_id = keys[0].removeprefix(lesson_key(""))
-        for row in self._store.teachings(self._project.name, keys, _TIMES_READ_MAX):
-            for lesson in self._read_lessons(row.teaching):
-                if lesson.id == lesson_id:
-                    return lesson
-        raise UnknownLessonError(beginning)
+        # what only several records together teach has no key of its own
+        lessons = {
+            lesson.id: lesson
+            for row in self._store.teachings(self._project.name, keys or [ANY_RUN], _TIMES_READ_MAX)
+            for lesson in self._read_lessons(row.teaching)
+            if lesson.id.startswith(beginning)
+        }
+        if len(lessons) != 1:
+            raise UnknownLessonError(beginning, several=len(lessons) > 1)
+        return next(iter(lessons.values()))
 
     def find_evidence(self, lesson: Lesson) -> list[TeachingRow]:
-        """The newest runs that taught a lesson, or tried it in vain."""
-        return self._store.teachings(self._project.name, [lesson_key(lesson.id)], _SHOWN_RUNS_MAX)
+        """The newest runs that taught a lesson."""
+        return self._store.teachings_by_id(
+            self._project.name, list(lesson.evidence[:_SHOWN_RUNS_MAX])
+        )
 
     def list_lessons(self, limit: int) -> list[Lesson]:
         """What the newest runs taught: each lesson once, newest first."""
@@ -216,11 +235,11 @@ class LessonFinder:
             Evidence(one.cure, one.in_vain, row.at_us, row.author, row.record_id, one.checked)
             for row, one in met
         ]
-        cures = weigh_cures(
-            evidence,
-            self._count_habit,
-            lambda action: not named.isdisjoint(find_names(action)),
-        )
+
+        def is_about(action: str) -> bool:
+            return not named.isdisjoint(find_names(action))
+
+        cures = weigh_cures(evidence, self._count_habit, is_about)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
@@ -288,7 +307,7 @@ class LessonFinder:
             return 0.0
         count, project = self._store.count_with_key, self._project.name
         runs = count(project, ANY_RUN, _COUNTED_MAX)
-        return count(project, sort_key(sort), _COUNTED_MAX) / max(1, runs)
+        return count(project, sort_key(sort), _COUNTED_MAX) / max(_FEW_RUNS, runs)
 
 
 def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
@@ -298,11 +317,6 @@ def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
     if verdict == "wrong":
         return replace(lesson, verdict=verdict, p_helps=0.0)
     return lesson
-
-
-def find_programs(action: str) -> set[str]:
-    """The programs that a line of a shell runs, but those that only show something."""
-    return {command.program for command in read_line(action) if not looks(command)}
 
 
 def _without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
@@ -316,6 +330,25 @@ def find_last(run: Run, action: str) -> Step | None:
         if step.kind != "look" and same_action(step.action) == same:
             return step
     return None
+
+
+def _keep_tied(
+    met: list[tuple[TeachingRow, Met]], situation: Situation
+) -> list[tuple[TeachingRow, Met]]:
+    """The times that a failure was met. Where its words name nothing, and what shows it is of many
+    sorts, they say little ("timed out"): then those alone that are of the same task, or were shown
+    by the same sort of command.
+    """
+    if not (situation.action or situation.task) or not met or find_names(met[0][1].words):
+        return met
+    if len({sort_of_action(one.check) for _, one in met}) < _MANY_SORTS:
+        return met
+    task, sort = same_action(situation.task), sort_of_action(situation.action)
+    return [
+        (row, one)
+        for row, one in met
+        if same_action(row.teaching.task) == task or sort_of_action(one.check) == sort != ""
+    ]
 
 
 def _leaves_open(teaching: Teaching, sort: str, key: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hardwon.lessons.lesson import Lesson
 from hardwon.text.failure_keys import Failure
@@ -18,6 +19,10 @@ class Situation:
     action: str = ""
     failure: Failure | None = None
     done: tuple[str, ...] = ()
+
+
+# When nothing is known of the moment.
+NO_SITUATION: Final = Situation()
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Every day": {"init": "everyday", "remember": "recording", "record": "recording"}
     | dict.fromkeys(("recall", "context", "advise", "credit"), "everyday")
     | {"run": "agents"},
-    "See and decide": dict.fromkeys(("stats", "browse", "show", "rules"), "everyday")
+    "See and decide": dict.fromkeys(("lessons", "why", "right", "wrong"), "lessons")
+    | dict.fromkeys(("stats", "browse", "show", "rules"), "everyday")
     | dict.fromkeys(("verify", "forget", "undo", "doctor"), "care")
     | {"config": "everyday"},
     "Bring in and take out": {"demo": "demo", "import": "agents"}
