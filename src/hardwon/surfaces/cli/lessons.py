@@ -5,22 +5,18 @@ from typing import Annotated
 from hardwon.lessons.lesson import Lesson
 from hardwon.memory.knowing import WhyLesson
 from hardwon.records.fields import from_us
-from hardwon.surfaces.cli.care import By
-from hardwon.surfaces.cli.main import Limit, arg, command, opt, read_memory
+from hardwon.surfaces.cli.main import By, Limit, arg, command, make_app, opt, read_memory
 from hardwon.surfaces.cli.output import show
 from hardwon.surfaces.cli.views import Screen, draw_table, text_value
 
+app = make_app()
+
 Text = str | None
 LessonId = Annotated[str, arg("The lesson's id, or its beginning.", "ID")]
-Because = Annotated[Text, opt("Why.", "--because")]
+Because = Annotated[Text, opt("Why.")]
 
 
-@command(
-    "lessons",
-    "hardwon lessons",
-    "hardwon lessons \"KeyError: 'DATABASE_URL'\"",
-    "hardwon lessons --json",
-)
+@command(app, "lessons")
 def lessons(
     about: Annotated[Text, arg("A failure, in the words of its output.")] = None,
     limit: Limit = 20,
@@ -28,6 +24,12 @@ def lessons(
     """List what was learned here: what made failures go away, newest first.
 
     About a failure: what is known of that one, the likeliest to help first.
+
+    \b
+    Examples:
+      hardwon lessons
+      hardwon lessons "KeyError: 'DATABASE_URL'"
+      hardwon lessons --json
     """
     with read_memory() as memory:
         known = memory.lessons(about, limit)
@@ -35,25 +37,41 @@ def lessons(
     show(known, lambda screen: _draw_lessons(screen, known, nothing))
 
 
-@command("why", "hardwon why k3f9a", "hardwon why k3f9a --json")
+@command(app, "why")
 def why(lesson_id: LessonId) -> None:
-    """Tell where a lesson comes from: the runs behind it."""
+    """Tell where a lesson comes from: the runs behind it.
+
+    \b
+    Examples:
+      hardwon why k3f9a
+      hardwon why k3f9a --json
+    """
     with read_memory() as memory:
         reasons = memory.why(lesson_id)
     show(reasons, lambda screen: _draw_reasons(screen, reasons))
 
 
-@command("right", "hardwon right k3f9a")
+@command(app, "right")
 def right(lesson_id: LessonId, because: Because = None, by: By = "user") -> None:
-    """Say that a lesson is true: it is told first, whatever was counted."""
+    """Say that a lesson is true: it is told first, whatever was counted.
+
+    \b
+    Examples:
+      hardwon right k3f9a
+    """
     with read_memory() as memory:
         lesson = memory.right(lesson_id, because, by)
     show(lesson, lambda screen: f"True: {_say_lesson(screen, lesson)}")
 
 
-@command("wrong", "hardwon wrong k3f9a", 'hardwon wrong k3f9a --because "it only hid the error"')
+@command(app, "wrong")
 def wrong(lesson_id: LessonId, because: Because = None, by: By = "user") -> None:
-    """Say that a lesson is false: nothing tells it again. `hardwon right` takes that back."""
+    """Say that a lesson is false: nothing tells it again. `hardwon right` takes that back.
+
+    \b
+    Examples:
+      hardwon wrong k3f9a --because "it only hid the error"
+    """
     with read_memory() as memory:
         lesson = memory.wrong(lesson_id, because, by)
     show(lesson, lambda screen: f"Never told again: {_say_lesson(screen, lesson)}")
