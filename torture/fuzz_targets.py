@@ -38,8 +38,10 @@ from hardwon.records.reading import parse_record
 from hardwon.surfaces.gate import Ask, Gate
 from hardwon.surfaces.mcp.tools import TOOLS
 from hardwon.surfaces.operations import OPERATIONS
-from hardwon.text import failures, shell
+from hardwon.text import failures
 from hardwon.text.clean import clean_line
+from hardwon.text.lines import read_line
+from hardwon.text.programs import destroys, only_looks
 from hardwon.training import shape
 from hardwon.training.functions import new_agent_memory, record_episode
 from hardwon.tree import files as tree_files
@@ -264,9 +266,9 @@ def _failure(text: str) -> None:
 
 @parser("shell line", "text", shell_lines)
 def _shell_line(line: str) -> None:
-    shell.parts_of(line)
-    shell.only_looks(line)
-    shell.exit_code_tells(line)
+    read_line(line)
+    only_looks(line)
+    destroys(line)
 
 
 @parser("redaction", "text", secret_texts)

@@ -27,7 +27,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.outside.locations import without_password
 from hardwon.store.query import unpack
 from hardwon.store.sqlite.connection import file_system_of
-from hardwon.text import shell
+from hardwon.text.lines import read_line
 from hardwon.tree.routing import Coherence
 
 SEED = 20261116
@@ -59,8 +59,8 @@ def test_requests_are_answered(tmp_path: Path) -> None:
 @each(
     "parse",
     [
-        lambda: shell.parts_of("echo " + "9" * 60_000),
-        lambda: shell.parts_of("pytest \ud800\udfff"),
+        lambda: read_line("echo " + "9" * 60_000),
+        lambda: read_line("pytest \ud800\udfff"),
         lambda: file_system_of(Path("/a/b"), "36 35 98:0 /m /a\ud800 rw - nfs4 h:/x rw\n"),
         lambda: test_runs._files("t", "a" * 5_000 + ".py:3: in f\n", Path("/a"), Path("/a")),
         lambda: test_runs._files("t", 'File "a\0b.py", line 3\n', Path("/a"), Path("/a")),

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import warm
-from cases import each, examples
+from cases import examples
 from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory, limits
@@ -29,7 +29,6 @@ from hardwon.capture.agent_settings import LAYOUTS, AgentSettings
 from hardwon.capture.agents import Manner, respond
 from hardwon.errors import PlaceError
 from hardwon.records.kinds import Trajectory
-from hardwon.text.shell import after_leading_cd, exit_code_tells, only_looks, parts_of
 
 EVENTS = LAYOUTS["claude-code"].events
 COMPILER = "error[E0425]: cannot find value `total` in this scope"
@@ -546,65 +545,6 @@ def test_whatever_an_event_holds_the_answer_has_the_shape_of_one(
     said, complaint = respond("claude-code", told, chosen, Manner())
     assert complaint == ""
     assert not said or list(json.loads(said)) == ["hookSpecificOutput"]
-
-
-# --- lines of a shell ---
-
-
-@each(
-    ("line", "looks", "tells"),
-    [
-        ("ls -la | head -3; git log --oneline", True, True),
-        ("git -C x status && git diff HEAD~1 > d.txt", True, True),
-        ("sed -n 1,5p a.py; grep -rn 'a && b' . 2>/dev/null", True, True),
-        ("find . -name '*.py'", True, True),
-        ("command -v pytest", True, True),
-        ("cat > f <<EOF\nrm -rf x\nEOF\nls", True, True),
-        ("find . -name x -delete", False, True),
-        ("sed -i s/a/b/ f", False, True),
-        ("git push", False, True),
-        ("env A=1 pytest", False, True),
-        ("A=1 make && echo ok", False, True),
-        ("make | tail", False, False),
-        ("set -o pipefail; make | tail", False, True),
-        ("make; echo done", False, False),
-        ("make || true", False, False),
-        ("make &", False, False),
-        ("make &> log", False, True),
-        ("cd x; make 2>&1", False, True),
-        ("make\n", False, True),
-        ("make \\\n  all", False, True),
-        ("echo $(make)", False, True),
-        ('echo "`make`"', False, True),
-        ("echo '`make`'", True, True),
-        ("cat <<EOF | sh\nmake\nEOF\n", False, True),
-        ("", True, True),
-    ],
-)
-def test_what_a_line_tells_by_its_looks(line: str, looks: bool, tells: bool) -> None:
-    assert (only_looks(line), exit_code_tells(line)) == (looks, tells)
-
-
-@each(
-    ("line", "found"),
-    [
-        ("cd a && make", ("a", "make")),
-        ("cd 'a b' ; make x", ("a b", "make x")),
-        ('cd "/a" \n make', ("/a", "make")),
-        ("cd $HOME && make", ("", "cd $HOME && make")),
-        ("cd a", ("", "cd a")),
-        ("cd a || make", ("", "cd a || make")),
-    ],
-)
-def test_where_a_line_goes_first(line: str, found: tuple[str, str]) -> None:
-    assert after_leading_cd(line) == found
-
-
-@given(st.text(alphabet="ab &|;<>()'\"\\\n`$=-1", max_size=60))
-def test_no_line_is_too_odd_to_look_at(line: str) -> None:
-    parts = parts_of(line)
-    assert parts is None or len(parts.commands) == len(parts.operators)
-    assert isinstance(only_looks(line) or exit_code_tells(line), bool)
 
 
 # --- into the settings and out again ---

@@ -34,7 +34,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import worked
 from hardwon.records.kinds import AnyRecord, Fact, Step, Trajectory
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import reported_failure, run_observation, runs_tests
+from hardwon.text.outcomes import reported_failure, run_observation
 from serving import wait_until
 
 PYTHON = sys.executable
@@ -241,7 +241,7 @@ def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) 
     ],
 )
 def test_commands_that_run_tests_are_known(command: str) -> None:
-    assert runs_tests(command.split())
+    assert attempts.runs_tests(command)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_commands_that_run_tests_are_known(command: str) -> None:
     ["make", "npm install", "go build ./test", "echo test", "cat pytest", "python test.py", "env"],
 )
 def test_other_commands_do_not_run_tests(command: str) -> None:
-    assert not runs_tests(command.split())
+    assert not attempts.runs_tests(command)
 
 
 # --- untouched ---

@@ -15,7 +15,7 @@ from hardwon.runs.problems import find_problems, is_misspelled
 from hardwon.runs.read import read_records, read_session_reward, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run
 from hardwon.runs.steps import read_action, read_steps
-from hardwon.text.shell import run_observation
+from hardwon.text.outcomes import run_observation
 
 NO_NUMPY = """Traceback (most recent call last):
   File "t.py", line 1, in <module>

@@ -16,9 +16,9 @@ import pytest
 
 from clocks import Clock
 from hardwon import Memory, Step, Trajectory
+from hardwon.brief.shown import names_shown, telling_line
 from hardwon.text.likeness import is_telling
 from hardwon.text.relevance import ALIKE_FROM, Question
-from hardwon.text.shown import names_shown, telling_line
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 

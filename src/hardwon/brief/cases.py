@@ -15,20 +15,21 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.brief.lines import CURE, DONE, FAILED, SEEN, Line, ago, sources_mark
-from hardwon.records.kinds import OUTCOME_UNKNOWN
-from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
-from hardwon.text.failures import shows_error
-from hardwon.text.relevance import Question
-from hardwon.text.shell import deletes_unasked, hands_in, only_tests
-from hardwon.text.shown import (
+from hardwon.brief.shown import (
     edits_of,
     files_touched,
     is_talk,
     names_shown,
+    only_hands_in,
     only_shows,
     telling_line,
     without_thoughts,
 )
+from hardwon.records.kinds import OUTCOME_UNKNOWN
+from hardwon.text.clean import CODE_INDENT, CUT, clean_code, clean_line, shortened
+from hardwon.text.failures import shows_error
+from hardwon.text.programs import deletes_unasked, only_tests
+from hardwon.text.relevance import Question
 from hardwon.text.terms import FORM, Remembered, index_text, spelled_alike
 from hardwon.text.tokens import cut_to_tokens
 
@@ -314,7 +315,9 @@ def _edits(steps: Sequence[Done]) -> list[int]:
 
 def _telling_place(steps: Sequence[Done], place: int) -> int:
     """Of a step that only hands in what was done, the last before it that did something."""
-    return max(_deeds(steps[:place]), default=place) if hands_in(steps[place].action) else place
+    return (
+        max(_deeds(steps[:place]), default=place) if only_hands_in(steps[place].action) else place
+    )
 
 
 def _deeds(steps: Sequence[Done]) -> list[int]:
@@ -324,7 +327,7 @@ def _deeds(steps: Sequence[Done]) -> list[int]:
         for place, (action, _, _, worked) in enumerate(steps)
         if worked
         and action.strip()
-        and not (hands_in(action) or only_shows(action) or deletes_unasked(action, ""))
+        and not (only_hands_in(action) or only_shows(action) or deletes_unasked(action, ""))
     ]
 
 

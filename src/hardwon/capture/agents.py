@@ -39,10 +39,9 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.steps import read_action
 from hardwon.tell.situation import Line as TellLine
-from hardwon.text import shell as shell_lines
 from hardwon.text.clean import clean_line
 from hardwon.text.failures import error_words
-from hardwon.text.lines import read_line
+from hardwon.text.lines import read_line, split_cd
 from hardwon.text.programs import looks
 from hardwon.trust.redact import redact
 
@@ -282,7 +281,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
     """The line without the change of folder at its beginning, and the folder that it runs in. After
     it ran the agent may be in that folder already, so that the way there no longer leads from here.
     """
-    to, line = shell_lines.after_leading_cd(typed)
+    to, line = split_cd(typed)
     if not to:
         return typed, here
     folder = Path(os.path.normpath(here / to))

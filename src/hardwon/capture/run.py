@@ -32,7 +32,7 @@ from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Step, Trajectory
 from hardwon.runs.steps import read_action
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import reported_failure, run_observation
+from hardwon.text.outcomes import reported_failure, run_observation
 from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 

@@ -27,7 +27,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import changes_nothing, reported_failure
+from hardwon.text.outcomes import reported_failure
+from hardwon.text.programs import only_looks
 from hardwon.text.tables import beyond_ascii
 from hardwon.text.terms import Remembered, canonical, key_of, same_action
 
@@ -480,7 +481,7 @@ def looks_on_the_way(steps: Sequence[Step], outcomes: Sequence[StepOutcome]) -> 
     looks, done = set[int](), False
     for place in reversed(range(len(steps))):
         step = steps[place]
-        if outcomes[place].worked and step.reward <= 0 and changes_nothing(step.action):
+        if outcomes[place].worked and step.reward <= 0 and only_looks(step.action):
             looks |= {place} if done else set()
         else:
             done = done or outcomes[place].worked

@@ -16,7 +16,7 @@ from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.read import read_run, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run, RunOutcome
 from hardwon.runs.steps import sort_of_step
-from hardwon.text.failure_keys import make_key, read_failure
+from hardwon.text.failures import make_key, read_failure
 from hardwon.text.terms import same_action
 
 # The key of every run.

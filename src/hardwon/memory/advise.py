@@ -60,9 +60,14 @@ from hardwon.text.failures import (
     failure_hash,
 )
 from hardwon.text.likeness import alike_actions, alike_cores, holds_most, likeness
-from hardwon.text.outcomes import guess_outcome
-from hardwon.text.shell import deletes_unasked, failure_words, reported_failure, strip_ending
-from hardwon.text.shown import describe_failure
+from hardwon.text.outcomes import (
+    describe_failure,
+    failure_words,
+    guess_outcome,
+    reported_failure,
+    strip_ending,
+)
+from hardwon.text.programs import deletes_unasked
 from hardwon.text.terms import index_text, query_terms, same_action, spelled_alike
 
 # Earlier attempts at an action that are read before it is judged, each author's newest first;

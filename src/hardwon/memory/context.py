@@ -83,8 +83,8 @@ from hardwon.store.query import readable
 from hardwon.store.types import Found
 from hardwon.text.clean import CODE_INDENT, CUT, clean_line
 from hardwon.text.likeness import alike_actions, is_telling
+from hardwon.text.programs import deletes_unasked
 from hardwon.text.relevance import ALIKE_OF_ONE_FROM, ALIKE_REPORT_FROM, Question, terms_in
-from hardwon.text.shell import deletes_unasked
 from hardwon.text.terms import index_text
 from hardwon.text.tokens import cut_to_tokens
 

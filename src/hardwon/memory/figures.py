@@ -25,7 +25,7 @@ from hardwon.store.types import Failed
 from hardwon.text.clean import clean_action
 from hardwon.text.failures import error_words, failure_hash
 from hardwon.text.likeness import group_alike
-from hardwon.text.shown import name_failure
+from hardwon.text.outcomes import describe_failure
 from hardwon.text.terms import ENGLISH, stop_words
 
 # What came up for the first time in so many days is a new failure: a week, as people count.
@@ -179,7 +179,7 @@ def _word(group: _Group, record: AnyRecord | None) -> bool:
     if isinstance(record, Trajectory):
         for step, outcome in zip(record.steps, judge_steps(record.steps), strict=True):
             if outcome.failure == wanted or (not wanted and not outcome.worked):
-                group.text = name_failure(step.observation) or record.task
+                group.text = describe_failure(step.observation) or record.task
                 group.action = clean_action(step.action)
                 return True
         group.text = "" if wanted else record.task

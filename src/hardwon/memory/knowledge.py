@@ -120,7 +120,7 @@ from hardwon.search.terms import Filters, MoreFilters
 from hardwon.store.query import readable, written_in
 from hardwon.store.types import Daily, Stored
 from hardwon.text.clean import clean_action
-from hardwon.text.shown import describe_failure
+from hardwon.text.outcomes import describe_failure
 from hardwon.trust.lifecycle import least
 
 # Episodes that a comparison of runs reads, the newest: a second of work, and more would not change

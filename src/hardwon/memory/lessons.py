@@ -31,7 +31,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.query import TeachingRow, readable
 from hardwon.tell.failing import Past, say_cures, say_warning
 from hardwon.tell.situation import NO_SITUATION, Line, Situation
-from hardwon.text.failure_keys import Failure, find_names, read_failure
+from hardwon.text.failures import Failure, find_names, read_failure
 from hardwon.text.terms import same_action
 
 # The newest times that a failure was met tell enough, each author's by turns.

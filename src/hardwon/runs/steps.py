@@ -17,6 +17,7 @@ from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.shapes import Outcome, Step, StepKind
 from hardwon.text.failures import read_failure, shows_error
 from hardwon.text.lines import Command, read_line
+from hardwon.text.outcomes import HEADER
 from hardwon.text.programs import (
     Touch,
     checks,
@@ -46,10 +47,6 @@ _CODE: Final = re.compile(
 # How tools that change nothing are called.
 _LOOKING_VERBS: Final = frozenset(
     "get search list find read view show open calculate think lookup check describe fetch query count".split()
-)
-# How an observation begins that we wrote ourselves.
-_HEADER: Final = re.compile(
-    r"(?:exit code (?P<code>\d{1,3})|killed by (?:SIG[A-Z0-9]+|signal \d+)) after \d+\.\d s(?:\n|\Z)"
 )
 _PIPES: Final = ("|", "|&")
 _SHELL_SIGN: Final = re.compile(r"(?:^|\s)--?\w|[|&;<>$`=~]|[\w.]/|\./|\w\.\w")
@@ -104,7 +101,7 @@ def _is_in_shell(recorded: Sequence[Recorded]) -> bool:
     lines = [step.action.strip().partition("\n")[0] for step in recorded]
     has_code = any(_is_code(step.action) for step in recorded)
     for step, line in zip(recorded, lines, strict=True):
-        if _HEADER.match(step.observation):
+        if HEADER.match(step.observation):
             return True
         if has_code and _is_code(step.action):
             continue
@@ -251,7 +248,7 @@ def is_script(key: str) -> bool:
 
 def without_header(observation: str) -> str:
     """What a command printed, without the line that we put before it."""
-    header = _HEADER.match(observation)
+    header = HEADER.match(observation)
     return observation[header.end() :] if header else observation
 
 
@@ -262,7 +259,7 @@ def read_outcome(
     decides; then the exit code, where it is that of what was done; then the reward; then an error
     that the output shows. Else nobody knows.
     """
-    header = _HEADER.match(recorded.observation)
+    header = HEADER.match(recorded.observation)
     output = recorded.observation[header.end() :] if header else recorded.observation
     if recorded.ok is not None:
         return ("worked" if recorded.ok else "failed"), output

@@ -13,7 +13,7 @@ from hardwon.lessons.lesson import Lesson, make_lesson_id
 from hardwon.records.fields import from_us
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failure_keys import Failure
+from hardwon.text.failures import Failure
 from hardwon.text.programs import destroys
 from hardwon.text.terms import same_action
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hardwon.lessons.lesson import Lesson
-from hardwon.text.failure_keys import Failure
+from hardwon.text.failures import Failure
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
-from hardwon.text.shell import failure_words, strip_ending
+from hardwon.text.outcomes import failure_words, strip_ending
 from hardwon.text.terms import ENGLISH, stop_words
 
 T = TypeVar("T")

@@ -24,6 +24,11 @@ _REDIRECT: Final = re.compile(r"(?P<from>\d*)(?P<sign>&>>?|<<<|<<-?|>>|>\||[<>]&
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _NOT_A_FILE: Final = re.compile(r"/dev/|&|\d+\Z|-\Z")
 
+_LEADING_CD: Final = re.compile(
+    r"""(?s)\s*cd\s+(?:'(?P<single>[^']+)'|"(?P<double>[^"$`\\]+)"|(?P<bare>[^\s;&|<>()$`'"\\*?~#]++))"""
+    r"(?:\s*+(?:&&|;)|[^\S\n]*+\n)\s*+(?P<rest>\S.*)"
+)
+
 # Words of the shell itself: what follows one of these is a command of its own.
 _OPENING: Final = frozenset("{ ! if then elif else while until do time".split())
 _CLOSING: Final = frozenset("} fi done esac in".split())
@@ -95,6 +100,14 @@ def read_line(line: str) -> list[Command]:
                 folder = _join(folder, part.words[1])
             commands.append(part)
     return commands
+
+
+def split_cd(line: str) -> tuple[str, str]:
+    """Of `cd FOLDER && REST` the folder and the rest; of any other line "" and the line."""
+    match = _LEADING_CD.fullmatch(line)
+    if match is None:
+        return "", line
+    return match["single"] or match["double"] or match["bare"], match["rest"]
 
 
 def _take_apart(line: str) -> list[tuple[_Open, str, str]]:

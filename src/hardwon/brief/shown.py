@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from hardwon import limits
-from hardwon.text.clean import CUT, clean_line
-from hardwon.text.failures import RE, error_words, shows_error
-from hardwon.text.shell import failure_words, only_looks, reported_failure
+from hardwon.text.clean import CUT
+from hardwon.text.failures import shows_error
+from hardwon.text.lines import read_line
+from hardwon.text.outcomes import reported_failure
+from hardwon.text.programs import hands_in, only_looks
 
 _READ_CHARS_MAX: Final = 4_000
 _VERB_CHARS_MAX: Final = 200  # of an action: an editor's name, which may have a path, and a verb
@@ -141,6 +142,12 @@ def only_shows(action: str) -> bool:
     )
 
 
+def only_hands_in(action: str) -> bool:
+    """Whether an action only ends or stores work that was done before it, and tells nothing of that."""
+    commands = read_line(action)
+    return bool(commands) and all(map(hands_in, commands))
+
+
 _EDITS: Final = ("changed", "created")
 _SEARCHES: Final = frozenset(("find_file", "search_dir", "search_file"))
 _VERBS: Final = {
@@ -178,20 +185,6 @@ _TALK: Final = re.compile(
     r"thank(?:s| you)|based on|to (?:solve|find|get|fix)|what (?:is|are)|"
     r"the (?:answer|error|problem|output|code|task)|incomplete|unable|unfortunately|can(?:no|')t)\b)"
 )
-
-
-def name_failure(observation: str) -> str:
-    """What a failure is called in a list: its own words, or, where only make or the like says that
-    something failed, what was told of it.
-    """
-    # without the exit code above it, which is no word of the failure
-    words = error_words(reported_failure(observation) or observation).strip()
-    return telling_line(observation) if RE.runner.match(f"\n{words}") else words
-
-
-def describe_failure(observation: str) -> str:
-    """What failed, in one line of its own words; of what says nothing else, how the command ended."""
-    return clean_line(failure_words(observation) or observation, limits.LESSON_CHARS_MAX)
 
 
 def telling_line(observation: str) -> str:
