@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import apsw
 
@@ -68,7 +68,6 @@ class SqliteSession(Session):
     """A connection that somebody has borrowed."""
 
     connection: apsw.Connection
-    generation: int = 0  # of the pages that it may remember (`sqlite.presence`)
 
     def begin_anew(self) -> None:
         """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may
@@ -168,13 +167,6 @@ _DRAWN_BITS: Final = 15  # and a sign
 _NUMBER_MIN: Final = 1 << 16
 
 
-class Drawn(NamedTuple):
-    """The number of a transaction under way, and that of the last one that was kept."""
-
-    own: int
-    before: int
-
-
 def drawn_in(number: int) -> int:
     """What the transaction of a number drew."""
     return number >> 16
@@ -185,7 +177,7 @@ def drawn_before(number: int) -> int:
     return number & 0xFFFF
 
 
-def draw_number(connection: apsw.Connection) -> Drawn:
+def draw_number(connection: apsw.Connection) -> None:
     """In a transaction, before it is kept, and only once: a second one would follow a number that
     no file ever had.
     """
@@ -193,7 +185,6 @@ def draw_number(connection: apsw.Connection) -> Drawn:
     drawn = secrets.randbelow((1 << _DRAWN_BITS) - 1) + 1
     own = drawn << 16 | (drawn_in(before) if before >= _NUMBER_MIN else 0)
     connection.execute(f"PRAGMA user_version = {own}", can_cache=False).fetchall()
-    return Drawn(own, before)
 
 
 def last_number(connection: apsw.Connection) -> int:

@@ -518,15 +518,16 @@ class SqliteStore(Store):
         return str(self._path)
 
     @contextmanager
-    def _connected(self, *, to_write: bool = False) -> Iterator[SqliteSession]:
+    def _connected(self) -> Iterator[SqliteSession]:
         try:
-            session = self._file.borrow(to_write=to_write)
+            session = self._file.borrow()
             try:
                 yield session
+                self._file.look()
             except apsw.BusyError:
                 raise
             except (apsw.Error, DamagedError) as error:
-                self._file.look(closely=True)  # which may be the reason
+                self._file.look()  # which may be the reason
                 if isinstance(error, apsw.Error):
                     session.begin_anew()
                 raise
@@ -561,7 +562,7 @@ class SqliteStore(Store):
                     f"another thread of this process was writing to {self._path} for too long; "
                     "try again"
                 )
-            with self._connected(to_write=True) as session:
+            with self._connected() as session:
                 connection = session.connection
                 if not self._has_log:
                     # a backup that was opened as it is stays one file, byte for byte, until now
@@ -570,14 +571,14 @@ class SqliteStore(Store):
                     self._has_log = True
                 connection.execute("BEGIN IMMEDIATE")
                 writer = SqliteWriter(session)
-                undos, before, drawn = writer.undos, connection.total_changes(), None
+                undos, before = writer.undos, connection.total_changes()
                 try:
                     yield writer
                     if writer.relaxed is not None:
                         WordIndex(session, writer.relaxed).set("secure-delete", 1)
                     if writer.has_changed or connection.total_changes() != before:
-                        drawn = draw_number(connection)
-                        self._file.confirm(drawn.before)
+                        draw_number(connection)
+                        self._file.look()
                     connection.execute("COMMIT")
                     undos = []
                 finally:
@@ -586,8 +587,6 @@ class SqliteStore(Store):
                     for undo in undos:
                         with suppress(OSError):
                             undo()
-                if drawn:
-                    self._file.note_kept(session, drawn.own)
                 self._warn_now_and_then(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
