@@ -14,12 +14,12 @@ import pytest
 
 from cases import each
 from hardwon.learn import prompts
-from hardwon.text import entities, failures, sentences, shell
+from hardwon.text import entities, failures, sentences
 from hardwon.text.tables import Patterns
 from hardwon.trust import redact
 
 
-@each("module", [entities, failures, prompts, redact, sentences, shell])
+@each("module", [entities, failures, prompts, redact, sentences])
 def test_every_entry_is_used_and_every_one_used_is_there(module: ModuleType) -> None:
     path = Path(str(module.__file__))
     asked: dict[str, set[str]] = {"RE": set(), "WORDS": set()}
