@@ -1,0 +1,148 @@
+"""The words of the house: functions are verbs, variables say what they hold, a docstring says what
+comes back. And its size: what a room may take, in lines of code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hardwon
+
+SOURCE = Path(hardwon.__file__).parent
+ROOT = SOURCE.parent.parent
+
+CODE_LINES_MAX = {
+    "base": 800,
+    "records": 1_240,
+    "text": 2_700,
+    "runs": 900,
+    "search": 600,
+    "trust": 1_140,
+    "learn": 2_830,
+    "lessons": 1_900,
+    "brief": 1_060,
+    "tell": 950,
+    "outside": 1_520,
+    "store": 5_920,
+    "memory": 7_430,
+    "capture": 2_570,
+    "adapters": 650,
+    "tree": 3_060,
+    "training": 1_210,
+    "fixes": 2_720,
+    "surfaces": 8_990,
+}
+"""Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
+
+TEST_LINES_MAX = 67_200
+
+CLEAN = ["lessons", "tell"]
+"""The rooms whose names were looked through."""
+
+VAGUE = {"each", "said", "told", "found", "given"}
+PARTICIPLE = re.compile(
+    r"(?:^|_)(?:[a-z]{3,}ed|said|told|spoken|found|given|taken|known|shown|kept|made|read_by|done|seen|"
+    r"written|sent|left|held|begun|chosen|drawn|built|bound|brought|thought|meant|put_by)$"
+)
+NO_PARTICIPLES = {"embed", "feed", "need", "seed", "speed", "exceed", "proceed", "unneeded"}
+
+
+def module_paths(room: str) -> list[Path]:
+    if room == "base":
+        return sorted(SOURCE.glob("*.py"))
+    return sorted((SOURCE / room).rglob("*.py"))
+
+
+def count_code_lines(path: Path) -> int:
+    """Lines without blank ones, comments and docstrings."""
+    text = path.read_text()
+    prose: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and ast.get_docstring(node):
+            docstring = node.body[0]
+            prose.update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    lines = enumerate(text.splitlines(), 1)
+    return sum(
+        1
+        for number, line in lines
+        if line.strip() and not line.lstrip().startswith("#") and number not in prose
+    )
+
+
+def test_every_room_keeps_to_its_size() -> None:
+    rooms = {path.name for path in SOURCE.iterdir() if path.is_dir() and list(path.glob("*.py"))}
+    assert rooms | {"base"} == set(CODE_LINES_MAX)
+    sizes = {room: sum(map(count_code_lines, module_paths(room))) for room in CODE_LINES_MAX}
+    too_large = {
+        room: f"{size} of {CODE_LINES_MAX[room]}"
+        for room, size in sizes.items()
+        if size > CODE_LINES_MAX[room]
+    }
+    assert not too_large
+    assert sum(sizes.values()) > 10_000
+
+
+def test_the_tests_keep_to_their_size() -> None:
+    sizes = Counter(
+        {
+            path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines())
+            for path in (ROOT / "tests").rglob("*.py")
+        }
+    )
+    assert 10_000 < sizes.total() <= TEST_LINES_MAX, sizes.most_common(5)
+
+
+def find_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The names that are bound somewhere: variables, arguments, loop targets."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+def find_functions(
+    tree: ast.Module,
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Every function, and whether it is read like an attribute."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+            yield node, bool(names & {"property", "cached_property", "setter"})
+
+
+def returns_something(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return node.returns is not None and ast.unparse(node.returns) not in ("None", "NoReturn")
+
+
+@pytest.mark.parametrize("room", CLEAN)
+def test_a_stranger_understands_the_names(room: str) -> None:
+    wrong = []
+    for path in module_paths(room):
+        tree, place = ast.parse(path.read_text()), path.relative_to(SOURCE)
+        wrong += [f"{place}:{line} {name}" for line, name in find_names(tree) if name in VAGUE]
+        for node, is_attribute in find_functions(tree):
+            name = node.name.strip("_")
+            last = name.rpartition("_")[2]
+            is_participle = PARTICIPLE.search(name) and last not in NO_PARTICIPLES
+            is_question = name.startswith(("is_", "has_", "was_", "are_"))
+            if name in VAGUE or (
+                not is_attribute and not is_question and (is_participle or name.endswith("_of"))
+            ):
+                wrong.append(f"{place}:{node.lineno} {node.name}: a function is a verb")
+            if (
+                not node.name.startswith("_")
+                and not is_attribute
+                and returns_something(node)
+                and not ast.get_docstring(node)
+            ):
+                wrong.append(f"{place}:{node.lineno} {node.name}: what comes back?")
+    assert not wrong, "\n".join(wrong)
