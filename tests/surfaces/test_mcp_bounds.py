@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import Memory, limits
-from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory.ask import as_data
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
@@ -21,6 +20,7 @@ from hardwon.surfaces.mcp.cut import ENTRIES_KEPT, cut_lines, fit
 from hardwon.surfaces.mcp.reading import write_prompt
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, make_answer, output_schema
 from hardwon.surfaces.shapes import make_schema
+from hardwon.tree.topology import FolderCount, make_branch
 from hardwon.trust.access import Caller
 
 ROOM = 2_000
@@ -126,7 +126,7 @@ def test_a_tree_of_any_size_is_cut_to_one_that_its_schema_knows() -> None:
         for number in range(500)
     ]
     tool = TOOLS["map"]
-    structured, words = make_answer(tool, topology_of(rows, "brain"))
+    structured, words = make_answer(tool, make_branch(rows, "brain"))
     assert size(structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
     assert structured["count"] == 500
     assert structured["branches"]

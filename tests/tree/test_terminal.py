@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from cases import each
 from clocks import Clock
 from hardwon import Memory, Step
-from hardwon.learn.topology import FolderCount, reflect_on, topology_of
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.views import Screen, count_cells, percent, size_text, visible
+from hardwon.tree.topology import FolderCount, make_branch, reflect_on
 from test_topology import FOLDERS, ROWS
 
 HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
-BRAIN = topology_of(ROWS, "brain")
+BRAIN = make_branch(ROWS, "brain")
 
 
 def mapped(width: int = 80, depth: int = 99, min_share: float = 0.0) -> list[str]:
@@ -52,7 +52,7 @@ def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
 
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
-    branch = topology_of(rows, "x")
+    branch = make_branch(rows, "x")
     lines = views.map_text(Screen(), branch, min_share=0.2, sizes=True).splitlines()
     assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
         "x 10 2.1 KiB",
@@ -62,14 +62,14 @@ def test_the_map_says_what_lies_beside_its_folders() -> None:
 
 
 def test_an_empty_memory_is_one_line() -> None:
-    assert views.map_text(Screen(), topology_of([], "brain")).split() == ["brain", "0"]
+    assert views.map_text(Screen(), make_branch([], "brain")).split() == ["brain", "0"]
 
 
 @given(FOLDERS, st.integers(45, 120), st.booleans(), st.floats(0, 1))
 def test_whatever_there_is_fits_and_stays_on_its_line(
     rows: list[FolderCount], width: int, sizes: bool, min_share: float
 ) -> None:
-    branch = topology_of(rows, HOSTILE)
+    branch = make_branch(rows, HOSTILE)
     screen = Screen(width)
     lines = views.map_text(screen, branch, min_share=min_share, sizes=sizes).splitlines()
     assert all(line.isprintable() and count_cells(line) <= width for line in lines)

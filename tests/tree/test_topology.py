@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import limits
-from hardwon.learn.topology import (
+from hardwon.tree.topology import (
     UNSORTED,
     Branch,
     FolderCount,
-    hotspots_of,
+    find_hotspots,
+    make_branch,
     reflect_on,
-    topology_of,
 )
 
 ROWS = [
@@ -47,7 +47,7 @@ def walk(branch: Branch, path: str = "") -> Iterator[tuple[str, Branch]]:
 
 
 def test_every_folder_counts_what_lies_below_it() -> None:
-    root = topology_of(ROWS, "brain")
+    root = make_branch(ROWS, "brain")
     found = dict(walk(root))
     assert (root.name, root.count, root.bytes) == ("brain", 100, 9450)
     assert [branch.name for branch in root.branches] == [
@@ -62,7 +62,7 @@ def test_every_folder_counts_what_lies_below_it() -> None:
 
 
 def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None:
-    root = topology_of(
+    root = make_branch(
         [
             FolderCount("", 2, 20),
             FolderCount("a", 1, 5),
@@ -72,24 +72,24 @@ def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None
         "x",
     )
     assert root == Branch("x", 7, 33, (Branch("a", 5, 13, (Branch("b", 1, 1),)),))
-    assert topology_of([], "empty") == Branch("empty", 0, 0)
+    assert make_branch([], "empty") == Branch("empty", 0, 0)
 
 
 def test_folders_of_the_same_size_are_ordered_by_name() -> None:
-    root = topology_of([FolderCount(name, 1, 0) for name in "cab"], "x")
+    root = make_branch([FolderCount(name, 1, 0) for name in "cab"], "x")
     assert [branch.name for branch in root.branches] == ["a", "b", "c"]
 
 
 def test_a_folder_nested_without_end_counts_in_the_last_level_told_apart() -> None:
-    deep = topology_of([FolderCount("/".join("d" * 5000), 7, 70)], "x")
+    deep = make_branch([FolderCount("/".join("d" * 5000), 7, 70)], "x")
     assert len(list(walk(deep))) == limits.TOPOLOGY_DEPTH_MAX + 1
     assert all(branch.count == 7 for _, branch in walk(deep))
-    assert len(hotspots_of(deep)) == 1
+    assert len(find_hotspots(deep)) == 1
 
 
 @given(FOLDERS)
 def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
-    root = topology_of(rows, "x")
+    root = make_branch(rows, "x")
     assert (root.count, root.bytes) == (
         sum(row.count for row in rows),
         sum(row.bytes for row in rows),
@@ -100,11 +100,11 @@ def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
         assert list(branch.branches) == sorted(
             branch.branches, key=lambda inner: (-inner.count, inner.name)
         )
-    assert topology_of(reversed(rows), "x") == root
+    assert make_branch(reversed(rows), "x") == root
 
 
 def test_hotspots_are_where_much_of_the_folder_above_has_gathered() -> None:
-    spots = hotspots_of(topology_of(ROWS, "brain"), share=0.5)
+    spots = find_hotspots(make_branch(ROWS, "brain"), share=0.5)
     assert [(spot.area, spot.count, round(spot.share, 2)) for spot in spots] == [
         ("success", 60, 0.6),
         ("success/code_interpreter", 45, 0.75),
@@ -113,22 +113,22 @@ def test_hotspots_are_where_much_of_the_folder_above_has_gathered() -> None:
         ("failure/code_interpreter/runtime", 12, 0.67),
     ]
     assert spots[-1].path == "outcome=failure/tool=code_interpreter/error_type=runtime"
-    assert hotspots_of(topology_of(ROWS, "brain"), share=0.5, limit=2) == spots[:2]
-    of_tool = hotspots_of(topology_of(ROWS, "brain"), share=0.5, tool="code_interpreter")
+    assert find_hotspots(make_branch(ROWS, "brain"), share=0.5, limit=2) == spots[:2]
+    of_tool = find_hotspots(make_branch(ROWS, "brain"), share=0.5, tool="code_interpreter")
     assert of_tool == spots[1:]
-    assert hotspots_of(topology_of(ROWS, "brain"), tool="hammer") == []
+    assert find_hotspots(make_branch(ROWS, "brain"), tool="hammer") == []
 
 
 def test_folders_that_hold_nothing_but_one_another_are_one_place() -> None:
-    (spot,) = hotspots_of(topology_of([FolderCount("outcome=failure/tool=unknown", 4, 40)], "x"))
+    (spot,) = find_hotspots(make_branch([FolderCount("outcome=failure/tool=unknown", 4, 40)], "x"))
     assert (spot.path, spot.share) == ("outcome=failure/tool=unknown", 1.0)
 
 
 @given(FOLDERS, st.floats(0.01, 1))
 def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> None:
-    root = topology_of(rows, "x")
+    root = make_branch(rows, "x")
     counted = dict(walk(root))
-    spots = hotspots_of(root, share, limit=1000)
+    spots = find_hotspots(root, share, limit=1000)
     assert all(
         share <= spot.share <= 1 and spot.count == counted[spot.path].count > 0 for spot in spots
     )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hardwon.memory.skills import Skills
     from hardwon.store.types import Progress
     from hardwon.tree.mirror import MemoryTree
+    from hardwon.tree.topology import Branch, Reflection
 
 
 class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keeping):
@@ -70,6 +71,18 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
         happens in the block.
         """
         return EpisodeRecorder(self, task_id, envelope)
+
+    def topology(self) -> Branch:
+        """What lies where: experiences by outcome, tool and the key that the two require; with a
+        tree, its folders.
+        """
+        return self.tree._find_branches()
+
+    def reflect(self) -> Reflection:
+        """What the experiences add up to: totals, where failures and successes pile up, and
+        sentences about them.
+        """
+        return self.tree._reflect()
 
     def merge(
         self,

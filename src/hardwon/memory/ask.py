@@ -10,10 +10,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, islice
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import UUID
 
@@ -21,9 +20,8 @@ from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.later import advise, consolidate, context, lessons, results, times, topology
-from hardwon.memory.project import NO_LLM, ROUTER, Group, Project, standing_of
-from hardwon.outside.files import home_of
+from hardwon.memory.later import advise, consolidate, context, lessons, results, times
+from hardwon.memory.project import NO_LLM, Group, Project, standing_of
 from hardwon.records.fields import (
     EPOCH,
     TIME_US_MAX,
@@ -44,7 +42,6 @@ from hardwon.records.fields import (
     to_us,
 )
 from hardwon.records.kinds import (
-    ROUTES,
     RULE_STATES,
     SOLVED_FROM,
     VOUCHED_STATUSES,
@@ -61,7 +58,7 @@ from hardwon.records.kinds import (
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
 from hardwon.store.query import original_of, record_of, restored
-from hardwon.store.types import Counts, Found, Routed, Stored
+from hardwon.store.types import Counts, Found, Stored
 from hardwon.text.clean import CUT
 from hardwon.text.failures import failure_hash, shows_error
 from hardwon.text.terms import query_terms
@@ -73,7 +70,6 @@ if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern
     from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState
-    from hardwon.learn.topology import Branch, FolderCount, Reflection
     from hardwon.lessons.lesson import Lesson
     from hardwon.memory.context import Context
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
@@ -454,22 +450,6 @@ class Asking(Group):
             size_bytes=self._project.store.size_bytes(),
         )
 
-    def topology(self) -> Branch:
-        """What lies where: experiences by outcome, tool and the key that the two require; with a
-        tree, its folders.
-        """
-        return branch_of(self._project)
-
-    def reflect(self) -> Reflection:
-        """What the experiences add up to: totals, where failures and successes pile up, and
-        sentences about them.
-        """
-        counts = folder_counts(self._project)
-        newest = self._project.store.page(
-            self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
-        )
-        return replace(topology.reflect_on(counts), recent=[record_of(stored) for stored in newest])
-
 
 def as_data(lines: Iterable[str]) -> str:
     """Lines that others wrote, for a model: fenced, with a mark that nobody can know, and as many
@@ -597,36 +577,3 @@ class Learned(Group):
         except LlmError as error:
             note = f"the LLM was of no use, the rest was done without it: {error}"
         return consolidate.consolidate(self._project, model, [note] if llm and not model else [])
-
-
-def branch_of(project: Project) -> Branch:
-    """What lies where."""
-    path = project.place.path
-    return topology.topology_of(
-        folder_counts(project), home_of(path).name if path else project.name
-    )
-
-
-def folder_counts(project: Project) -> list[FolderCount]:
-    """Of the folders that a listener keeps, else of those that a tree would have."""
-    for listener in project.listeners:
-        counts = listener.folder_counts()
-        if counts is not None:
-            return counts
-    keys = sorted({route[0] for route in ROUTES.values() if route})
-    router = resolve_name(ROUTER)()
-
-    def folder_of(each: Routed) -> str:
-        """A tool that no tree knows has a folder all the same."""
-        route = router.route(each.packet)
-        if each.unrouted or not route.problem:
-            return str(route.folder)
-        named = {name: each.packet.get(name, "") for name in ("outcome", "tool")}
-        return "/".join(
-            f"{name}={value}".replace("/", "_") for name, value in named.items() if value
-        )
-
-    return [
-        topology.FolderCount(folder_of(each), each.records, each.bytes)
-        for each in project.store.routes(project.name, keys)
-    ]

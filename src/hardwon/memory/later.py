@@ -24,12 +24,10 @@ __all__ = [
     "staleness",
     "times",
     "tokens",
-    "topology",
     "transfer",
 ]
 
 if TYPE_CHECKING:
-    from hardwon.learn import topology
     from hardwon.memory import (
         advise,
         cleanup,
@@ -58,4 +56,4 @@ else:
         Later(f"hardwon.memory.{name}") for name in "results staleness tokens transfer".split()
     )
     embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")
-    times, topology = Later("hardwon.search.times"), Later("hardwon.learn.topology")
+    times = Later("hardwon.search.times")

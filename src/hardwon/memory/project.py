@@ -100,7 +100,6 @@ from hardwon.trust.lifecycle import (
 from hardwon.trust.redact import clean_event, redact, without_secrets
 
 if TYPE_CHECKING:
-    from hardwon.learn.topology import FolderCount
     from hardwon.memory import Memory
     from hardwon.memory.embedding import Embedding
     from hardwon.memory.knowledge import Knowledge
@@ -131,7 +130,6 @@ DESIGNS.update(dict.fromkeys(("fix", "cleaned", "decision"), "hardwon.fixes.tabl
 # What an adapter calls its entries (`adapters.items`): tags that no other record has.
 ENTRY_NAME: Final = re.compile(r'[g-v]{32}|namespace \[".*')
 MIRROR: Final = "hardwon.tree.mirror:Mirror"
-ROUTER: Final = "hardwon.tree.routing:Coherence"
 
 
 class ProjectListener:
@@ -155,10 +153,6 @@ class ProjectListener:
 
     def before_read(self) -> None:
         """Before a question is answered."""
-
-    def folder_counts(self) -> list[FolderCount] | None:
-        """Where experiences lie, if it keeps them in folders of its own."""
-        return None
 
     def check(self) -> Iterable[Finding]:
         """What doctor is to know of it."""

@@ -46,7 +46,7 @@ def _load_types() -> dict[str, Any]:
             "hardwon.learn.fixes",
             "hardwon.learn.odds",
             "hardwon.learn.rules",
-            "hardwon.learn.topology",
+            "hardwon.tree.topology",
             "hardwon.lessons.lesson",
             "hardwon.memory.context",
             "hardwon.memory.knowing",

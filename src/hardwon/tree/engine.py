@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, on_failure
-from hardwon.learn.topology import FolderCount, reflect_on
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
 from hardwon.memory.record import metadata_of
@@ -32,6 +31,7 @@ from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import reflected
 from hardwon.tree.tables import File
+from hardwon.tree.topology import FolderCount, reflect_on
 
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}

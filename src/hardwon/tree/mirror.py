@@ -17,6 +17,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import count, islice
@@ -26,20 +27,20 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
 from hardwon.learn.tallies import caller_keys, given_key
-from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of
-from hardwon.memory.ask import branch_of
 from hardwon.memory.project import Change, Group, ProjectListener
 from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import check_all, check_share, check_that
 from hardwon.records.kinds import (
+    ROUTES,
     Experience,
     Metadata,
     Record,
 )
+from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, row_of
-from hardwon.store.query import original_of, sound_body
-from hardwon.store.types import Finding, Row, Session, Stored
+from hardwon.store.query import original_of, record_of, sound_body
+from hardwon.store.types import Finding, Routed, Row, Session, Stored
 from hardwon.text.globs import Glob
 from hardwon.tree.edits import Edits, file_id, is_name
 from hardwon.tree.files import (
@@ -63,6 +64,15 @@ from hardwon.tree.tables import (
     Tree,
     TreeIndex,
     digest_of_file,
+)
+from hardwon.tree.topology import (
+    Branch,
+    FolderCount,
+    Hotspot,
+    Reflection,
+    find_hotspots,
+    make_branch,
+    reflect_on,
 )
 
 _log = logging.getLogger("hardwon")
@@ -587,4 +597,39 @@ class MemoryTree(Group):
         the largest first; with a `tool`, its own.
         """
         check_all(lambda: check_share("share", share), limit=limit, tool=tool)
-        return hotspots_of(branch_of(self._project), share, limit, tool)
+        return find_hotspots(self._find_branches(), share, limit, tool)
+
+    def _find_branches(self) -> Branch:
+        """What lies where, under the name of the memory; an empty branch where nothing is."""
+        path = self._project.place.path
+        return make_branch(
+            self._count_folders(), files.home_of(path).name if path else self._project.name
+        )
+
+    def _reflect(self) -> Reflection:
+        """What the experiences add up to, with the newest of them."""
+        newest = self._project.store.page(
+            self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
+        )
+        found = reflect_on(self._count_folders())
+        return replace(found, recent=[record_of(stored) for stored in newest])
+
+    def _count_folders(self) -> list[FolderCount]:
+        """Of the tree's folders, else of those that a tree would have."""
+        if mirror := self.mirror:
+            return mirror.folder_counts()
+        keys = sorted({route[0] for route in ROUTES.values() if route})
+        router = Coherence()
+        return [
+            FolderCount(_name_folder(router, routed), routed.records, routed.bytes)
+            for routed in self._project.store.routes(self._project.name, keys)
+        ]
+
+
+def _name_folder(router: Coherence, routed: Routed) -> str:
+    """A tool that no tree knows has a folder all the same."""
+    route = router.route(routed.packet)
+    if routed.unrouted or not route.problem:
+        return str(route.folder)
+    named = {name: routed.packet.get(name, "") for name in ("outcome", "tool")}
+    return "/".join(f"{name}={value}".replace("/", "_") for name, value in named.items() if value)

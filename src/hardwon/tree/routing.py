@@ -43,10 +43,10 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
-from hardwon.learn.topology import Reflection, area_of
 from hardwon.records.fields import ABSENT, check_that, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
 from hardwon.text.terms import spelled
+from hardwon.tree.topology import Reflection, name_area
 
 # where a packet goes that lacks a key which the schema asks for
 MISSING_METADATA: Final = "_intake/missing_metadata"
@@ -721,7 +721,9 @@ def reflected(
     nothing, and areas are named with the keys of their folders.
     """
     keyed = {
-        area_of(path): "/".join(part for part in path.split("/") if not part.startswith("outcome="))
+        name_area(path): "/".join(
+            part for part in path.split("/") if not part.startswith("outcome=")
+        )
         for path in folders
     }
     hotspots, strengths = (

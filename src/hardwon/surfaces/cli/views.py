@@ -24,10 +24,10 @@ from hardwon.text.terms import counted as counted
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
-    from hardwon.learn.topology import Branch, Reflection
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
     from hardwon.search.rank import Hit
+    from hardwon.tree.topology import Branch, Reflection
 
 PIPE_CELLS: Final = 100_000  # more than any text that is shown in a line has
 _CODES: Final = {
@@ -263,8 +263,9 @@ def map_text(
     """
     rows = [(visible(branch.name), branch.count, 0, branch.bytes)]
     rows += _map_rows(branch, "", depth, min_share)
-    bars = min(24, max(0, screen.width - 44))
-    names = pad(cut(name, max(8, screen.width - 44)) for name, *_ in rows)
+    room = screen.width - (53 if sizes else 44)
+    bars = min(24, max(0, room))
+    names = pad(cut(name, max(8, room)) for name, *_ in rows)
     lines = []
     for name, (_, count, above, size) in zip(names, rows, strict=True):
         share = count / above if above else 0.0

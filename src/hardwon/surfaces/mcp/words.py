@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-from hardwon.learn.topology import Branch
 from hardwon.memory.ask import advice_text, as_data
 from hardwon.records.kinds import AnyRecord, Record, headline
 from hardwon.search.rank import Hit
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.shapes import jsonable
 from hardwon.text.clean import CODE_INDENT
+from hardwon.tree.topology import Branch
 
 # Characters of one line of such a text. A record's first sentences fit; all of it is in the
 # structured result.

@@ -78,7 +78,7 @@ class Reflection(Tabular):
     recent: Sequence[AnyRecord] = field(default=())
 
 
-def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
+def make_branch(rows: Iterable[FolderCount], name: str) -> Branch:
     """The tree of all rows, under a root of this name. Rows of the same folder add up."""
     counts: Counter[tuple[str, ...]] = Counter()
     sizes: Counter[tuple[str, ...]] = Counter()
@@ -96,7 +96,7 @@ def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
     return below[()][-1]
 
 
-def hotspots_of(
+def find_hotspots(
     branch: Branch,
     share: float = limits.HOTSPOT_SHARE,
     limit: int = limits.SCREEN_ITEMS,
@@ -140,7 +140,7 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         outcome = _value_of(parts, "outcome")
         outcomes[outcome] += row.count
         tools[_value_of(parts, "tool")] += row.count
-        areas[outcome][area_of(row.path)] += row.count
+        areas[outcome][name_area(row.path)] += row.count
     hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
     return Reflection(
         total,
@@ -210,7 +210,7 @@ def _value_of(parts: list[str], key: str) -> str:
     return _printable(next((value for name, _, value in pairs if name == key and value), ""))
 
 
-def area_of(path: str) -> str:
+def name_area(path: str) -> str:
     """What a folder is about, but for the outcome."""
     return _area(part for part in _parts(path) if not part.startswith("outcome=")) or UNSORTED
 
