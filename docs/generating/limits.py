@@ -20,37 +20,24 @@ not supported. What goes over a bound is refused with an error that says so, or 
 
 
 def page() -> str:
-    parts = [BEGINS]
-    for title, bounds in _by_section():
-        parts.append(f"## {title[0].upper()}{title[1:]}\n")
-        parts.append(
-            table(
-                ("limit", "", "why"),
-                ((code(name), value, reason) for name, value, reason in bounds),
-            )
-        )
-    return "\n".join(parts)
+    rows = ((code(name), value, reason) for name, value, reason in _read_bounds())
+    return f"{BEGINS}\n{table(('limit', '', 'why'), rows)}"
 
 
-def _by_section() -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """The sections of limits.py in their order, each with its bounds, their values in words, and
-    the comments above them.
-    """
-    sections: list[tuple[str, list[tuple[str, str, str]]]] = []
+def _read_bounds() -> list[tuple[str, str, str]]:
+    """The bounds of limits.py in their order, each with its value in words and the comment above it."""
+    bounds: list[tuple[str, str, str]] = []
     comment: list[str] = []
     for line in Path(limits.__file__).read_text(encoding="utf-8").splitlines():
-        if title := re.match(r"# --- (.+?) -+$", line):
-            sections.append((title[1], []))
-        elif line.startswith("# "):
+        if line.startswith("# "):
             comment.append(line[2:])
-        else:
-            if comment and (bound := re.match(r"(\w+): Final = ", line)):
-                name = bound[1]
-                sections[-1][1].append(
-                    (name, _amount(name, getattr(limits, name)), " ".join(comment))
-                )
-            comment = []
-    return [(title, bounds) for title, bounds in sections if bounds]
+            continue
+        bound = re.match(r"(\w+): Final = ", line)
+        if comment and bound:
+            name = bound[1]
+            bounds.append((name, _amount(name, getattr(limits, name)), " ".join(comment)))
+        comment = []
+    return bounds
 
 
 def _amount(name: str, value: Any) -> str:

@@ -17,6 +17,7 @@ from hardwon.memory import Memory
 from hardwon.memory.ask import Asking, Learned
 from hardwon.memory.care import Keeping
 from hardwon.memory.decide import Deciding
+from hardwon.memory.knowing import KnowingLessons
 from hardwon.memory.project import Opened
 from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
@@ -36,6 +37,7 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
         Learned,
         "Knowledge with its evidence, worked out from counts when it is asked for.",
     ),
+    "Lessons": (KnowingLessons, "What runs taught, why, and what people say of it."),
     "Deciding": (
         Deciding,
         "What may be believed. Every decision is an event or a record of its own, with who made it.",

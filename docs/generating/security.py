@@ -23,7 +23,7 @@ WAYS: Final = (
     (
         "MCP over stdio",
         "`--author`, or the client's own name",
-        "hardwon.surfaces.mcp.server:client_name",
+        "hardwon.surfaces.mcp.stdio:make_client_name",
     ),
     ("a token's name when it is made", "what its maker says", "hardwon.memory.tokens:author_name"),
     (

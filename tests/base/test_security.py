@@ -34,7 +34,8 @@ NAMED = re.compile(r"`(test_\w+\.py)::(\w+(?:::\w+)?)`")
 
 def names_in(file: str) -> Iterator[str]:
     """By name, as pytest finds them."""
-    for node in ast.parse((ROOT / "tests" / file).read_text()).body:
+    (path,) = (ROOT / "tests").rglob(file)
+    for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.FunctionDef):
             yield f"{file}::{node.name}"
         elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):

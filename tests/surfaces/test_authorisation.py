@@ -96,7 +96,11 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     routes = [route for route in running.app.routes if isinstance(route, ApiRoute)]
     for route in routes:
         address = route.path_format.format(
-            project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID
+            project=PROJECT,
+            record_id=EXAMPLE_ID,
+            old_id=EXAMPLE_ID,
+            decision_id=EXAMPLE_ID,
+            lesson_id="k3f9ab",
         )
         for method in route.methods or ():
             answer = nobody.request(method, address)

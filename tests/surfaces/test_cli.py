@@ -41,6 +41,7 @@ FIRST = ("remember", "tree sync", "tree generate", "care backup")
 
 ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000001"
 ANOTHER_ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000002"
+LESSON_ID_IN_EXAMPLES = "k3f9a"
 DATABASE_IN_EXAMPLES, USER_IN_EXAMPLES = "postgresql://admin@localhost/brain", "anna"
 JSON_FILES = {
     "facts.jsonl": {"content": "Port 83 is open.", "fact_type": "observation"},
@@ -389,6 +390,15 @@ def test_the_examples_of_the_help_work() -> None:
         memory.verify(ids["care publish"], "compiler")
         newer = memory.record_fact("Port 82 is shut.", "observation").id
         memory.export("agentdb.jsonl")
+        memory.record_trajectory(
+            "make the tests pass",
+            [
+                {"action": "make test", "observation": "KeyError: 'DATABASE_URL'", "ok": False},
+                {"action": "make migrate", "ok": True},
+                {"action": "make test", "ok": True},
+            ],
+        )
+        lesson_id = memory.lessons()[0].id
     subprocess.run(["git", "init", "-q"], check=True)
     Path("old").mkdir()
     legacy_fixes.make(Path("old/ai_memory.db"), [{}])
@@ -413,6 +423,7 @@ def test_the_examples_of_the_help_work() -> None:
                 said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(
                     ANOTHER_ID_IN_EXAMPLES, newer
                 )
+                said = said.replace(LESSON_ID_IN_EXAMPLES, lesson_id)
                 line = said.replace(DATABASE_IN_EXAMPLES, database)
                 if ">" in line or "|" in line:  # for a shell
                     line = f'hardwon() {{ {warm.python()} -m {warm.MAIN} "$@"; }}; {line}'

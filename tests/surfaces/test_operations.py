@@ -127,6 +127,8 @@ NO_TOOL = {
         "for people who review",
     ),
     "tests.failing": "an agent runs them",
+    **dict.fromkeys(("lessons", "why"), "in what context and advise say"),
+    **dict.fromkeys(("right", "wrong"), "a person's word"),
     "skills.list": "skills/list of the protocol",
     **dict.fromkeys(
         ("publish", "supersede", "consolidate", "rollback", "undo"),
@@ -303,7 +305,7 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
 
 
 def test_flat_are_the_verbs_of_daily_use_alone() -> None:
-    assert len(FLAT - {"location", "project", "elsewhere", "tokens"}) <= 47
+    assert len(FLAT - {"location", "project", "elsewhere", "tokens"}) <= 51
 
 
 def test_the_client_is_imported_only_when_somebody_asks() -> None:
@@ -328,6 +330,12 @@ def full(tmp_path: Path) -> Memory:
             "t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id]
         )
     memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
+    mended = [
+        {"action": "make test", "observation": "KeyError: 'id'", "ok": False},
+        {"action": "make migrate", "ok": True},
+        {"action": "make test", "ok": True},
+    ]
+    memory.record_trajectory("t", mended)
     memory.record_fact("Uploads over 2 GB fail in src/upload.py.", "error")
     memory.rollback("nobody")
     return memory
@@ -353,7 +361,8 @@ def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(
 ) -> None:
     operation = OPERATIONS[name]
     newest = next(iter(full.browse(kind="experience")))
-    said = {"record_id": newest.id} if operation.in_path else SAID.get(name, {})
+    ids = {"record_id": newest.id, "lesson_id": full.lessons()[0].id}
+    said = {key: ids[key] for key in operation.in_path} or SAID.get(name, {})
     answer = operation.do(full, operation.takes.model_validate(said), Caller("me", "admin"))
     wire = json.loads(json_bytes(answer))
     assert parse(operation.gives, wire) == answer

@@ -29,7 +29,7 @@ from hardwon.errors import (
 )
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Fact
-from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.arguments import EXAMPLE_ID, EXAMPLE_LESSON_ID
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.rest.openapi import document, make_path
 from hardwon.surfaces.rest.problems import answer_to
@@ -78,6 +78,15 @@ def seed(memory: Memory) -> None:
                     fact_type="observation",
                 )
             )
+    if not memory.lessons():
+        memory.record_trajectory(
+            "make the tests pass",
+            [
+                {"action": "make test", "observation": "KeyError: 'id'", "ok": False},
+                {"action": "make migrate", "observation": "done", "ok": True},
+                {"action": "make test", "observation": "3 passed", "ok": True},
+            ],
+        )
 
 
 @pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
@@ -92,6 +101,9 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
     if operation.name == "undo":
         decision = running.memory.rollback("nobody-in-particular", "tried")
         request["url"] = request["url"].replace(EXAMPLE_ID, decision.id)
+    if EXAMPLE_LESSON_ID in request["url"]:
+        lesson = running.memory.lessons()[0]
+        request["url"] = request["url"].replace(EXAMPLE_LESSON_ID, lesson.id)
     if operation.name in ("reembed", "tree.sync"):  # this memory has neither an embedder nor a tree
         expected = 422
     answer = client.request(**request)

@@ -37,22 +37,22 @@ class KnowingLessons(Group):
         return finder.find_cures(failure.exact)[:limit] if failure else []
 
     def why(self, lesson_id: str) -> WhyLesson:
-        """The lesson whose id begins so, with the runs behind it. `UnknownLessonError` where there is
-        none, or more than one.
+        """The lesson whose id begins with `lesson_id`, with the runs behind it. `UnknownLessonError`
+        where there is none, or more than one.
         """
         finder = lessons.LessonFinder(self._project)
         lesson = finder.find_lesson(check_text("lesson_id", lesson_id))
         return WhyLesson(lesson, tuple(finder.find_evidence(lesson)))
 
     def right(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
-        """The lesson is true: it is told before what was only counted, whatever the counts. Takes
-        back what the same person called wrong before.
+        """The lesson whose id begins with `lesson_id` is true, for this `reason`: it is told before
+        what was only counted, whatever the counts. Takes back what the same person called wrong.
         """
         return self._judge("right", lesson_id, reason, by)
 
     def wrong(self, lesson_id: str, reason: str | None = None, by: str = "user") -> Lesson:
-        """The lesson is false: nothing tells it again, whatever the counts. `right`, by whoever said
-        so, or `undo` of the decision takes it back.
+        """The lesson whose id begins with `lesson_id` is false, for this `reason`: nothing tells it
+        again, whatever the counts. `right`, by whoever said so, or `undo` of the decision takes it back.
         """
         return self._judge("wrong", lesson_id, reason, by)
 

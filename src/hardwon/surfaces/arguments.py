@@ -59,6 +59,7 @@ from hardwon.search.terms import Narrowing
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 EXAMPLE_ID: Final = "0198c0de-0000-7000-8000-000000000001"
 _OTHER_ID: Final = "0198c0de-0000-7000-8000-000000000002"
+EXAMPLE_LESSON_ID: Final = "k3f9ab"
 _A_DAY: Final = "2026-11-01T00:00:00Z"
 _FACT: Final = {
     "kind": "fact",
@@ -253,6 +254,7 @@ def _field(shape: Any, description: str, example: Any = None, **bounds: Any) -> 
 
 
 _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
+    "about": _field(Text, "A failure, in the words of its output.", "KeyError: 'id'"),
     "action": _field(Text, "The very command or change.", "pip install foo"),
     "as_of": _field(Time, "As it was believed then: a time with a zone.", _A_DAY),
     "budget_tokens": _field(
@@ -271,6 +273,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "issue": _field(Issue, "An issue that is to be fixed."),
     "issue_type": _field(Name, "Of this issue type.", "TIMEOUT"),
     "k": _field(int, "How many.", ge=1, le=limits.SHOWN_MAX),
+    "lesson_id": _field(Name, "A lesson's id, or its beginning.", EXAMPLE_LESSON_ID),
     "limit": _field(int, "How many at most.", ge=1, le=limits.SHOWN_MAX),
     "llm": _field(bool, "Also ask the LLM that the operator set up, if there is one, for rules."),
     "model": _field(Name, "Of this model."),

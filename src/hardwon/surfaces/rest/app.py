@@ -243,7 +243,7 @@ class Endpoints:
         streams = {"in": self._load, "out": self._send, None: self._perform}
         for operation in OPERATIONS.values():
             # Only what looks like an id is one: other addresses below records are left to others.
-            path = re.sub(r"\{(?!project)(\w+)\}", r"{\1:uuid}", make_path(operation))
+            path = re.sub(r"\{((?!lesson)\w+_id)\}", r"{\1:uuid}", make_path(operation))
             endpoint = partial(streams[operation.streams], operation)
             yield ApiRoute(path, operation.name, endpoint, operation.method)
         yield ApiRoute(PROJECTS, "projects", self._projects)

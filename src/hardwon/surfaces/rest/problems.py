@@ -29,6 +29,7 @@ from hardwon.errors import (
     NotAdmittedError,
     Problem,
     TooManyRequestsError,
+    UnknownLessonError,
     UnknownOutcomeError,
     UnknownRecordError,
     UnreachableError,
@@ -63,6 +64,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
 _NAMES: Final[Mapping[type[HardwonError], str]] = {
     InvalidInputError: "invalid-input",
     FileOnlyError: "invalid-input",
+    UnknownLessonError: "not-found",
     UnknownRecordError: "not-found",
     ConflictError: "conflict",
     NotAdmittedError: "not-admitted",
