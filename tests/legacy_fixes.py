@@ -109,33 +109,6 @@ def many(path: Path, number: int) -> Path:
     return path
 
 
-def with_aggregates(path: Path, patterns: int = 2) -> Path:
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(
-            "CREATE TABLE issue_patterns (id INTEGER PRIMARY KEY AUTOINCREMENT, pattern_name TEXT "
-            "UNIQUE NOT NULL, "
-            "issue_signature TEXT NOT NULL, success_count INTEGER DEFAULT 0, failure_count INTEGER "
-            "DEFAULT 0, best_fix TEXT, last_seen TEXT, confidence_score REAL DEFAULT 0.0)"
-        )
-        connection.execute(
-            "CREATE TABLE model_characteristics (model_name TEXT PRIMARY KEY, total_tests INTEGER "
-            "DEFAULT 0, "
-            "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated "
-            "TEXT, performance_notes TEXT)"
-        )
-        for number in range(patterns):
-            connection.execute(
-                "INSERT INTO issue_patterns (pattern_name, issue_signature, success_count, "
-                "best_fix) VALUES (?, ?, ?, ?)",
-                (f"pattern {number}", "0123456789abcdef", number, "x" * 200),
-            )
-        connection.execute(
-            "INSERT INTO model_characteristics (model_name, success_rate) VALUES ('qwen2.5:7b', ?)",
-            (1e999,),
-        )
-    return path
-
-
 def count(path: Path) -> int:
     """As an old program would ask."""
     with closing(sqlite3.connect(path)) as connection:

@@ -548,17 +548,6 @@ FIX_HISTORY_ROWS_MAX: Final = 1_000_000
 # looked through it takes ten times as much memory.
 FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
 
-# How much of each text of a row is kept, tried in this order until the record is not too large.
-# Nearly all fit the first.
-FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
-
-# What was added up goes into records of about this size as JSON: escaped, it stays below
-# RECORD_BYTES_MAX.
-FIX_HISTORY_AGGREGATES_CHARS: Final = 500_000
-
-# One text of what was added up. The longest is the JSON of a fix, a few hundred characters.
-FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
-
 # A knowledge base's file. It becomes one record; indentation makes half of the file at most.
 KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 

@@ -35,7 +35,7 @@ CODE_LINES_MAX = {
     "adapters": 650,
     "tree": 3_255,
     "training": 1_210,
-    "fixes": 2_720,
+    "fixes": 2_510,
     "surfaces": 8_990,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""

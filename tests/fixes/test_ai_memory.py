@@ -1138,7 +1138,7 @@ def test_recorded_text_does_not_end_the_context(history: AIMemory) -> None:
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(PlaceError, match="choose another folder"):
+    with pytest.raises(InvalidInputError, match="too long"):
         AIMemory(tmp_path / ("x" * 300))
 
 

@@ -97,14 +97,9 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = check_path("memory_dir", folder)
-        try:
-            is_new = not files.exists(place / FILE_NAME)
-            adopted = adopt_in_place(place, clock=clock)
-            memory = Memory(place / FILE_NAME, clock=clock)
-        except OSError as error:  # a name that is too long, say
-            raise PlaceError(
-                f"{place} cannot keep a memory ({error.strerror or error}): choose another folder"
-            ) from error
+        is_new = not files.exists(place / FILE_NAME)
+        adopted = adopt_in_place(place, clock=clock)
+        memory = Memory(place / FILE_NAME, clock=clock)
         if adopted:
             _announce(adopted, place)
         elif is_new:
@@ -477,13 +472,14 @@ def _announce(adopted: AdoptedInPlace, place: Path) -> None:
         summary.partition(": ")[2],
         " (AIMemory.adopted says more)" if more else "",
     )
-    back = f"{KNOWLEDGE_BASE_NAME} stays as it was"
-    if adopted.kept_as:
-        back = (
-            f"when nothing uses it, cd {shlex.quote(str(place))} && "
-            f"rm -f {FILE_NAME}-wal {FILE_NAME}-shm && mv {adopted.kept_as} {FILE_NAME}"
-        )
-    _log.warning("to go back: %s", back)
+    _log.warning(
+        "to go back: when nothing uses it, cd %s && rm -f %s-wal %s-shm && mv %s %s",
+        shlex.quote(str(place)),
+        FILE_NAME,
+        FILE_NAME,
+        adopted.kept_as,
+        FILE_NAME,
+    )
 
 
 _beside: Final[list[str]] = []  # modules of projects that stand in for this one

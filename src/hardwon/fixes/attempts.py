@@ -129,7 +129,7 @@ class AttemptInput:
 
     def _bounded(self, field: str, values: dict[str, Any]) -> dict[str, Any]:
         """As many of the values as there is room for."""
-        room = min(self._room, limits.FIX_OTHER_CHARS_MAX)
+        room = whole = max(0, min(self._room, limits.FIX_OTHER_CHARS_MAX))
         bounded: dict[str, Any] = {}
         for key, value in list(values.items())[: limits.FIX_OTHER_VALUES_MAX]:
             bounded[key] = self._as_json(field, value, room)
@@ -138,7 +138,7 @@ class AttemptInput:
                 break
         if len(bounded) < len(values):
             self.cut.append(field)
-        self._room -= limits.FIX_OTHER_CHARS_MAX - max(0, room)
+        self._room -= whole - max(0, room)
         return bounded
 
     def _as_json(self, field: str, value: Any, most: int) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from pydantic_core import PydanticCustomError
@@ -13,13 +14,16 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
-from hardwon.records.fields import check_json, check_that, read_json
+from hardwon.learn.support import FIX_HISTORY
+from hardwon.records.fields import check_json, check_that, derived_id, read_json
+from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import counted
 
 PATTERNS: Final = "general_patterns"
 # sentences by model or issue type
 LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
+KEY: Final = "knowledge_base"  # in the records that keep one
 SECTIONS: Final = (PATTERNS, *LISTS)
 VERSION: Final = "1.0"
 T = TypeVar("T")
@@ -201,10 +205,10 @@ def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check(added: Mapping[str, Any], field: str = "knowledge_base") -> None:
+def check(added: Mapping[str, Any], field: str = KEY) -> None:
     """Raises where something cannot be kept, and names it."""
     for name, value in added.items():
-        where = f"{field}.{name}"
+        where = f"{field}.{name}"[: limits.NAME_CHARS_MAX]
         is_object = isinstance(value, dict) or name not in SECTIONS
         check_that(is_object, where, value, "an object by issue type, model or pattern")
         try:
@@ -214,3 +218,18 @@ def check(added: Mapping[str, Any], field: str = "knowledge_base") -> None:
     size = len(json.dumps(added).encode())
     most = limits.KNOWLEDGE_ADDED_BYTES_MAX
     check_that(size <= most, field, f"{size} bytes", f"at most {most} bytes of additions")
+
+
+def knowledge_record(
+    knowledge: dict[str, Any], source: Source, at: datetime, *instead_of: str
+) -> Adopted:
+    """The record that keeps a knowledge base, or what a caller added to one. Its id is also that of
+    the records that it takes the place of: who comes back to what was said before says it anew.
+    """
+    text = json.dumps(knowledge, sort_keys=True)
+    return Adopted(
+        id=derived_id(FIX_HISTORY, KEY, source.author, text, *instead_of),
+        origin=FIX_HISTORY,
+        data={KEY: knowledge},
+        metadata=Metadata(source=source, context=Moment(timestamp=at)),
+    )

@@ -27,11 +27,13 @@ from hardwon import limits
 from hardwon.errors import HardwonError, PlaceError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.knowledge_base import (
+    KEY,
     VERSION,
     KnowledgeBase,
     beyond,
     check,
     joined,
+    knowledge_record,
     learned_knowledge,
     merged,
     renew,
@@ -42,12 +44,10 @@ from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
-from hardwon.records.fields import derived_id
-from hardwon.records.kinds import Adopted, Metadata, Moment, Source
+from hardwon.records.kinds import Adopted, Source
 from hardwon.trust.redact import redact_json
 
 AUTHOR: Final = "knowledge base"  # whose word it is what callers put into one
-_KEY: Final = "knowledge_base"
 _CHECKSUM: Final = "checksum"
 # How sentences end that every attempt changes: they are nobody's addition.
 _FIGURES: Final = re.compile(
@@ -221,16 +221,7 @@ class KnowledgeFile:
         data = _without_secrets(added)
         if len(own) > 1 or (_told_in(own[0]) if own else {}) != data:
             replaced = sorted(record.id for record in own)
-            # Also of what it replaces: who comes back to what was said before says it anew.
-            said = json.dumps(data, sort_keys=True)
-            record = Adopted(
-                id=derived_id(FIX_HISTORY, _KEY, AUTHOR, said, *replaced),
-                origin=FIX_HISTORY,
-                data={_KEY: data},
-                metadata=Metadata(
-                    source=Source(author=AUTHOR), context=Moment(timestamp=self._now())
-                ),
-            )
+            record = knowledge_record(data, Source(author=AUTHOR), self._now(), *replaced)
             self._memory.care.take_in([record], by=AUTHOR)
             for earlier in replaced:
                 self._memory.supersede(
@@ -261,7 +252,7 @@ class KnowledgeFile:
 
 def _told_in(record: Adopted) -> dict[str, Any]:
     """The knowledge base that a record keeps."""
-    data = record.data.get(_KEY) if record.origin == FIX_HISTORY else None
+    data = record.data.get(KEY) if record.origin == FIX_HISTORY else None
     return shaped(data) if isinstance(data, dict) else {}
 
 

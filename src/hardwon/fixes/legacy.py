@@ -26,7 +26,6 @@ from hardwon.store.sqlite.connection import be_patient, connect, size_of, storag
 from hardwon.store.sqlite.schema import APPLICATION_ID
 
 FIX_TABLE: Final = "fix_history"
-AGGREGATE_TABLES: Final = ("issue_patterns", "model_characteristics")
 
 _NEEDED_COLUMNS: Final = frozenset(
     {"id", "timestamp", "model_name", "issue_type", "description", "fix_commands", "fix_success"}
@@ -110,21 +109,15 @@ class LegacyDatabase:
     def has_column(self, name: str) -> bool:
         return name in map(str.lower, self._columns(FIX_TABLE))
 
-    def rows(self) -> Iterator[LegacyRow]:
-        """Every attempt, by id."""
-        return self._rows_of(FIX_TABLE, "id")
-
-    def aggregates(self) -> Iterator[tuple[str, LegacyRow]]:
-        """What it had added up, row by row, each with its table."""
-        for name in AGGREGATE_TABLES:
-            if self._columns(name):
-                yield from ((name, row) for row in self._rows_of(name, "rowid"))
-
     def other_tables(self) -> list[str]:
-        """Tables that no part of a fix history is in."""
-        known = {FIX_TABLE, *AGGREGATE_TABLES}
+        """Tables with rows that are not read."""
         sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-        return [name for (name,) in self._connection.execute(sql) if name.lower() not in known]
+        names = [name for (name,) in self._connection.execute(sql) if name.lower() != FIX_TABLE]
+        return [
+            name
+            for name in names
+            if self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {_quoted(name)})").get
+        ]
 
     def refuse_what_it_is_not(self) -> None:
         """Nothing is read from a file of something else, or one that is not sound."""
@@ -153,10 +146,12 @@ class LegacyDatabase:
         )
         return [name for (name,) in found]
 
-    def _rows_of(self, table: str, order: str) -> Iterator[LegacyRow]:
-        """Texts come as the bytes that they are: not all of them can be decoded."""
-        names = self._columns(table)
-        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    def rows(self) -> Iterator[LegacyRow]:
+        """Every attempt, by id. Texts come as the bytes that they are: not all of them can be
+        decoded.
+        """
+        names = self._columns(FIX_TABLE)
+        quoted = list(map(_quoted, names))
         # SQLite knows the length of a value without reading it
         size = " + ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
         most = limits.FIX_HISTORY_ROW_BYTES_MAX
@@ -166,12 +161,8 @@ class LegacyDatabase:
             f"WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
             for name in quoted
         )
-        if order == "rowid" and any(
-            row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list")
-        ):
-            order = "1"  # it was made WITHOUT ROWID
         for size_bytes, *values in self._connection.execute(
-            f"SELECT {size}, {selected} FROM {table} NOT INDEXED ORDER BY {order}"
+            f"SELECT {size}, {selected} FROM {FIX_TABLE} NOT INDEXED ORDER BY id"
         ):
             row = LegacyRow()
             row.too_large = size_bytes if size_bytes > most else 0
@@ -191,6 +182,10 @@ class LegacyDatabase:
             raise BusyError(
                 f"{self.path} was written to while it was read; nothing was changed, try again"
             )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def is_ours(path: Path) -> bool:

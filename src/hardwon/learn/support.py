@@ -275,9 +275,8 @@ def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> d
 # are records, and may be forgotten).
 TRAINING_MEMORY: Final = "training_memory"
 
-# The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file
-# of that name, or what the database had added up: `issue_patterns` and `model_characteristics`,
-# lists of rows.
+# The origin of what came from an older fix history. Its `data` is `knowledge_base`, the file of that
+# name.
 FIX_HISTORY: Final = "fix history"
 
 _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
