@@ -69,8 +69,6 @@ CARD_TEXT_CHARS_MAX: Final = 300
 # second.
 FILE_HASH_BYTES_MAX: Final = 256 * MIB
 
-# --- text search ---
-
 # How much of a record's text is searchable, and looked through for the words of a question. What a
 # record is about shows in its first pages, and an index entry per word of a log would make the index
 # larger than the records.
@@ -90,8 +88,6 @@ SEARCHED_TEXTS: Final = 500
 # Where more records match than are looked at, and some sources fill the list, others are asked for
 # without them, up to so many times: in a large memory, each takes as long as the search itself.
 SEARCH_ROUNDS_MAX: Final = 4
-
-# --- the store ---
 
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
@@ -123,8 +119,6 @@ OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
 # How long a fork waits for other threads of the process to finish their statements.
 FORK_WAIT_S: Final = 10.0
 
-# --- a PostgreSQL server ---
-
 # Open connections per memory and process. A server allows a hundred in all unless told otherwise,
 # and some processes share them; threads beyond this wait for one another.
 POSTGRES_CONNECTIONS_MAX: Final = 16
@@ -152,8 +146,6 @@ POSTGRES_IDLE_S: Final = 5 * 60
 # NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
 PROJECT_BYTES_MAX: Final = 200
 
-# --- the tree of files ---
-
 # Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
 # us on forever.
 TREE_DEPTH_MAX: Final = 16
@@ -176,8 +168,6 @@ TREE_REMEMBERED_MAX: Final = 20_000
 # Files or rows of each sort that a report on a tree, on staleness or on an older store names. It
 # counts all of them.
 REPORTED_MAX: Final = 1_000
-
-# --- learning ---
 
 # A rule, a mistake, an action as knowledge shows it, or an agent's word on it: a long sentence.
 # Longer ones are told apart, and shown, by their beginning.
@@ -272,8 +262,6 @@ FAILURE_HEAD_CHARS: Final = 4_000
 # How much of its end: a traceback ends with its exception, and a test run with its summary.
 FAILURE_TAIL_CHARS: Final = 8_000
 
-# --- an LLM endpoint ---
-
 # One question and its whole answer: name lookup, connection, reply. Hosted models need a few
 # seconds for a short reply; who waits longer has given up.
 LLM_TIMEOUT_S: Final = 30.0
@@ -296,8 +284,6 @@ LLM_PROMPT_CHARS_MAX: Final = 12_000
 # Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows
 # from it.
 LLM_RULES_MAX: Final = 5
-
-# --- a context ---
 
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
@@ -326,8 +312,6 @@ ACCENTS_MAX: Final = 4
 # A similar task, as far as it is told: enough to know it again, and its action needs the room.
 EXAMPLE_TASK_CHARS_MAX: Final = 60
 
-# --- embeddings ---
-
 # How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and
 # pass over the rest; an average over more words is about nothing in particular.
 EMBED_TEXT_CHARS_MAX: Final = 2_000
@@ -346,16 +330,12 @@ EMBED_WAITING_MAX: Final = 2_000
 # recorded. What is left after that has its vectors made when the memory is used next.
 EMBED_CLOSE_WAIT_S: Final = 5.0
 
-# --- topology ---
-
 # Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
 # three or four, and a folder made by hand must not run into Python's own limit.
 TOPOLOGY_DEPTH_MAX: Final = 32
 
 # A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
-
-# --- data sets ---
 
 # Memories of one data set that is read. Twenty times the largest in use; all of them are held at
 # once.
@@ -387,8 +367,6 @@ DATASET_JUDGED_FROM: Final = 50
 # Memories of one generated working day: thirty in each of its three sessions, one every six
 # minutes.
 DATASET_DAY_MEMORIES: Final = 90
-
-# --- routing ---
 
 # A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
 # stay readable.
@@ -435,8 +413,6 @@ REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
 # A glob pattern: a dozen folders of full length and a name.
 GLOB_CHARS_MAX: Final = 2_000
 
-# --- episodes ---
-
 # Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
 # showed. More where there are few others.
 NEW_RULES_IN_CONTEXT_MAX: Final = 3
@@ -444,8 +420,6 @@ NEW_RULES_IN_CONTEXT_MAX: Final = 3
 # Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
 # characters of text, and a record must hold all of them.
 CARDS_PER_EPISODE_MAX: Final = 500
-
-# --- training memory ---
 
 # Episodes in the log of a training memory's file, as many as training memory always kept.
 TRAINING_EPISODES_STORED: Final = 100
@@ -477,8 +451,6 @@ TRAINING_TEXT_CHARS_MAX: Final = 10_000
 # million episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
-# --- fix history ---
-
 # What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an
 # endpoint says) where its first sentence or two tell what it is: two lines on a screen.
 BEGINNING_CHARS: Final = 200
@@ -502,13 +474,9 @@ COMPRESS_DAYS: Final = 90
 # An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500
 
-# --- governance ---
-
 # How often a verified record has to help before it is published by itself: once may be chance,
 # twice too.
 PUBLISH_AFTER_CREDITS: Final = 3
-
-# --- figures about fixes, and the context for a fixer ---
 
 # Days of a chart or trend of fixes where the caller names none: a month, as fix history always
 # showed.
@@ -535,8 +503,6 @@ FIXERS_SHOWN_MAX: Final = 50
 # and the likeliest comes first.
 FIXES_IN_CONTEXT_MAX: Final = 3
 
-# --- older fix histories ---
-
 # Columns of an older fix history's table. The documents have 14; each one more may hold a text that
 # its record must hold.
 FIX_HISTORY_COLUMNS_MAX: Final = 200
@@ -550,8 +516,6 @@ FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
 
 # A knowledge base's file. It becomes one record; indentation makes half of the file at most.
 KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
-
-# --- fix history: the door ---
 
 # All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay
 # within one record.
@@ -583,8 +547,6 @@ FILE_TIME_UNSURE_NS: Final = 20_000_000
 # issue, and counted generously these are some five hundred tokens of a model's own.
 FIX_CONTEXT_TOKENS: Final = 1_000
 
-# --- commands that are run ---
-
 # What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text,
 # in any script and with the colours that a terminal gets, several times over.
 RUN_HEAD_BYTES: Final = 32 * KIB
@@ -606,8 +568,6 @@ RUN_ADVICE_S: Final = 3.0
 # How long a command that has ended waits for its attempt to be recorded, where others write:
 # whoever ran it waits as well.
 RUN_RECORD_S: Final = 20.0
-
-# --- an agent's hooks ---
 
 # A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and
 # after every command.
@@ -663,8 +623,6 @@ TRACE_BYTES_MAX: Final = 256 * MIB
 # some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
 
-# --- facts ---
-
 # How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
 # this long is a log.
 FACT_READ_CHARS_MAX: Final = 10_000
@@ -672,8 +630,6 @@ FACT_READ_CHARS_MAX: Final = 10_000
 # Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence
 # names a few.
 ENTITIES_FOUND_MAX: Final = 50
-
-# --- provenance and staleness ---
 
 # Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
 # log's tail does not.
@@ -698,8 +654,6 @@ STALE_FILE_BYTES_MAX: Final = 16 * MIB
 # How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
 # who waits for a recall or a commit waits no longer.
 GIT_WAIT_MAX_S: Final = 2.0
-
-# --- feedback from tests and commits ---
 
 # The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long
 # parameters) end in a hash.
@@ -738,8 +692,6 @@ FEEDBACK_WAIT_MS: Final = 2_000
 # A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
 HOOK_S_MAX: Final = 5.0
 
-# --- looking at files that anybody may have named ---
-
 # Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each
 # commit whose files vanished and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds
 # for all of them together. `check_stale` asks for all.
@@ -751,8 +703,6 @@ GIT_QUESTIONS_WITHIN_S: Final = 5.0
 # Related files, names and actions in words that a process makes once for all records that have them:
 # all of them take a few megabytes at most.
 MADE_ONCE_MAX: Final = 1_024
-
-# --- what test runs and commands are told by ---
 
 # How far after now a test's result may be dated and still count: where a clock stands still or is
 # set back a little, results are dated just after the one before. One that a clock of another year
@@ -770,8 +720,6 @@ RUN_TARGETS_LOOKED_AT: Final = 3
 # which has little room.
 RUNS_UNDER_WAY_MAX: Final = 64
 
-# --- counted by the store ---
-
 # Attempts of one author that count for, or against, what they recalled: more would let one agent
 # lift what it likes.
 VOTES_OF_AUTHOR_MAX: Final = 3
@@ -783,8 +731,6 @@ SHARED_OUT_OF_MAX: Final = 300
 # The newest fixes by which it is known who used a strategy: one of another author shows soon, and
 # thousands may be of one.
 SOURCES_FROM_FIXES_MAX: Final = 50
-
-# --- whoever asks from outside ---
 
 # Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could
 # look through.
@@ -825,8 +771,6 @@ CLIENT_TIMEOUT_S: Final = 30.0
 # What a client reads of one answer: a page of the largest records fits in, and an endless one does
 # not fill the memory.
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
-
-# --- the server ---
 
 # Where `hardwon serve` listens where nobody says: a number that no known service has.
 SERVE_PORT: Final = 7433
@@ -872,8 +816,6 @@ SEND_WAIT_S: Final = 30.0
 # to 90 seconds.
 SHUTDOWN_S_MAX: Final = 30
 
-# --- the dashboard ---
-
 # Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some
 # kilobytes each.
 WEB_SESSIONS_MAX: Final = 1_000
@@ -918,18 +860,12 @@ REPORT_BYTES_MAX: Final = 32 * MIB
 # How often a page that is looked at asks whether anything changed.
 WEB_POLL_S: Final = 4
 
-# --- settings ---
-
 # A file of settings: three keys and as many comments as anybody writes. One may come with a
 # checkout.
 SETTINGS_BYTES_MAX: Final = 16 * KIB
 
-# --- skills ---
-
 # One skill. It is read whole where it is used; the specification asks for fewer than 5,000 tokens.
 SKILL_TOKENS_MAX: Final = 3_000
-
-# --- what a model is told through MCP ---
 
 # The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut,
 # what is longer than some 25,000. A context is as long as its caller asked for.
@@ -954,8 +890,6 @@ MCP_BODY_BYTES_MAX: Final = 8 * MIB
 # A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
 # its own.
 CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
-
-# --- PostgreSQL: what is counted and compared there ---
 
 # pgvector indexes no longer vectors than that; longer ones are compared one by one.
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000

@@ -29,6 +29,7 @@ from hardwon.learn import prompts_tables as tables
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
+from hardwon.text.sentences import RELATIVE_DATE
 from hardwon.text.tables import Patterns, WordLists
 from hardwon.text.terms import LITTLE, NEGATIONS, all_words_in
 
@@ -274,6 +275,7 @@ def _given(fact: Fact) -> set[str]:
 
 
 _SENTENCE_SHAPE: Final = 'nothing but JSON, {"sentence": "…"}'
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 # How much of the reply has to be the fact's, or given with it: the rest is the name of what a
 # pronoun stood for.
 _OWN_SHARE: Final = 0.6
@@ -290,7 +292,10 @@ def sentence_from(reply: str, fact: Fact) -> str:
     note, given = fact.content, _given(fact)
     names, new_names = _names(find(note)), _names(find(sentence))
     for kept, what in (
-        (_numbers(sentence) == _numbers(note), "the numbers of the fact, and no other"),
+        (
+            _numbers(sentence) - _dates(sentence, fact) == _numbers(note),
+            "the numbers of the fact, and no other",
+        ),
         (
             names <= new_names <= names | {name.casefold() for name in given},
             "the names of the fact, and no other",
@@ -311,6 +316,14 @@ def sentence_from(reply: str, fact: Fact) -> str:
 def _numbers(text: str) -> set[str]:
     """Every number in a text, with its sign and whatever is written onto it."""
     return {number.rstrip(".,:/-") for number in RE.number.findall(text)}
+
+
+def _dates(sentence: str, fact: Fact) -> set[str]:
+    """The days that a sentence may name in place of "yesterday"; none where the fact says no such
+    word.
+    """
+    counts_on = any(finding.startswith(RELATIVE_DATE) for finding in fact.findings or ())
+    return set(_DATE.findall(sentence)) if counts_on else set()
 
 
 def _names(named: Named) -> set[str]:

@@ -76,7 +76,7 @@ from hardwon.store.base import Writer
 from hardwon.store.query import readable, record_of
 from hardwon.store.types import Stored
 from hardwon.text import entities
-from hardwon.text.sentences import fact_key, lint, repeats, same_words
+from hardwon.text.sentences import fact_key, lint, repeats
 from hardwon.trust.redact import clean_event, redact, redact_json
 
 if TYPE_CHECKING:
@@ -192,9 +192,9 @@ class Recording(Group):
     ) -> Fact:
         """Keeps one self-contained sentence, the `content`. `fact_type` is error, solution,
         observation or decision, `confidence` how sure it is, from 0 to 1. The names in it are added
-        to the `entities`, times such as "yesterday" get their date, and what keeps it from standing
-        alone is told in `findings`. `restate=True` has the LLM write it anew, if it can. Who says
-        again what is known strengthens it: the first fact comes back, and no other is kept.
+        to the `entities`, and what keeps it from standing alone (a pronoun, "yesterday") is told in
+        `findings`. `restate=True` has the LLM write it anew, if it can. Who says again what is
+        known strengthens it: the first fact comes back, and no other is kept.
         """
         given = make(
             self._project,
@@ -618,21 +618,13 @@ def _state(project: Project, given: Fact, restate: bool) -> Fact:
     if sentence == fact.content:
         return fact
     said = fact.original or fact.content
-    anew = _stated(fact.altered(content=sentence, original=None, findings=None))
-    return project.prepare(anew.altered(original=said))
+    anew = _stated(fact.altered(content=sentence, original=said))
+    return project.prepare(anew)
 
 
 def _stated(fact: Fact) -> Fact:
-    """The fact with the names in its sentence, its times resolved, and what keeps it from standing
-    alone.
-    """
-    changes: dict[str, Any] = {}
-    linted = lint(fact.content, fact.metadata.context.timestamp)
-    if linted.text != fact.content and len(linted.text) <= limits.TEXT_CHARS_MAX:
-        changes |= {"content": linted.text, "original": fact.content}
-    if linted.left:
-        changes["findings"] = list(map(str, linted.left))
-    return _named(fact).altered(**changes)
+    """The fact with the names in its sentence, and what keeps it from standing alone."""
+    return _named(fact).altered(findings=lint(fact.content) or None)
 
 
 def _named(fact: Fact) -> Fact:
@@ -674,7 +666,7 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     """Somebody said it again. One event tells a day of it: an agent that says the same all day says
     it once.
     """
-    reason = None if same_words(first, again) else again.content
+    reason = None if first.content == again.content else again.content
     event = clean_event(
         change.event(first.id, "repeated", again.metadata.source.author, reason=reason)
     )

@@ -495,7 +495,7 @@ class Entities(Model):
 
 class Fact(Record):
     """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own
-    estimate. `original` is the sentence as it was given, where the memory changed it; `findings`
+    estimate. `original` is the sentence as it was given, where an LLM restated it; `findings`
     say what keeps it from standing alone.
     """
 
@@ -513,7 +513,7 @@ class Fact(Record):
         description="Names in it; those that are found in the sentence are added.",
     )
     original: Annotated[
-        Text | None, Field(description="The sentence as it was given, where the memory changed it.")
+        Text | None, Field(description="The sentence as it was given, where an LLM restated it.")
     ] = None
     findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = (
         None

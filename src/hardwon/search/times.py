@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hardwon.text.sentences import RE, WORDS, resolve
+from hardwon.text.sentences import RE
 
 Span = tuple[datetime, datetime]
 
@@ -33,7 +33,18 @@ _DATED: Final = re.compile(r"(?<![\w-])(?P<date>\d{4}(?:-\d\d(?:-\d\d)?)?)(?![\w
 
 
 # A question in small letters without any of these names no time: nearly all of them.
-NAMES_TIME: Final = re.compile(rf"\d{{4}}-|\b(?:{'|'.join(_MONTHS)})|{'|'.join(WORDS.time_words)}")
+NAMES_TIME: Final = re.compile(
+    rf"\d{{4}}-|\b(?:{'|'.join(_MONTHS)})|day|tomorrow|night|ago|week|month|year|morning|noon|evening"
+)
+_DAYS_FROM_NOW: Final = (
+    ("before yesterday", -2),
+    ("after tomorrow", 2),
+    ("yesterday", -1),
+    ("tomorrow", 1),
+)
+_STEPS: Final = {"last": -1, "this": 0, "next": 1}
+_WEEKDAYS: Final = "monday tuesday wednesday thursday friday saturday sunday".split()
+_NUMBERS: Final = "_ one two three four five six seven eight nine ten eleven twelve".split()
 
 
 def time_asked(question: str, now: datetime) -> Span | None:
@@ -68,11 +79,41 @@ def _named(question: str, now: datetime) -> Span | None:
 
 
 def _relative(question: str, now: datetime) -> Span | None:
-    for found in RE.time.finditer(question):
-        if not found["vague"]:
-            first, _, last = resolve(found, now).removeprefix("night to ").partition(" to ")
-            return _span_of(first)[0], _span_of(last or first)[1]
+    for match in RE.time.finditer(question):
+        if not match["vague"]:
+            return _find_span(
+                {name: (word or "").lower() for name, word in match.groupdict().items()}, now
+            )
     return None
+
+
+def _find_span(words: dict[str, str], now: datetime) -> Span:
+    """The day, week, month, year or hour that words of time mean."""
+    today = now.date()
+    if words["day"]:
+        days = next((days for name, days in _DAYS_FROM_NOW if name in words["day"]), 0)
+        return _span_of(str(today + timedelta(days=days)))
+    if words["number"]:
+        word, unit = words["number"], words["unit"]
+        number = 1 if word in ("a", "an") else _NUMBERS.index(word) if word.isalpha() else int(word)
+        number = -number
+    else:
+        number, unit = _STEPS[words["which"]], words["period"]
+    if unit == "year":
+        return _span_of(f"{now.year + number:04}")
+    if unit == "month":
+        years, month = divmod(now.month - 1 + number, 12)
+        return _span_of(f"{now.year + years:04}-{month + 1:02}")
+    if unit in _WEEKDAYS:
+        away = _WEEKDAYS.index(unit) - today.weekday()
+        if number:
+            away = number * (away * number % 7 or 7)
+        return _span_of(str(today + timedelta(days=away)))
+    if words["period"] == "week":
+        monday = today + timedelta(weeks=number, days=-today.weekday())
+        return _span_of(str(monday))[0], _span_of(str(monday + timedelta(days=6)))[1]
+    moment = now + timedelta(**{f"{unit}s": number})
+    return _span_of(str(moment.date()) if unit in ("day", "week") else f"{moment:%Y-%m-%dT%H:%M}Z")
 
 
 def _span_of(date: str) -> Span:

@@ -1,11 +1,6 @@
-"""What a sentence is about: the files, functions, libraries and error codes that it names. No I/O.
-
-It would rather miss one than see one where there is none: facts are distinguished by what they
-name. Its words and patterns are in entities_tables.py.
-Whatever a pattern repeats is bounded, so that time grows with the text alone.
-
-At the end: the words of a text that look like paths. Whether there are such files is for others to
-see.
+"""What a sentence is about: the files, functions, libraries and error codes that it names; and the words
+of a text that look like paths. It would rather miss one than see one where there is none. Whatever a
+pattern repeats is bounded, so that time grows with the text alone. No I/O.
 """
 
 from __future__ import annotations
@@ -18,11 +13,136 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.records.kinds import Entities
-from hardwon.text import entities_tables as tables
 from hardwon.text.tables import Patterns, WordLists
 
-RE: Final = Patterns(tables.PATTERNS)
-WORDS: Final = WordLists(tables.WORDS)
+WORDS: Final = WordLists(
+    {
+        "extensions": """
+        py pyi ipynb js jsx ts tsx mjs cjs vue svelte c h cc cpp cxx hpp rs go java kt kts swift m cs fs vb
+        rb php pl lua r jl scala clj ex exs erl hs ml zig dart sh bash zsh fish ps1 bat cmd sql html htm
+        css scss less xml xsd json jsonl yaml yml toml ini cfg conf env properties lock md mdx rst txt
+        log csv tsv parquet avro proto graphql tf tfvars gradle cmake mk db sqlite pdf png jpg jpeg gif
+        svg ico webp zip tar gz tgz bz2 xz zst 7z whl jar war so dll dylib exe bin pem crt cer pub patch
+        diff service spec csproj sln props wasm map docx xlsx npy npz pkl pt onnx safetensors gguf""",
+        "bare_files": """
+        Makefile Dockerfile Jenkinsfile Vagrantfile Procfile Gemfile Rakefile Pipfile CODEOWNERS README
+        LICENSE go.mod go.sum .env .gitignore .gitattributes .dockerignore .npmrc .editorconfig .eslintrc
+        .prettierrc .bashrc .zshrc .profile .netrc .htaccess .flake8 .pylintrc .coveragerc .pypirc""",
+        # what stands before a dot in code, or in a name, whose last word only looks like an extension
+        "not_stems": """
+        self this cls console math np df app logger log os sys re window document process module request
+        response node next vue react express three chart d3""",
+        "no_call": "if for while switch return and or not in elif catch with when see is",
+        "plurals": "s es ies er ed d r n en",
+        "no_libraries": """
+        python java javascript rust go ruby php perl node debian ubuntu linux windows macos api version
+        release standard shared new old same other whole internal latest missing entire""",
+        "after_install": """
+        fails failed fail hangs hung of the a an is was are and or in on with for command step it them
+        from does did works worked takes needs to again requires breaks runs cannot can will would
+        should must if when while because but then exits as at by into after before this that these""",
+    }
+)
+
+RE: Final = Patterns(
+    {
+        "address": [
+            r"\b[A-Za-z][A-Za-z0-9+.]{1,15}://[^\s<>\"'`]{1,2000}|\bwww\.[^\s<>\"'`]{1,2000}|",
+            r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,5}\.[A-Za-z][\w-]{1,20}",
+            r"(?::[^\s<>\"'`]{1,500})?|\[REDACTED:[a-z0-9-]{1,40}\]",
+        ],
+        "roots": [
+            "etc|usr|var|home|opt|tmp|root|bin|sbin|lib|lib64|dev|proc|sys|mnt|srv|run|boot|Users",
+            "|Library|Applications",
+        ],
+        "segment": r"[\w.@+~$%-]{1,100}",
+        "token": r"[^\s,;|()<>\[\]{}\"'`=*?!\u2018\u2019\u201c\u201d]{1,1000}",  # nosec B105  # a pattern
+        "windows": r"(?:[A-Za-z]:\\|\\\\|\.{1,2}\\)?(?:{{segment}}\\){0,30}{{segment}}",
+        "posix": "(?:[A-Za-z]:/|~/|/)?(?:{{segment}}/{1,2}){0,30}{{segment}}",
+        "anchored": r"/(?:{{roots}})/\w|~/[.\w]|\.{1,2}/[\w.]|[A-Za-z]:[\\/]\w",
+        "line": r"(?::\d{1,7}){1,2}\Z|#L\d{1,7}(?:-L?\d{1,7})?\Z",
+        "name": r"[A-Za-z_$][\w$]{0,99}",
+        "dotted": r"{{name}}(?:(?:\.|::|->){{name}}){0,8}",
+        "scoped": r"(?<![\w$:])(?!py::)({{name}}(?:::~?{{name}}){1,8})(?![\w:])",
+        "test_id": r"\.py::({{name}}(?:::{{name}}){0,3})",
+        "ticked": r"`(\.?{{dotted}}|@{{dotted}})`",
+        "names_function": [
+            r"(?i)\b(?:functions?|methods?|calls?|calling|called|invokes?|invoking|invoked|decorators?",
+            r"|hook|helper|constructor)\s{1,3}\Z",
+        ],
+        "called_function": [
+            r"\s{1,3}(?:functions?|methods?|hook|helper|decorator|coroutine|callback|returns|returned",
+            r"|raises|raised|throws|threw|yields|accepts|takes\s(?:a|an|the|no|two|one|three)\b|calls|",
+            r"(?:is|was|gets|got|must\sbe|should\sbe)\s(?:never\s|not\s)?(?:called|invoked))\b",
+        ],
+        "declared": r"\b(?:function|method|func|fn|def)\s{1,3}({{dotted}})(?![\w(])",
+        "arguments": r"[\w.$'\"-]{1,60}+(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}+){0,10}|\.\.\.|\u2026",
+        "hump": "[a-z0-9][A-Z]",
+        "odd_name": r"_|\A@|\d|{{hump}}|\A[A-Z][a-z]{2}",
+        "install": [
+            r"\b(?:pip3?|uv|uv\spip|pipx|conda|mamba|npm|pnpm|yarn|bun|cargo|gem|brew|poetry|apt|apt-get",
+            r"|dnf|yum|composer|go|dotnet)\s{1,3}(?:install|i|add|get|require|add\spackage)\s{1,3}",
+            r"(?:-{1,2}[\w-]{1,30}\s{1,3}){0,5}(@?[A-Za-z][\w./-]{0,80})(?:\[[\w,-]{1,60}\])?(",
+            r"(?:[=~><!@^]{1,3}[\w.*^~-]{1,30})?)(?=[\s`'\",.;:)!?]|\Z)",
+        ],
+        "from_import": [
+            r"(?<![\w.-])from\s{1,3}([A-Za-z_]\w{0,60})(?:\.\w{1,60}){0,8}\s{1,3}import\s{1,3}(?:\(|\*",
+            r"|[A-Za-z_]\w)",
+        ],
+        "plain_import": [
+            r"(?m)(?:^|`|\"|')[ \t]{0,20}import\s{1,3}(\w{1,60}(?:\.\w{1,60}){0,8}",
+            r"(?:\s{1,3}as\s{1,3}\w{1,60})?(?:,\s{0,3}\w{1,60}(?:\.\w{1,60}){0,8}){0,20});?[ \t]{0,20}",
+            r"(?:$|`|\"|')",
+        ],
+        "require": [
+            r"(?:\brequire\(\s{0,3}|\bimport\(\s{0,3}|\bimport\s{1,3}",
+            r"(?:[\w*{},\s$]{1,200}\sfrom\s{1,3})?)(['\"])(@[\w.-]{1,60}/[\w.-]{1,60}|[a-z][\w.-]{0,60})",
+            r"(?:/[\w./-]{1,100})?\1",
+        ],
+        "code": [
+            r"(?<![\w$])(?:(?P<word>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration)",
+            r"|ERR_[A-Z0-9_]{2,60}|CVE-\d{4}-\d{4,7}|GHSA(?:-[23456789cfghjmpqrvwx]{4}){3}|(?:TS|CS|LNK",
+            r"|MSB|NU|NETSDK)\d{4,5}|[EC]\d{4}|ORA-\d{5}|0x8[0-9A-Fa-f]{7}|SystemExit)(?![\w-])|",
+            r"(?P<errno_name>E[A-Z0-9_]{2,20})(?![\w-])|SQLSTATE\s?[\[(:=]?\s?(?P<state>[0-9A-Z]{5})",
+            r"(?!\w)|HTTP(?:S|/\d(?:\.\d)?)?\s(?:status\s|error\s|code\s|status\scode\s)?",
+            r"(?P<http>[45]\d\d)(?!\w|\.\d)|[Ss]tatus(?:\scode)?\s(?P<status>[45]\d\d)(?!\w|\.\d)|",
+            r"(?P<phrase>[45]\d\d)\s(?:Bad\sRequest|Unauthorized|Forbidden|Not\sFound|Conflict|Gone",
+            r"|Too\sMany\sRequests|Internal\sServer\sError|Bad\sGateway|Service\sUnavailable",
+            r"|Gateway\sTime-?out)(?!\w)|\[?[Ee]rrno\s(?P<errno>\d{1,3})(?!\w)|WinError\s",
+            r"(?P<winerror>\d{1,5})(?!\w))",
+        ],
+        "word": r"[\w@+~-]",
+        "path": r"(?<![\w@+~./-])(?:\./)?+{{word}}*+(?:/\.?{{word}}++|\.{{word}}++)++",
+        "secret_ending": [
+            r"(?:\.pem|\.key|\.p8|\.p12|\.pfx|\.pkcs12|\.ppk|\.keystore|\.jks|\.kdbx|\.gpg|\.ovpn",
+            r"|\.tfvars|\.tfstate|\.env|credential|credentials|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pypirc",
+            r"|\.htpasswd|\.s3cfg|\.boto|\.dockercfg|\.pgpass|\.my\.cnf|\.netrc|_netrc|\.vault-token)\Z",
+        ],
+        "may_be_secret": [
+            r"/\.(?:aws|ssh|gnupg|kube|azure|docker)/|env|credential|secret|\.tfstate\.|service.?account",
+            "|/id_",
+        ],
+        "secret": r"""(?x)
+        /(?:\.env[^/]*+ | (?=[^/]*\.env\.)[^/]*+ | id_[a-z0-9]+ | service[-_]?account[^/]*\.json
+            | (?=[^/]*\.tfstate\.)[^/]*+
+            | (?=[^/]*(?:credential|secret)s?[._-])[^/]*
+                \.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
+        | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",  # nosec B105  # a pattern
+        "call": r"(?<![\w$.])({{dotted}})!?\(([^()\n]{0,200})\)",
+        "method": [
+            r"(?<![\w$./\\@:#-])([A-Z]\w{2,60}\.(?!(?:com|org|net|io|dev|js|co)\b)[a-z_]\w{1,60})",
+            r"(?![\w(/\\@]|\.\w|::)",
+        ],
+        "version": [
+            r"(?<![\w@/.-])(@?[A-Za-z][\w./-]{1,80})(?:\[[\w,-]{1,60}\])?",
+            r"(?:@[\^~]?v?\d|(?:[=~><!]=\s?|\s)v?\d{1,4}\.\d{1,5}\.\d)",
+        ],
+        "called": [
+            r"\b(?:[Tt]he|a|an|of|using|with|by|from|in)\s{1,3}(`?)(@?[A-Za-z][\w./-]{1,60})\1\s{1,3}",
+            r"(?:librar(?:y|ies)|packages?|frameworks?|crates?|gems?|SDK|sdk)\b",
+        ],
+    }
+)
 
 
 class _Mention(NamedTuple):
@@ -44,13 +164,11 @@ def find(text: str) -> Named:
     text = read_part(text)
     if any(mark in text for mark in ("://", "www.", "@", "[REDACTED:")):
         text = RE.address.sub(lambda found: " " * len(found[0]), text)
-    libraries = _distinct(_libraries(text), fold=True)
-    if RE.prose.fullmatch(text) and not RE.prose_names.search(text):
-        return Named(libraries=libraries)  # the usual case, at a third of the price
     codes = _distinct(_error_codes(text))
     functions = (
         place for place in _functions(text) if place.name not in codes and not _is_file(place.name)
     )
+    libraries = _distinct(_libraries(text), fold=True)
     return Named(_distinct(_files(text)), _distinct(functions), libraries, codes)
 
 
@@ -101,12 +219,7 @@ def _mentions(pattern: re.Pattern[str], text: str, group: int = 1) -> Iterator[_
         yield _Mention(found.start(group), found[group])
 
 
-# --- files ---
-
-
 def _files(text: str) -> Iterator[_Mention]:
-    if not RE.may_be_file.search(text):
-        return
     for found in RE.token.finditer(text):
         token = found[0]
         if "." in token or "/" in token or "\\" in token or token.strip(":") in WORDS.bare_files:
@@ -131,54 +244,36 @@ def _is_file(name: str) -> bool:
     if (
         extension.islower() or extension.isupper() or extension.isdigit()
     ) and extension.lower() in WORDS.extensions:
-        letters = sum(char.isalpha() for char in stem)
         in_folder = len(last) < len(name)
-        library = last.lower() in WORDS.libraries or last.lower() in WORDS.no_libraries
-        if stem.lower() in WORDS.not_stems or (library and not in_folder):
+        if stem.lower() in WORDS.not_stems and not in_folder:
             return False
+        letters = sum(map(str.isalpha, stem))
         return letters >= (2 if len(extension) == 1 else 1) or (in_folder and bool(stem))
     return bool(RE.anchored.match(name)) and len(last) > 1
 
 
-# --- functions ---
-
-
 def _functions(text: str) -> Iterator[_Mention]:
-    for found in RE.inside.finditer(text):
-        before = text[max(0, found.start() - limits.NAME_CHARS_MAX) : found.start()]
-        if before and not before[-1].isspace():
-            called = RE.call.search(before.rsplit(None, 1)[-1])
-            if called and _is_call(called[1], found[1].strip(), closed=bool(found[2])):
-                yield _Mention(found.start() - len(called[0]), called[1])
-    if "::" in text:
-        yield from _mentions(RE.scoped, text)
-        yield from _mentions(RE.test_id, text)
-    for place in _mentions(RE.method, text):
-        owner, _, method = place.name.partition(".")
-        ordinary = method in WORDS.hosts or owner in WORDS.short_forms
-        if not ordinary and any(char.islower() for char in owner):
-            yield place
-    for found in RE.ticked.finditer(text):
-        before = text[max(0, found.start() - 20) : found.start()]
-        if RE.names_function.search(before) or RE.called_function.match(text, found.end()):
-            yield _Mention(found.start(), found[1].lstrip(".@"))
-    if RE.may_declare.search(text):
-        yield from (place for place in _mentions(RE.declared, text) if _looks_like_code(place.name))
+    for call in RE.call.finditer(text):
+        if _is_call(call[1], call[2].strip()):
+            yield _Mention(call.start(), call[1])
+    for pattern in (RE.scoped, RE.test_id, RE.method):
+        yield from _mentions(pattern, text)
+    for ticked in RE.ticked.finditer(text):
+        before = text[max(0, ticked.start() - 20) : ticked.start()]
+        if RE.names_function.search(before) or RE.called_function.match(text, ticked.end()):
+            yield _Mention(ticked.start(), ticked[1].lstrip(".@"))
+    yield from (place for place in _mentions(RE.declared, text) if _looks_like_code(place.name))
 
 
-def _is_call(name: str, inside: str, *, closed: bool) -> bool:
+def _is_call(name: str, inside: str) -> bool:
     """Whether what stands before a bracket is called, rather than explained by what is in it:
     `file(s)`, `HTTP(S)`.
     """
-    if len(name) < 2 or name.lower() in WORDS.no_call or name in WORDS.labels:
+    if len(name) < 2 or name.lower() in WORDS.no_call or inside.lower() in WORDS.plurals:
         return False
-    if not inside:
-        return closed
-    if inside == "*" or _looks_like_code(name):
-        return inside.lower() not in WORDS.plurals
-    # in capitals it is an abbreviation, or SQL
-    explained = name.isupper() or inside.lower() in WORDS.plurals
-    return closed and not explained and RE.arguments.fullmatch(inside) is not None
+    if inside in ("", "*") or _looks_like_code(name):
+        return True
+    return not name.isupper() and RE.arguments.fullmatch(inside) is not None
 
 
 def _looks_like_code(name: str) -> bool:
@@ -186,18 +281,18 @@ def _looks_like_code(name: str) -> bool:
     return "_" in name or "." in name or ":" in name or "->" in name or bool(RE.hump.search(name))
 
 
-# --- libraries ---
-
-
 def _libraries(text: str) -> Iterator[_Mention]:
-    if RE.digit.search(text):
-        yield from _with_versions(text)
-    for place in _mentions(RE.install, text) if RE.may_install.search(text) else ():
+    for place in _mentions(RE.version, text):
+        if place.name.lower() not in WORDS.no_libraries:
+            yield place
+    for place in _mentions(RE.install, text):
         if place.name.lower() not in WORDS.after_install and not _is_file(place.name):
             yield _Mention(place.at, place.name.rstrip("."))
-    for found in RE.called.finditer(text) if RE.may_call.search(text) else ():
-        if _names_library(found[2], ticked=bool(found[1])):
-            yield _Mention(found.start(2), found[2])
+    for called in RE.called.finditer(text):
+        if called[2].lower() not in WORDS.no_libraries and (
+            called[1] or RE.odd_name.search(called[2])
+        ):
+            yield _Mention(called.start(2), called[2])
     if "import" in text or "require(" in text:
         yield from _mentions(RE.from_import, text)
         for place in _mentions(RE.plain_import, text):
@@ -205,37 +300,6 @@ def _libraries(text: str) -> Iterator[_Mention]:
                 yield _Mention(place.at, part.split()[0].partition(".")[0])
         yield from _mentions(RE.require, text, group=2)
 
-
-def _with_versions(text: str) -> Iterator[_Mention]:
-    for version in RE.version_at.finditer(text):
-        begin = max(0, version.start() - 140)  # more than a name has
-        before = text[begin : version.start()]
-        word = before.split()[-1:]
-        found = RE.before_version.search(word[0] + before[len(before.rstrip()) :]) if word else None
-        if not found:
-            continue
-        name, sign = found.groups()
-        known = name.lower().replace("_", "-") in WORDS.libraries
-        certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
-        specified = sign[0] in "@=~><!"
-        # After a space a plain number is a version where the name is not countable: `Redis 7`, not
-        # `requests 20 times`.
-        of_name = "." in version[0] or name.lower() not in WORDS.countable
-        if (known and (specified or sign == "-" or of_name)) or (specified and certain):
-            yield _Mention(begin + before.rindex(word[0]) + found.start(1), name)
-
-
-def _names_library(name: str, *, ticked: bool) -> bool:
-    plain = name.lower()
-    if plain in WORDS.no_libraries or plain in WORDS.generic:
-        return False
-    if plain in WORDS.libraries or ticked:
-        return True
-    proper = name[0].isupper() and name[1:].islower() and len(name) > 2
-    return proper or bool(RE.odd_name.search(name)) or any(map(str.isdigit, name))
-
-
-# --- error codes ---
 
 _ERRNO_NAMES: Final = frozenset(errno.errorcode.values())
 _WRITTEN_AS: Final = {
@@ -255,13 +319,10 @@ def _error_codes(text: str) -> Iterator[_Mention]:
         if kind in _WRITTEN_AS:
             yield _Mention(found.start(), f"{_WRITTEN_AS[kind]} {found[kind]}")
         elif kind == "errno_name":
-            if name in _ERRNO_NAMES or name in WORDS.more_errno_names:
+            if name in _ERRNO_NAMES:
                 yield _Mention(found.start(), name)
-        elif name not in WORDS.no_codes:
+        elif name != "BaseException":
             yield _Mention(found.start(), name)
-
-
-# --- paths ---
 
 
 def path_words(text: str) -> list[str]:
