@@ -20,19 +20,20 @@ not supported. What goes over a bound is refused with an error that says so, or 
 
 
 def page() -> str:
-    rows = ((code(name), value, reason) for name, value, reason in _bounds())
+    rows = ((code(name), value, reason) for name, value, reason in _read_bounds())
     return f"{BEGINS}\n{table(('limit', '', 'why'), rows)}"
 
 
-def _bounds() -> list[tuple[str, str, str]]:
-    """The bounds in their order, each with its value in words and the comment above it."""
+def _read_bounds() -> list[tuple[str, str, str]]:
+    """The bounds of limits.py in their order, each with its value in words and the comment above it."""
     bounds: list[tuple[str, str, str]] = []
     comment: list[str] = []
     for line in Path(limits.__file__).read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
             comment.append(line[2:])
             continue
-        if comment and (bound := re.match(r"(\w+): Final = ", line)):
+        bound = re.match(r"(\w+): Final = ", line)
+        if comment and bound:
             name = bound[1]
             bounds.append((name, _amount(name, getattr(limits, name)), " ".join(comment)))
         comment = []

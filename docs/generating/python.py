@@ -58,7 +58,13 @@ NOUNS: Final[Mapping[str, str]] = {
     "care": "Care",
 }
 """What hangs on a memory, and the heading of its section."""
-_IN_ANOTHER_GROUP: Final = {"trajectory": "Recording", "episode": "Recording", "merge": "Keeping"}
+_IN_ANOTHER_GROUP: Final = {
+    "trajectory": "Recording",
+    "episode": "Recording",
+    "merge": "Keeping",
+    "topology": "Asking",
+    "reflect": "Asking",
+}
 """What is written in `Memory` itself, because it needs one."""
 
 ARGUMENTS_OF_MANY: Final = {

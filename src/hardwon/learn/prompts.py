@@ -290,12 +290,11 @@ def sentence_from(reply: str, fact: Fact) -> str:
         )
     sentence = one_sentence("reply.sentence", answer["sentence"], _RESTATED_CHARS_MAX)
     note, given = fact.content, _given(fact)
+    # in place of "yesterday"
+    days = set(_DATE.findall(sentence) if RELATIVE_DATE in str(fact.findings) else ())
     names, new_names = _names(find(note)), _names(find(sentence))
     for kept, what in (
-        (
-            _numbers(sentence) - _dates(sentence, fact) == _numbers(note),
-            "the numbers of the fact, and no other",
-        ),
+        (_numbers(sentence) - days == _numbers(note), "the numbers of the fact, and no other"),
         (
             names <= new_names <= names | {name.casefold() for name in given},
             "the names of the fact, and no other",
@@ -316,14 +315,6 @@ def sentence_from(reply: str, fact: Fact) -> str:
 def _numbers(text: str) -> set[str]:
     """Every number in a text, with its sign and whatever is written onto it."""
     return {number.rstrip(".,:/-") for number in RE.number.findall(text)}
-
-
-def _dates(sentence: str, fact: Fact) -> set[str]:
-    """The days that a sentence may name in place of "yesterday"; none where the fact says no such
-    word.
-    """
-    counts_on = any(finding.startswith(RELATIVE_DATE) for finding in fact.findings or ())
-    return set(_DATE.findall(sentence)) if counts_on else set()
 
 
 def _names(named: Named) -> set[str]:
