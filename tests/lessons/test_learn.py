@@ -23,7 +23,6 @@ from hardwon import (
     step_credit,
 )
 from hardwon.errors import InvalidInputError
-from hardwon.learn import odds as beta
 from hardwon.learn.actions import TriedAction, judge_steps, pairs_of
 from hardwon.learn.odds import FixCounts, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
@@ -35,6 +34,7 @@ from hardwon.learn.tallies import (
     rule_key,
     strategy_key,
 )
+from hardwon.lessons import chance
 from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
@@ -204,26 +204,26 @@ def at_level(level: int, times: int) -> tuple[int, ...]:
 def test_the_beta_distribution_where_it_is_known(
     a: float, b: float, x: float, known: float
 ) -> None:
-    assert beta.cumulative(a, b, x) == pytest.approx(known, abs=1e-9)
+    assert chance.cumulative(a, b, x) == pytest.approx(known, abs=1e-9)
 
 
 @given(st.floats(0.05, 2000), st.floats(0.05, 2000), st.floats(0.01, 0.99))
 def test_quantiles_undo_the_distribution(a: float, b: float, share: float) -> None:
-    x = beta.quantile(a, b, share)
+    x = chance.quantile(a, b, share)
     assume(1e-4 < x < 1 - 1e-4)  # nearer to the edges ten digits of x are few digits of the share
-    assert beta.cumulative(a, b, x) == pytest.approx(share, abs=1e-4)
-    low, high = beta.interval(a, b)
+    assert chance.cumulative(a, b, x) == pytest.approx(share, abs=1e-4)
+    low, high = chance.interval(a, b)
     assert low <= high
 
 
 @given(st.integers(1, 40), st.data(), st.floats(0.01, 0.99))
-def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, chance: float) -> None:
+def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, likely: float) -> None:
     successes = data.draw(st.integers(0, trials))
     summed = sum(
-        math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k)
+        math.comb(trials, k) * likely**k * (1 - likely) ** (trials - k)
         for k in range(successes, trials + 1)
     )
-    assert beta.at_least(successes, trials, chance) == pytest.approx(summed, abs=1e-9)
+    assert chance.at_least(successes, trials, likely) == pytest.approx(summed, abs=1e-9)
 
 
 def added_up(counts: list[Daily], today: int) -> Shares:

@@ -13,7 +13,7 @@ from clocks import Clock
 from engines import ENGINES, everything_in, wrong_with
 from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.odds import Votes, fair_parts
+from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.surfaces.mcp.tools import TOOLS, make_answer
 
 pytestmark = pytest.mark.engines(*ENGINES)

@@ -18,6 +18,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError
 from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
+from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
@@ -169,10 +170,9 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
                 statistic += sum((count - mean) ** 2 for count in counts) / mean if mean else 0.0
             dispersion = max(1.0, statistic / (2 * half - 2))
             less, more = sorted(int(sum(counts) / dispersion) for counts in (before, after))
-            by_chance = 2 * odds.at_least(more, more + less, 0.5)
-            p_value = min(1.0, by_chance * len(days_of_type))
+            p_value = min(1.0, 2 * at_least(more, more + less, 0.5) * len(days_of_type))
         changed: Direction = "rising" if sum(after) > sum(before) else "falling"
-        direction: Direction = changed if p_value < odds.UNLIKELY_BELOW else "steady"
+        direction: Direction = changed if p_value < UNLIKELY_BELOW else "steady"
         found.append(
             IssueTrend(
                 name,

@@ -28,7 +28,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
 from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
-from hardwon.learn.support import FIX_HISTORY, shared_out
+from hardwon.learn.support import FIX_HISTORY
 from hardwon.learn.tallies import (
     APPLIED,
     SUCCEEDED,
@@ -43,6 +43,7 @@ from hardwon.learn.tallies import (
     strategy_text,
     text_of,
 )
+from hardwon.lessons.sources import share_out
 from hardwon.memory.project import batches
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
@@ -488,7 +489,7 @@ class FixTables(Listener):
             return self._in_words(self._top(scope, key, limits.LOOKED_INTO_MAX, failed=failed))
         found = self._top(scope, key, limits.SHARED_OUT_OF_MAX, failed=failed)
         return self._in_words(
-            shared_out(
+            share_out(
                 found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors
             )
         )

@@ -16,7 +16,6 @@ from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.learn import odds as beta
 from hardwon.learn.odds import (
     FIRST_GUESS,
     STRATEGY_STRENGTH,
@@ -30,6 +29,7 @@ from hardwon.learn.odds import (
 )
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import HELPED, Tally
+from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import Cleaned, Fix
 
@@ -219,8 +219,8 @@ def _unlikely(
             if count < TEMPORAL_DAYS_MIN:
                 continue
             expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
-            p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
-            if p_value < beta.UNLIKELY_BELOW:
+            p_value = min(1.0, at_least(count, total, expected) * comparisons)
+            if p_value < UNLIKELY_BELOW:
                 when = f"at {names[slot]}" if kind == "hour" else f"on {names[slot]}s"
                 found.append(
                     TemporalPattern(
@@ -283,9 +283,9 @@ def performance_notes(
         if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
             continue
         usual = usual_share(Share.plain(others, others_verified))
-        better = beta.at_least(here.verified, here.attempts, usual)
-        worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
-        if min(better, worse) < beta.UNLIKELY_BELOW:
+        better = at_least(here.verified, here.attempts, usual)
+        worse = at_least(here.attempts - here.verified, here.attempts, 1 - usual)
+        if min(better, worse) < UNLIKELY_BELOW:
             word = "better" if better < worse else "worse"
             notes.append(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of "

@@ -16,8 +16,6 @@ fixers) lets expect. Who only ever met hard issues is not blamed for them twice.
 The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They
 are the round numbers around the best ones on replayed fix attempts, where
 `benchmarks/calibration.py` measures them.
-
-At the end stands the Beta distribution, as far as it is needed: how sure a share of successes is.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
-from hardwon import limits
 from hardwon.learn.actions import log_odds
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
+from hardwon.lessons.chance import interval
+from hardwon.lessons.sources import Votes, age_weight, fair_parts
 from hardwon.records.fields import Tabular
 
 ALL_STRENGTH: Final = 2.0
@@ -110,37 +108,6 @@ class Odds(Rated):
 
 
 # --- counting ---
-
-
-@lru_cache(maxsize=8_192)
-def age_weight(day: int, today: int) -> float:
-    """1 for today (and for clocks that run ahead), half after a half-life, never less than what is
-    left after the last one.
-    """
-    return math.exp2(-min(max(0, today - day) / limits.HALF_LIFE_DAYS, limits.HALF_LIVES_MAX))
-
-
-class Votes(NamedTuple):
-    """What one author says of something: how much it weighs, and how much of that is vouched for."""
-
-    weight: float
-    vouched: float
-
-
-def fair_parts(votes: Mapping[str, Votes], *, alone: bool = True) -> dict[str, float]:
-    """The part of each author's word that counts, beside what is vouched for: nobody counts for
-    more than the one other who has most to say, or than one careful colleague. Who has a whole
-    field `alone` is believed: there is nobody to disagree.
-    """
-    if alone and len(votes) < 2:
-        return dict.fromkeys(votes, 1.0)
-    *_, second, first = sorted([0.0, *(each.weight for each in votes.values())])
-    parts = {}
-    for author, (weight, vouched) in votes.items():
-        others = second if weight == first else first
-        fair = vouched + min(weight - vouched, max(limits.SOURCE_VOTES, others))
-        parts[author] = min(1.0, fair / weight) if weight > 0 else 1.0
-    return parts
 
 
 @dataclass
@@ -448,89 +415,3 @@ def tool_odds(
             "tool and task", Share.of(counts.get(tool, ()), today, task), NAMED_STRENGTH
         )
     return estimate.odds()
-
-
-# --- the Beta distribution ---
-
-# Of a p-value: chance hardly explains what has a smaller one.
-UNLIKELY_BELOW: Final = 0.01
-
-_INSIDE: Final = 0.9
-_TINY: Final = 1e-300
-_STEPS_MAX: Final = 400
-_PRECISION: Final = 1e-12
-_QUANTILE_PRECISION: Final = 1e-11
-_NEWTON_STEPS_MAX: Final = 16
-_BISECTIONS: Final = 40
-
-
-def cumulative(a: float, b: float, x: float) -> float:
-    """The probability that a Beta(a, b) variable is at most x (the regularised incomplete beta
-    function).
-    """
-    if x <= 0:
-        return 0.0
-    if x >= 1:
-        return 1.0
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    if x < (a + 1) / (a + b + 2):  # where the continued fraction converges fast
-        return min(1.0, front * _fraction(a, b, x) / a)
-    return max(0.0, 1 - front * _fraction(b, a, 1 - x) / b)
-
-
-def _fraction(a: float, b: float, x: float) -> float:
-    """Its continued fraction, evaluated by Lentz's method."""
-    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
-    value = d
-    for step in range(1, _STEPS_MAX):
-        even = step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step))
-        odd = -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1))
-        for term in (even, odd):
-            d = 1 / _away_from_zero(1 + term * d)
-            c = _away_from_zero(1 + term / c)
-            value *= c * d
-        if abs(c * d - 1) < _PRECISION:
-            break
-    return value
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
-
-
-def quantile(a: float, b: float, share: float) -> float:
-    """The x below which a Beta(a, b) variable falls with the given probability, to ten digits.
-    Newton's method, which takes a few steps where bisection takes thirty; bisection wherever a step
-    of it would lead astray.
-    """
-    low, high = 0.0, 1.0
-    x = a / (a + b)
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    for step in range(_NEWTON_STEPS_MAX + _BISECTIONS):
-        above = cumulative(a, b, x) - share
-        low, high = (low, x) if above > 0 else (x, high)
-        inside = step < _NEWTON_STEPS_MAX and 0 < x < 1
-        density = (
-            math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)) if inside else 0.0
-        )
-        better = x - above / density if density > _TINY else math.inf
-        if not low <= better <= high:
-            better = (low + high) / 2
-        if abs(better - x) < _QUANTILE_PRECISION:
-            return better
-        x = better
-    return x
-
-
-def interval(a: float, b: float) -> tuple[float, float]:
-    """The central interval that holds 90 % of the probability."""
-    return quantile(a, b, (1 - _INSIDE) / 2), quantile(a, b, (1 + _INSIDE) / 2)
-
-
-def at_least(successes: int, trials: int, chance: float) -> float:
-    """Exact binomial test, one-sided: how likely so many successes or more are if each has this
-    chance.
-    """
-    return 1.0 if successes <= 0 else cumulative(successes, trials - successes + 1, chance)

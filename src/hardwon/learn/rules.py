@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.support import Evidence, by_turns
+from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     MILLIONTHS,
@@ -28,6 +28,8 @@ from hardwon.learn.tallies import (
     rule_key,
     strategy_key,
 )
+from hardwon.lessons.chance import at_least, quantile
+from hardwon.lessons.sources import by_turns
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import (
     BAD_SCORE_BELOW,
@@ -284,7 +286,7 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
         return "active"
     if not enough and (spoke < _SPOKE_ENOUGH or helpful >= harmful):
         return "candidate"
-    unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
+    unlikely = at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
     if enough and unlikely:
         return "active"
     retired = spoke >= _SPOKE_ENOUGH and helpful < harmful and not unlikely
@@ -716,7 +718,7 @@ def student(degrees: float) -> float:
     """
     if degrees > _DEGREES_MAX:
         return _NORMAL
-    x = beta.quantile(degrees / 2, 0.5, 1 - _SURE)
+    x = quantile(degrees / 2, 0.5, 1 - _SURE)
     return math.sqrt(degrees * (1 - x) / x)
 
 

@@ -13,15 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.odds import Votes, age_weight, fair_parts
 from hardwon.learn.tallies import LEVELS, MILLIONTHS, Tally, card_key, rule_key
+from hardwon.lessons.sources import Votes, age_weight, fair_parts
 from hardwon.records.fields import (
     Count,
     Finite,
@@ -38,11 +37,6 @@ from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, MistakeCard
 # How often an adopted card can have been seen: more than any agent was trained for is no count.
 _ADOPTED_SEEN_MAX: Final = 1_000_000
 
-# Of the places of a list of what helps, for a source that nobody vouches for, where others have
-# something relevant to say: a planted record must not fill it.
-_SOURCE_SHARE_MAX: Final = 0.2
-
-T = TypeVar("T")
 N = TypeVar("N", int, float)
 
 
@@ -215,44 +209,6 @@ class Evidence:
     def _greatest(self, figure: Callable[[Claim], N]) -> Iterable[N]:
         """Of each who claims it, the greatest figure."""
         return {claim.author: figure(claim) for claim in sorted(self.claims, key=figure)}.values()
-
-
-def by_turns(things: Iterable[T], source: Callable[[T], str | None]) -> list[T]:
-    """In their order, but each source's first before any one's second, and before both what several
-    say, or somebody vouches for: of that, `source` is None.
-    """
-    before = defaultdict[str, "count[int]"](count)
-    turns = [
-        (-1 if (name := source(each)) is None else next(before[name]), place, each)
-        for place, each in enumerate(things)
-    ]
-    return [each for _, _, each in sorted(turns, key=lambda turn: turn[:2])]
-
-
-def shared_out(
-    things: Iterable[T], source: Callable[[T], str | None], places: int, sources: int
-) -> Iterator[T]:
-    """In their order, but without what is more from one source alone than its share of the places;
-    all of it where no other source has anything to say. `source` is None for what several say, or
-    somebody vouches for. Of so many `sources` in all: when each has its share, nothing is looked
-    for any longer.
-    """
-    most = max(1, int(_SOURCE_SHARE_MAX * places))
-    given: dict[str | None, int] = {}
-    more: list[T] = []
-    served = 0
-    for each in things:
-        name = source(each)
-        given[name] = given.get(name, 0) + 1
-        served += name is not None and given[name] == most
-        if name is None or given[name] <= most:
-            yield each
-        else:
-            more.append(each)
-        if served == sources:
-            break
-    if len(given) == 1:
-        yield from more
 
 
 def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Evidence]:

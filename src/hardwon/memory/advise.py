@@ -30,8 +30,8 @@ from hardwon.learn.actions import (
 )
 from hardwon.learn.fixes import RankedStrategy, Solution, Strategy
 from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
-from hardwon.learn.support import by_turns
 from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
+from hardwon.lessons.sources import by_turns
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import PairWords
 from hardwon.memory.project import Project

@@ -53,6 +53,7 @@ from hardwon.learn.actions import FULL_REWARD, error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
+from hardwon.lessons.sources import few_of_each
 from hardwon.memory.advise import (
     Adviser,
     attempts_in,
@@ -61,7 +62,7 @@ from hardwon.memory.advise import (
     unvouched_source,
 )
 from hardwon.memory.ask import CANDIDATES, Finder
-from hardwon.memory.knowledge import Knowledge, few_of_each
+from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (

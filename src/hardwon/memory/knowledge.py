@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
-from itertools import chain, count, islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Unpack
 
@@ -77,11 +77,9 @@ from hardwon.learn.support import (
     adopted_card,
     adopted_claims,
     adopted_text,
-    by_turns,
     cards_of,
     gather,
     rules_of,
-    shared_out,
 )
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
@@ -94,6 +92,7 @@ from hardwon.learn.tallies import (
     rule_key,
     signature_keys,
 )
+from hardwon.lessons.sources import by_turns, few_of_each, share_out
 from hardwon.memory.project import Group, Project, R
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.fields import (
@@ -326,7 +325,7 @@ class Knowledge:
             islice(found, most), lambda each: each.support.only_source
         )
         if sources > 1:
-            ranked = shared_out(ranked, lambda each: each.support.only_source, limit, sources)
+            ranked = share_out(ranked, lambda each: each.support.only_source, limit, sources)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _ranked_strategies(
@@ -893,25 +892,6 @@ class Knowledge:
 
     # --- diagnoses and solutions ---
 
-    def solutions(self, limit: int) -> list[Solution]:
-        """What was done after the errors that came up most."""
-        hashes = self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
-        found = [
-            (each, diagnosis)
-            for diagnosis in hashes
-            for each in chain(*self.tried([("pair", diagnosis)], limit))
-        ]
-        found.sort(
-            key=lambda pair: (
-                not pair[0].share.believed,
-                -pair[0].p_success,
-                -pair[0].share.attempts,
-            )
-        )
-        self.read_ahead(each.support.sample_ids[0] for each, _ in found[:limit])
-        worded = ((each, self.words_of(each, diagnosis)) for each, diagnosis in found)
-        return list(islice((self.solution(each, said) for each, said in worded if said), limit))
-
     def tried(self, places: Sequence[tuple[str, str]], most: int) -> Iterator[list[RankedStrategy]]:
         """What was done after each error, given by scope and key, the likeliest to help first."""
         for tried in self._store.tried(self.project, places, _SOLUTIONS_CONSIDERED_MAX):
@@ -1038,12 +1018,6 @@ class Episodes(Group):
             key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
         )
         return order[:limit]
-
-
-def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
-    """Without what is too much from one source alone."""
-    before = defaultdict[str, "count[int]"](count)
-    return (each for each in things if (name := source(each)) is None or next(before[name]) < most)
 
 
 def _only(kind: type[R], stored: Iterable[Stored]) -> list[R]:

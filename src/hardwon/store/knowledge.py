@@ -18,6 +18,7 @@ from hardwon.learn.tallies import (
     SUCCEEDED,
     Tally,
 )
+from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up
 
@@ -108,16 +109,14 @@ def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _Said:
 
 
 def _heard_fairly(said: _Said, *, alone: bool) -> dict[ActionKey, Outcomes]:
-    """Nobody counts for more than `learn.odds.fair_parts` leaves of what they say."""
+    """Nobody counts for more than `lessons.sources.fair_parts` leaves of what they say."""
     found = {}
     for key, by_author in said.items():
         if alone and len(by_author) == 1:
             found[key] = Outcomes(*next(iter(by_author.values()))[:-1])
             continue
-        votes = {
-            author: odds.Votes(each[0], each[-1]) for author, each in sorted(by_author.items())
-        }
-        parts = odds.fair_parts(votes, alone=alone)
+        votes = {author: Votes(each[0], each[-1]) for author, each in sorted(by_author.items())}
+        parts = fair_parts(votes, alone=alone)
         sums = (
             sum(parts[author] * by_author[author][place] for author in parts)
             for place in range(len(Outcomes._fields))
@@ -144,7 +143,7 @@ class TallyReader(Query):
         return [Daily(item, day, tuple(levels)) for item, day, *levels in self._select(sql, given)]
 
     def _weight(self, today: str, half_life_days: str) -> str:
-        """What a count weighs today (`learn.odds.age_weight`)."""
+        """What a count weighs today (`lessons.sources.age_weight`)."""
         age = f"{self.dialect.greatest}(0, {today} - day)"
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
         return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
@@ -167,7 +166,7 @@ class TallyReader(Query):
     ) -> dict[tuple[str, str], list[tuple[str, odds.Share]]]:
         """The same counts added up over the days, as they are and as they weigh today, by scope and
         key: of every item, or, of a single key, of those that were counted most; without the places
-        where nothing was counted. `alone` as in `learn.odds.fair_parts`.
+        where nothing was counted. `alone` as in `lessons.sources.fair_parts`.
         """
         weight = self._weight("?2", "?3")
         tried = "(level0 + level1 + level2)"
