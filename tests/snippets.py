@@ -345,24 +345,15 @@ class Reader:
             )
 
     def sql(self, block: Block) -> None:
-        """In the database that `database` names: a file of SQLite, or one of the page's
-        PostgreSQL.
-        """
+        """In the file of SQLite that `database` names."""
         where = block.marks.get("database")
         if where is None:
-            raise WrongPageError(f"{block.at}: say in which: <!-- database: NAME or FILE.db -->")
-        if where.endswith(".db"):
-            address = f"file:{self.shell.folder / where}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True)) as connection:
-                rows = [
-                    row
-                    for statement in block.code.split(";")
-                    for row in connection.execute(statement)
-                ]
-            self.printed = "\n".join("|".join(map(str, row)) for row in rows)
-        else:
-            code = f"psql -q -v ON_ERROR_STOP=1 -d {where} <<'END_OF_SQL'\n{block.code}END_OF_SQL\n"
-            self._typed(block, code, strict=True)
+            raise WrongPageError(f"{block.at}: say in which: <!-- database: FILE.db -->")
+        address = f"file:{self.shell.folder / where}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            statements = block.code.split(";")
+            rows = [row for statement in statements for row in connection.execute(statement)]
+        self.printed = "\n".join("|".join(map(str, row)) for row in rows)
 
     def json(self, block: Block) -> None:
         json.loads(block.code)

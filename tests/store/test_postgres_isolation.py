@@ -33,7 +33,6 @@ from hardwon.store.postgres.schema import (
     OWNER,
     PROJECT_TABLES,
     READER,
-    VIEWS,
     WRITER,
 )
 from hardwon.store.types import Cursor, Found, Request, Row, TokenRow
@@ -207,7 +206,7 @@ def copied(schema: str, table: str) -> str:
 
 def on_tables() -> Iterator[tuple[str, str]]:
     """Statement, and from which level on it is allowed: `{a}` and `{b}` are the schemas."""
-    for table in (*PROJECT_TABLES, *VIEWS):
+    for table in PROJECT_TABLES:
         yield f"SELECT * FROM {{a}}.{table}", READER
         yield f"COPY (SELECT * FROM {{a}}.{table}) TO STDOUT", READER
     for table in PROJECT_TABLES:
@@ -232,8 +231,6 @@ def on_tables() -> Iterator[tuple[str, str]]:
             "EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM {b}.%s",
         ):
             yield of_b.replace("%s", table), NOBODY
-    for view in VIEWS:
-        yield f"SELECT * FROM {{b}}.{view}", NOBODY
 
 
 def on_functions(place: Place) -> Iterator[tuple[str, str]]:
@@ -288,7 +285,6 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
         {"id": new_id()},
         {"at_us": row.at_us + 1},
         {"kind": "fix"},
-        {"fix": {"level": 2}},
         {"lessons": [["tool", "pytest", "", 2, 0]]},
     ):
         yield called("add_records", {**plain, **claim}), NOBODY
@@ -554,6 +550,10 @@ READS: dict[str, StoreCase] = {
     "distinct_keys": lambda store, project, _: store.distinct_keys(project, "episode"),
     "beside": lambda store, project, _: store.beside(project, [A_HIT], EVERYTHING),
     "by_key": lambda store, project, _: store.by_key(project, [SECRET], EVERYTHING, 9),
+    "count_with_key": lambda store, project, _: store.count_with_key(project, SECRET, 9),
+    "keys_beginning": lambda store, project, _: store.keys_beginning(project, SECRET, 9),
+    "teachings": lambda store, project, _: store.teachings(project, [SECRET], 9),
+    "teachings_by_id": lambda store, project, ids: store.teachings_by_id(project, [ids["fact"]]),
     "with_files": lambda store, project, _: store.with_files(project, "", 9),
     "fixes_before": lambda store, project, _: store.fixes_before(project, 2**62, Cursor(0, ""), 9),
     "newest_fixes": lambda store, project, _: store.newest_fixes(project, SECRET),

@@ -267,26 +267,3 @@ def test_as_a_process_it_is_the_same(boss: str) -> None:
     done = hardwon_does("postgres", "status", "--json", HARDWON_MEMORY=boss)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == answered("postgres", "status", boss)
-
-
-def test_the_views_of_fix_history_show_a_reader_its_project(
-    server: postgres_server.Server, boss: str
-) -> None:
-    databases.initialise(boss, ["viewed", "hidden"])
-    for project in ("viewed", "hidden"):
-        with Memory(boss, project) as memory:
-            issue = {"model": project, "issue_type": "TIMEOUT", "description": "slow"}
-            memory.record_fix(issue, True, True, fix_commands=["raise it"])
-    databases.grant(boss, "ben", "viewed", "reader")
-    views = {
-        "SELECT model_name, fix_success FROM {}.fix_history": [("viewed", True)],
-        "SELECT success_count, failure_count FROM {}.issue_patterns": [(1, 0)],
-        "SELECT model_name, total_tests FROM {}.model_characteristics": [("viewed", 1)],
-    }
-    with psycopg.connect(url_of(server, "ben")) as connection:
-        reached = connection.execute("SELECT name, schema FROM hardwon.reachable").fetchall()
-        schemas: dict[str, str] = dict(reached)
-        assert "hidden" not in schemas
-        for sql, rows in views.items():
-            found = connection.execute(sql.format(schemas["viewed"]).encode()).fetchall()
-            assert found == rows

@@ -487,11 +487,11 @@ class Writer(Reader):
         out.
         """
 
-    @abstractmethod
-    def number_of(self, project: str, record_id: str) -> int | None:
-        """The number under which a fix is in the tables of fix history; None where they are not
-        about its project.
+    def number_of(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
+        """The number under which a fix is in the tables of fix history; None where there are none,
+        or they are not about its project.
         """
+        return None
 
     @abstractmethod
     def _rewrite(self, seq: int, row: Row) -> None:

@@ -24,7 +24,7 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
-from hardwon.learn.tallies import FixRow, RecordCounts, did, entry_of, shortened, strategy_text
+from hardwon.learn.tallies import RecordCounts
 from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import VIA_IMPORT, Event, Record
 from hardwon.search import rank as bm25
@@ -45,7 +45,6 @@ from hardwon.store.postgres.schema import (
     SCHEMA,
     STAND_INS,
     TEXTS_COUNTED,
-    VIEWS,
     VOUCHED,
     WORDS_COUNTED,
     WRITER,
@@ -66,8 +65,6 @@ from hardwon.store.postgres.search import (
     write_json,
 )
 from hardwon.store.query import (
-    FIX_KINDS,
-    FIXES,
     ROLLED_BACK,
     Among,
     Scored,
@@ -75,10 +72,7 @@ from hardwon.store.query import (
     found_columns,
     found_of,
     from_everybody,
-    is_packed,
     is_whole,
-    original_of,
-    plain_body,
     rarest,
     search_condition_of,
 )
@@ -139,7 +133,6 @@ class PostgresWriter(Writer):
         self._project = project
         self._reach = reach
         self._unasked = unasked
-        self._numbers: dict[str, int] = {}
         self._taught: list[RecordCounts] = []
         self._grown = 0
         self._terms_taken_back = False
@@ -177,8 +170,6 @@ class PostgresWriter(Writer):
         sql = _ADD_RECORDS if governs else "SELECT * FROM add_records(?1)"
         given = ",".join(row.sent or write_row(row, lessons=not governs) for row in rows)
         numbers = dict(self.session.select(sql, (f"[{given}]",)))
-        fixes = {row.id for row in rows if row.kind == "fix"}
-        self._numbers |= {new: seq for new, seq in numbers.items() if new in fixes}
         added: list[Row] = []
         others: list[Row] = []
         for row in rows:  # one that comes twice is added once
@@ -369,14 +360,6 @@ class PostgresWriter(Writer):
 
     # --- the rest ---
 
-    def number_of(self, project: str, record_id: str) -> int | None:  # noqa: ARG002
-        if record_id in self._numbers:  # it was just added
-            return self._numbers[record_id]
-        found: int | None = self.session.value(
-            "SELECT seq FROM record WHERE id = ?1 AND kind = 'fix'", (record_id,)
-        )
-        return found
-
     def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
         self.session.first(
@@ -487,7 +470,6 @@ def _given(row: Row, *, lessons: bool = False) -> dict[str, Any]:
         "tags": row.tags,
         "files": row.files,
         "keys": row.keys,
-        "fix": _fix_values(row) if row.kind in FIX_KINDS else None,
         "lessons": row.taught.increments if lessons and row.taught else None,
     }
 
@@ -504,30 +486,6 @@ def as_text(value: Any) -> str:
         whole, e, power = repr(value + 0.0).partition("e")  # there is no -0.0
         return (whole if "." in whole else f"{whole}.0") + e + power
     return to_json(value).decode()
-
-
-def _fix_values(row: Row) -> dict[str, Any]:
-    """What the views of fix history show of it."""
-    entry = entry_of(row.record or original_of(row))
-    assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
-    if is_packed(row.body):
-        entry = shortened(entry)
-    commands, analysis = did(json.loads(plain_body(row.body)))
-    shown = FixRow(0, *entry.shown)._asdict() if entry.shown is not None else {}  # type: ignore[arg-type]  # the values are those of a row
-    return {
-        **shown,
-        **{name: bool(shown[name]) for name in ("fix_success", "verification_success") if shown},
-        "at": entry.timestamp,
-        "pattern": entry.pattern,
-        "signature": entry.signature,
-        "model": entry.model,
-        "issue_type": entry.issue_type,
-        "strategy": entry.strategy,
-        "level": entry.level,
-        "did": json.dumps({"fix_commands": commands, "analysis": analysis}, ensure_ascii=False),
-        "told": strategy_text(commands, analysis),
-        "shown": bool(shown),
-    }
 
 
 # --- tokens ---
@@ -750,7 +708,7 @@ class PostgresStore(Store):
     def untrue_tallies(self, project: str) -> int:
         # What is counted afresh lies in a table of this transaction alone, which nobody keeps.
         with self._link.scratch(self._reach(project).schema) as session:
-            return count_differing(session, POSTGRES, project) + int(session.value(_UNTRUE_FIXES))
+            return count_differing(session, POSTGRES, project)
 
     def size_bytes(self) -> int:
         sql = (
@@ -1033,16 +991,6 @@ def _of(among: Among, bound: Bound) -> str:
     return "matching m WHERE m.vouched" if among.vouched else "matching m"
 
 
-# --- checking ---
-
-# Fixes that the views do not show as they should.
-_UNTRUE_FIXES: Final = (
-    "SELECT count(*) FROM record r LEFT JOIN fix f ON f.seq = r.seq "
-    f"WHERE r.{FIXES} AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
-    "OR f.issue_type IS DISTINCT FROM r.issue_type)"
-)
-
-
 def _encryption(session: PostgresSession) -> Finding:
     found = session.first(
         "SELECT s.ssl, s.version, a.client_addr IS NULL OR a.client_addr << '127.0.0.0/8' OR "
@@ -1061,8 +1009,8 @@ def _encryption(session: PostgresSession) -> Finding:
 
 
 def _missing(session: PostgresSession, schema: str) -> list[str]:
-    """Tables and views that should be there."""
-    wanted = [f"{quoted(schema)}.{name}" for name in (*PROJECT_TABLES, *VIEWS)]
+    """Tables that should be there."""
+    wanted = [f"{quoted(schema)}.{name}" for name in PROJECT_TABLES]
     sql = "SELECT name FROM unnest(?1::text[]) AS w (name) WHERE to_regclass(name) IS NULL"
     return [str(name) for (name,) in session.select(sql, ([*wanted, f"{SCHEMA}.token"],))]
 

@@ -11,7 +11,6 @@ event           what queries ask of its body has columns of its own.
 term_count      how many records have a term, as of the last count; how many were counted is in
                 `state`.
 record_vector   `embedding` is there where the server has pgvector; `vector` is the same in bytes.
-fix             what the views of fix history show of one fix each.
 
 Who may do what is a matter of GRANT on whole tables and on functions, to the three roles of a
 project. A writer changes no table: it calls functions that refuse what only a governor may say, and
@@ -55,10 +54,8 @@ WORDS_COUNTED: Final = "words of those texts"
 COUNTED_TO: Final = "number of the last of them"
 COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
 
-VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
-_IN_EFFECT: Final = ", ".join(f"'{status}'" for status in VOUCHED_STATUSES)
 # That somebody vouches for it.
-VOUCHED: Final = f"status IN ({_IN_EFFECT})"
+VOUCHED: Final = f"status IN ({', '.join(map(repr, VOUCHED_STATUSES))})"
 
 
 # --- the schema of a project ---
@@ -74,19 +71,12 @@ RECORD: Final = _read_columns(
     "text, model text, issue_type text, body text, digest bytea, status text, "
     "validation text, teaching text, helped bigint, hindered bigint, extra jsonb"
 )
-FIX: Final = _read_columns(
-    "at text, pattern text, signature text, model text, issue_type text, strategy "
-    "text, level smallint, did text, told text, shown boolean, description text, "
-    "fixer_type text, claude_analysis text, fix_commands text, fix_success boolean, "
-    "verification_success boolean, execution_time_seconds double precision, "
-    "system_info text, notes text"
-)
 EVENT: Final = _read_columns(
     "id text, record_id text, kind text, at_us bigint, body text, said_by text, "
     "said_status text, said_replaced_by text, said_undoes text"
 )
 # What is kept of a record beside its row, its vector and its events.
-DERIVED_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "fix")
+DERIVED_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key")
 
 PROJECT_TABLES: Final = (
     "record",
@@ -112,7 +102,7 @@ def columns_of(columns: Mapping[str, str]) -> str:
 _GIVEN: Final = columns_of(
     RECORD
     | {"digest": "text", "extra": "text", "terms": "text", "often": "text", "length": "integer"}
-    | {"tags": "text[]", "files": "text[]", "keys": "text[]", "fix": "json", "lessons": "json"}
+    | {"tags": "text[]", "files": "text[]", "keys": "text[]", "lessons": "json"}
 )
 _DERIVED: Final = f"""
 texts AS (
@@ -127,10 +117,6 @@ texts AS (
 ), keys AS (
     INSERT INTO record_key (seq, key)
     SELECT g.seq, k.key FROM added JOIN given g USING (seq), unnest(g.keys) AS k (key)
-), fixes AS (
-    INSERT INTO fix (seq, {", ".join(FIX)}) SELECT g.seq, f.*
-    FROM added JOIN given g USING (seq), json_to_record(g.fix) AS f ({columns_of(FIX)})
-    WHERE g.fix IS NOT NULL
 )"""
 
 
@@ -180,7 +166,6 @@ _SHARED, _PROJECT, _VECTORS = (get_data(__name__, "schema.sql") or b"").decode()
 # What schema.sql names in braces, but for the names of schemas.
 _VALUES: Final[dict[str, object]] = {
     "vouched": VOUCHED,
-    "in_effect": _IN_EFFECT,
     "via_import": VIA_IMPORT,
     "tables": ", ".join(PROJECT_TABLES),
     "given": _GIVEN,
@@ -206,7 +191,6 @@ _VALUES: Final[dict[str, object]] = {
     "words_counted": WORDS_COUNTED,
     "counted_to": COUNTED_TO,
     "day_us": limits.DAY_US,
-    "fixes_listed_max": limits.FIXES_LISTED_MAX,
     "lessons_at_once_max": limits.LESSONS_AT_ONCE_MAX,
     "record_bytes_max": limits.RECORD_BYTES_MAX,
     "requests_dropped_at_once": limits.REQUESTS_DROPPED_AT_ONCE,

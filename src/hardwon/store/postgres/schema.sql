@@ -144,101 +144,6 @@ CREATE TABLE request (
 );
 CREATE INDEX request_at ON request (at_us);
 
-CREATE TABLE fix (
-    seq bigint PRIMARY KEY,
-    at text COLLATE "C" NOT NULL,
-    pattern text COLLATE "C" NOT NULL,
-    signature text COLLATE "C" NOT NULL,
-    model text COLLATE "C" NOT NULL,
-    issue_type text COLLATE "C" NOT NULL,
-    strategy text COLLATE "C" NOT NULL,
-    level smallint NOT NULL,
-    did text COLLATE "C",
-    told text COLLATE "C",
-    shown boolean NOT NULL,
-    description text COLLATE "C",
-    fixer_type text COLLATE "C",
-    claude_analysis text COLLATE "C",
-    fix_commands text COLLATE "C",
-    fix_success boolean,
-    verification_success boolean,
-    execution_time_seconds double precision,
-    system_info text COLLATE "C",
-    notes text COLLATE "C"
-);
-CREATE INDEX fix_by_pattern ON fix (pattern, strategy);
-CREATE INDEX fix_by_model ON fix (model, strategy);
-CREATE INDEX fix_by_strategy ON fix (strategy, seq);
-
--- What the tables of fix history are in a file, of the fixes that count.
-CREATE VIEW counting_fix AS
-SELECT f.* FROM fix f JOIN record r ON r.seq = f.seq
-WHERE r.status <> 'archived' AND NOT EXISTS (
-    SELECT 1 FROM record_key k JOIN record d ON d.seq = k.seq
-    WHERE k.key = 'rollback:' || r.author AND d.kind = 'decision' AND d.status IN ({in_effect})
-    );
-
-CREATE VIEW fix_history AS
-SELECT f.seq AS id, f.at AS timestamp, f.model AS model_name, f.issue_type,
-    f.signature AS issue_signature, f.description, f.fixer_type, f.claude_analysis, f.fix_commands,
-    f.fix_success, f.verification_success, f.execution_time_seconds, f.system_info, f.notes
-FROM counting_fix f WHERE f.shown;
-
-CREATE VIEW issue_patterns AS
-WITH worked AS (
-    SELECT pattern, strategy, count(*) AS attempts, count(*) FILTER (WHERE level = 2) AS verified
-    FROM counting_fix WHERE strategy <> ''
-    GROUP BY pattern, strategy HAVING count(*) FILTER (WHERE level = 2) > 0
-),
-best AS (
-    SELECT DISTINCT ON (w.pattern) w.pattern,
-        (d.did::jsonb || jsonb_build_object('verified', w.verified))::text AS best_fix
-    FROM worked w CROSS JOIN LATERAL (
-        SELECT c.did FROM counting_fix c WHERE c.strategy = w.strategy AND c.did IS NOT NULL
-        ORDER BY c.seq DESC LIMIT 1
-    ) d
-    ORDER BY w.pattern, w.verified DESC, w.attempts, w.strategy
-)
-SELECT min(c.seq) AS id, c.pattern AS pattern_name, max(c.signature) AS issue_signature,
-    count(*) FILTER (WHERE c.level = 2) AS success_count,
-    count(*) FILTER (WHERE c.level < 2) AS failure_count,
-    max(b.best_fix) AS best_fix, max(c.at) AS last_seen,
-    least(1.0, count(*) / 10.0)::float8 AS confidence_score
-FROM counting_fix c LEFT JOIN best b ON b.pattern = c.pattern
-GROUP BY c.pattern;
-
-CREATE VIEW model_characteristics AS
-WITH issues AS (
-    SELECT model, issue_type,
-        row_number() OVER (PARTITION BY model ORDER BY count(*) DESC, issue_type) AS place
-    FROM counting_fix GROUP BY model, issue_type
-),
-worked AS (
-    SELECT model, strategy, row_number() OVER (
-            PARTITION BY model
-            ORDER BY count(*) FILTER (WHERE level = 2) DESC, count(*), strategy
-        ) AS place
-    FROM counting_fix WHERE strategy <> ''
-    GROUP BY model, strategy HAVING count(*) FILTER (WHERE level = 2) > 0
-),
-fixes AS (
-    SELECT w.model, d.told, w.place FROM worked w CROSS JOIN LATERAL (
-        SELECT c.told FROM counting_fix c WHERE c.strategy = w.strategy AND c.did IS NOT NULL
-        ORDER BY c.seq DESC LIMIT 1
-    ) d
-    WHERE w.place <= {fixes_listed_max} AND d.told <> ''
-)
-SELECT c.model AS model_name, count(*) AS total_tests,
-    (count(*) FILTER (WHERE c.level = 2))::float8 / count(*) AS success_rate,
-    (SELECT jsonb_agg(i.issue_type ORDER BY i.place)::text FROM issues i
-        WHERE i.model = c.model AND i.place <= {fixes_listed_max}) AS common_issues,
-    coalesce((SELECT jsonb_agg(x.told ORDER BY x.place)::text FROM fixes x
-        WHERE x.model = c.model), '[]') AS effective_fixes,
-    max(c.at) AS last_updated,
-    count(*) FILTER (WHERE c.level >= 1) || ' of ' || count(*) || ' fixes were applied, '
-        || count(*) FILTER (WHERE c.level = 2) || ' of them verified' AS performance_notes
-FROM counting_fix c GROUP BY c.model;
-
 -- With the rights of the owner of the tables: what a writer may do only so far.
 --
 -- Whoever may only record says what a token of the scope `write` may: hypotheses, what they teach, and of others' records
@@ -252,7 +157,7 @@ BEGIN
     IF EXISTS (SELECT 1 FROM json_to_recordset(rows) AS u ({given}) WHERE (
             (u.status = 'hypothesis'
                 OR u.status = 'archived' AND u.author LIKE '%{via_import}') AND u.helped = 0 AND u.hindered = 0
-            AND u.kind NOT IN ({stand_ins}) AND (u.kind = 'fix' OR u.fix IS NULL)
+            AND u.kind NOT IN ({stand_ins})
             AND octet_length(u.body) <= {record_bytes_max}
             AND u.body::json ->> 'kind' = u.kind AND u.body::json ->> 'id' = u.id
             AND u.at_us = extract(epoch FROM CAST(u.body::json #>> '{metadata,context,timestamp}' AS timestamptz)) * 1000000
