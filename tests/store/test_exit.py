@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from hardwon import Memory
-from hardwon.store.sqlite import presence
 
 FACT = 'record_fact("Port 80 is open.", "observation")'
 SCRIPTS = {
@@ -45,16 +44,16 @@ SCRIPTS = {
         m = Memory("x")
         threading.Thread(target=lambda: m.{FACT}).start()
     """,
-    "a daemon that writes on and on": f"""
-        import threading, time
+    "a daemon that waits for work": f"""
+        import threading
         m = Memory("x")
-        def on_and_on():
-            while True:
-                m.{FACT}
-        for _ in range(3):
-            threading.Thread(target=on_and_on, daemon=True).start()
-        while not m.stats().records:
-            time.sleep(0.05)
+        done = threading.Event()
+        def work():
+            m.{FACT}
+            done.set()
+            threading.Event().wait()
+        threading.Thread(target=work, daemon=True).start()
+        done.wait()
     """,
     "a worker of multiprocessing": f"""
         import multiprocessing
@@ -201,20 +200,8 @@ def test_whoever_is_killed_leaves_the_log_and_loses_nothing(tmp_path: Path) -> N
 
 def test_a_memory_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
     gc.collect()
-    before, open_files = len(presence._held), len(list(Path("/proc/self/fd").iterdir()))
+    open_files = len(list(Path("/proc/self/fd").iterdir()))
     Memory(tmp_path).record_fact("Port 80 is open.", "observation")
     gc.collect()
-    assert len(presence._held) == before
     assert len(list(Path("/proc/self/fd").iterdir())) == open_files
     assert left_in(tmp_path) == ["memory.db"]
-
-
-def test_one_that_is_given_up_while_another_opens_is_closed_later(tmp_path: Path) -> None:
-    given_up = Memory(tmp_path / "a")
-    given_up.record_fact("Port 80 is open.", "observation")
-    with presence._turn:  # as when the garbage collector comes in the middle of that
-        del given_up
-        gc.collect()
-        assert "memory.db-wal" in left_in(tmp_path / "a")
-    Memory(tmp_path / "b").close()
-    assert left_in(tmp_path / "a") == ["memory.db"]

@@ -295,14 +295,19 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
     with closing(apsw.Connection(str(path))) as other:
         other.execute("SELECT count(*) FROM record").fetchall()
         presence.refuse_foreign_log(path)
-        file = presence.file_at(str(path))
-        assert file in presence._spare  # closing it now would drop the locks of `other`
+        assert unclosed(path)  # closing it now would drop the locks of `other`
         with Memory(tmp_path / "x") as memory:
-            assert file not in presence._spare
+            assert not unclosed(path)
             memory.record_fact("Port 2 is open.", "observation")
         assert other.execute("SELECT count(*) FROM record").get == 2
     assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 2 is open."]
-    assert file not in presence._spare
+    Memory(tmp_path / "y").close()
+    assert not unclosed(path)
+
+
+def unclosed(path: Path) -> bool:
+    file = presence.file_at(str(path))
+    return file in [waiting.file for waiting in presence._UNCLOSED]
 
 
 def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hardwon.store.sqlite.connection import connect
 
 
 def held_files() -> int:
-    return len(presence._held)
+    return len({file._file for file in presence._OPEN if file._presence})
 
 
 def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> None:

@@ -91,9 +91,9 @@ from hardwon.text.terms import index_text, searchable_text
 # Connections that keep their pages while nobody uses them. What many threads at once read would
 # otherwise stay in memory for each of them, in every project that a server has open.
 _CONNECTIONS_WARM_MAX: Final = 2
-# How long a daemon thread waits before it begins anew while the process ends: by then the process
-# is gone.
-_EXIT_PAUSE_S: Final = 2.0
+# How long a process that ends waits for its daemon threads to finish their statements, so that no
+# log stays beside a memory. A write takes milliseconds; nobody notices a quarter of a second.
+_EXIT_WAIT_S: Final = 0.25
 # Rows that are looked through for what came in last to one project, where others write into the
 # same file.
 _ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
@@ -1062,8 +1062,7 @@ class Pool(Generic[C]):
         # nobody holds it any more.
         self._lent: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._inherited: list[C | _Place] = []
-        self._closed = False
-        self._left_by: int | None = None
+        self._closed = self._left = False
         self.write_turn = threading.RLock()
         _POOLS.add(self)
 
@@ -1071,11 +1070,6 @@ class Pool(Generic[C]):
         me = threading.get_ident()
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         with self._change:
-            if self._left_by not in (None, me) and all(other != me for _, other in self._in_use()):
-                # A daemon that begins anew while the process ends would be cut off in the middle,
-                # and leave the log behind. It is let through after a while, in case that somebody
-                # waits for it.
-                self._change.wait(_EXIT_PAUSE_S)
             while not (self._closed or self._idle or len(self._in_use()) < self._connections_max):
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(
@@ -1123,7 +1117,7 @@ class Pool(Generic[C]):
         sound = self._is_sound(connection)
         with self._change:
             self._lent.pop(id(connection), None)
-            if self._closed or self._left_by is not None or not sound:
+            if self._closed or self._left or not sound:
                 self._close_one(connection)
             elif len(self._idle) < _CONNECTIONS_WARM_MAX:
                 self._idle.append(connection)
@@ -1147,14 +1141,13 @@ class Pool(Generic[C]):
             self.close_idle()
             self._change.notify_all()
 
-    def leave(self, deadline: float) -> None:
+    def leave(self) -> None:
         """The process ends, and this is its last thread that counts. Others (daemons) finish what
-        they do, until the deadline; whoever comes later is still served, as long as the process
-        lives.
+        they do; whoever comes later is still served, as long as the process lives.
         """
         with self._change:
-            self._left_by = threading.get_ident()
-            self._close_after_others(deadline)
+            self._left = True
+            self._close_after_others(time.monotonic() + _EXIT_WAIT_S)
 
     def _close_after_others(self, deadline: float) -> None:
         me = threading.get_ident()

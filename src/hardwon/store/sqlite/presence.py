@@ -37,7 +37,6 @@ import os
 import struct
 import sys
 import threading
-import time
 import warnings
 import weakref
 from collections import deque
@@ -61,18 +60,9 @@ _SHARED_SIZE: Final = 510
 _TURN_AT: Final = _SHARED_FIRST + _SHARED_SIZE  # behind them: whose turn it is to look at the log
 # -1 where the system has no such locks
 _SET: Final[int] = getattr(fcntl, "F_OFD_SETLK", -1)
-# How long a process that ends waits for its daemon threads to finish their statements, so that no
-# log stays beside a memory. A write takes milliseconds; nobody notices a quarter of a second.
-_EXIT_WAIT_S: Final = 0.25
 _INDEX_BYTES: Final = 136
 
 File = tuple[int, int]  # device and inode
-
-# Held while a file is begun or ceased to be used, so that no other is opened between the last
-# connection and its descriptor.
-_turn = threading.RLock()
-_held: dict[File, Presence] = {}
-_spare: dict[File, Presence] = {}  # held by nobody; not closed, because somebody may have locks
 
 
 class Index(NamedTuple):
@@ -95,11 +85,10 @@ class Index(NamedTuple):
 
 
 class Presence:
-    """A file that this process has open, for all memories of it that have."""
+    """A file that is open, beside SQLite, to hold it and to look at it."""
 
-    def __init__(self, path: Path, file: File) -> None:
-        self.file = file
-        self.holders = 0
+    def __init__(self, path: Path) -> None:
+        self.file = file_at(str(path))
         # Of the file, and of its indexes. None in a process that was forked from this one.
         self.descriptors = [os.open(path, os.O_RDWR | os.O_CLOEXEC)]
         self.beside: tuple[File | None, File | None] = None, None  # its log and index
@@ -125,6 +114,22 @@ class Presence:
     def close(self) -> None:
         while self.descriptors:
             os.close(self.descriptors.pop())
+
+    def end(self) -> None:
+        """Closes it, unless somebody has a lock on the file that this would drop, be it some thread
+        of this process: then the next who opens the file takes it. Who holds the file otherwise
+        needs no such lock.
+        """
+        if not self.descriptors:
+            return
+        try:
+            self.lock(fcntl.F_UNLCK)
+            if not any(other.holds(self.file) for other in list(_OPEN)):
+                self.lock(fcntl.F_WRLCK)
+        except OSError:
+            _UNCLOSED.append(self)
+        else:
+            self.close()
 
     def forget(self) -> None:
         """What was seen: when no connection is left, the index may be begun anew."""
@@ -196,72 +201,38 @@ class Presence:
             return is_same
 
 
-def hold(path: Path) -> Presence | None:
-    """From now on, by whoever has a connection to it already. None where the system has no such
-    locks, or the file cannot be opened.
+_UNCLOSED: Final[deque[Presence]] = deque()
+
+
+def take(path: Path) -> Presence:
+    """One that could not be closed, or a new one. OSError where the system has no such locks, or
+    the file cannot be opened.
     """
-    with _turn, suppress(OSError):
-        file = _lockable(path)
-        if file not in _held:
-            presence = _take_spare(path, file)
-            presence.lock(fcntl.F_RDLCK)
-            presence.watch(path)
-            _held[file] = _spare.pop(file)
-        _held[file].holders += 1
-        return _held[file]
-    return None
-
-
-def release(presence: Presence) -> None:
-    """By one of those who hold it. When the last of them has closed its connections, `close_spare`
-    closes it.
-    """
-    with _turn:
-        if _held.get(presence.file) is presence:  # else the process that we were forked from has it
-            presence.holders -= 1
-            if not presence.holders:
-                presence.lock(fcntl.F_UNLCK)
-                _spare[presence.file] = _held.pop(presence.file)
-
-
-def close_spare(file: File) -> None:
-    """Unless somebody has a lock on it, be it some thread of this process: the next who holds it
-    takes it.
-    """
-    with _turn, suppress(OSError):
-        if file in _spare:
-            _spare[file].lock(fcntl.F_WRLCK)
-            _spare.pop(file).close()
-
-
-def _take_spare(path: Path, file: File) -> Presence:
-    if file not in _spare:
-        _spare[file] = Presence(path, file)
-    return _spare[file]
-
-
-def _lockable(path: Path) -> File:
     if _SET < 0:
         raise OSError("this system has no locks that belong to an open file")
-    status = path.stat()
-    return status.st_dev, status.st_ino
+    file = file_at(str(path))
+    for _ in range(len(_UNCLOSED)):
+        with suppress(IndexError):  # another thread was first
+            unclosed = _UNCLOSED.popleft()
+            if unclosed.file == file:
+                return unclosed
+            unclosed.end()
+    return Presence(path)
 
 
-def _in_child() -> None:
-    """The lock belongs to what parent and child have open together, and is the parent's to take
-    back. A child that uses the memory holds it anew (`OpenFile`); one that does not keeps nobody
-    from folding the log in. Closing drops no lock here: a child begins without any.
-    """
-    global _turn
-    _turn = threading.RLock()
-    for presence in (*_held.values(), *_spare.values()):
-        with suppress(OSError):
-            presence.close()
-    _held.clear()
-    _spare.clear()
+def hold(path: Path) -> Presence | None:
+    """From now on, by whoever has a connection to it already. None where that cannot be."""
+    presence = None
+    try:
+        presence = take(path)
+        presence.lock(fcntl.F_RDLCK)
+        presence.watch(path)
+    except OSError:
+        if presence:
+            presence.end()
+        return None
+    return presence
 
-
-os.register_at_fork(after_in_child=_in_child)
 
 # --- a log that is another file's ---
 
@@ -274,28 +245,27 @@ def refuse_foreign_log(path: Path, *, is_new: bool = False) -> None:
     nothing in. Those of this process look before it comes here.
     """
     log, index = companions_of(path)
-    with _turn:
-        try:
-            file = _lockable(path)
-            if file in _held or not files.exists(log):
-                return
-            presence = _take_spare(path, file)
-        except OSError:
+    file = file_at(str(path))
+    if not files.exists(log) or any(other.holds(file) for other in list(_OPEN)):
+        return
+    try:
+        presence = take(path)
+    except OSError:
+        return
+    presence.lock(fcntl.F_WRLCK, _TURN_AT, 1, wait=True)
+    try:
+        sign = presence.find_sign_before_opening(path, is_new=is_new)
+        if not sign or file_at(str(path)) != presence.file:
             return
-        presence.lock(fcntl.F_WRLCK, _TURN_AT, 1, wait=True)
-        try:
-            sign = presence.find_sign_before_opening(path, is_new=is_new)
-            if not sign or file_at(str(path)) != file:
-                return
-            aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-            is_empty = not size_of(log)
-            with files.disk_errors(aside):
-                log.rename(aside)
-                files.remove(index, *([aside] if is_empty else []))
-                files.sync(path.parent)
-        finally:
-            presence.lock(fcntl.F_UNLCK, _TURN_AT, 1)
-            close_spare(file)
+        aside = log.with_name(f"{log.name}{ASIDE}{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
+        is_empty = not size_of(log)
+        with files.disk_errors(aside):
+            log.rename(aside)
+            files.remove(index, *([aside] if is_empty else []))
+            files.sync(path.parent)
+    finally:
+        presence.lock(fcntl.F_UNLCK, _TURN_AT, 1)
+        presence.end()
     if not is_empty:
         warnings.warn(
             f"beside {path} lay a log that is not this file's ({sign}). The log was not replayed, "
@@ -364,7 +334,7 @@ class OpenFile:
         self._is_sound = is_sound
         self._file: File | None = None
         self._presence: Presence | None = None
-        self._holds = self._left = self._may_fold = False
+        self._is_closed = self._may_fold = False
         self._lost = ""  # what happened to the file
         self.pool = Pool(
             str(path),
@@ -374,7 +344,6 @@ class OpenFile:
             rest=lambda session: session.connection.release_memory(),
             connections_max=limits.CONNECTIONS_MAX,
         )
-        _close_forgotten()
         _OPEN.add(self)
         _tell_workers()
         self._at_last = weakref.finalize(owner, self._forget)
@@ -383,10 +352,13 @@ class OpenFile:
     def hold(self, session: SqliteSession) -> None:
         """From now on the file has a log, which nobody else in this process is to take away."""
         session.select("SELECT count(*) FROM sqlite_schema")  # now the log and its index are open
-        with _turn:
-            self._presence, self._holds = hold(self.path), True
+        self._presence = hold(self.path)
         self._settle(session)
         self.look()
+
+    def holds(self, file: File | None) -> bool:
+        """Whether it is this one, and its log stays."""
+        return self._presence is not None and self._presence.file == file
 
     def _settle(self, session: SqliteSession) -> None:
         """Folds in what somebody who was killed may have begun to: until that is done nobody could
@@ -408,8 +380,7 @@ class OpenFile:
             finally:
                 self._close(session)
         self._file = before
-        is_forked = self._presence and not self._presence.descriptors
-        if self._holds and is_forked and not self._left:
+        if self._presence and not self._presence.descriptors:  # this process was forked
             self.hold(session)
         self._settle(session)
         return session
@@ -480,59 +451,47 @@ class OpenFile:
                 self._is_sound(session)  # ends its transaction
                 session.run("PRAGMA wal_checkpoint(PASSIVE)")
         session.connection.close()
+        self._end_when_unused()
+
+    def _end_when_unused(self) -> None:
+        """When no connection is left, whoever comes next may begin the index anew."""
         if self._presence and self.pool.is_empty:
             self._presence.forget()
+            if self._is_closed:
+                presence, self._presence = self._presence, None
+                presence.end()
 
-    def _release(self) -> None:
-        if self._presence and self._holds:
-            release(self._presence)
-        self._holds = False
+    def _let_fold(self) -> None:
+        """From now on, the last who closes the file may fold the log in."""
+        if self._presence and self._presence.descriptors:
+            self._presence.lock(fcntl.F_UNLCK)
 
     def close(self) -> None:
         self._at_last.detach()
-        with storage_errors(self.path), _turn:
-            self._release()
+        self._is_closed = True
+        with storage_errors(self.path):
+            self._let_fold()
             try:
                 self.pool.close()
             finally:
-                if self._presence:
-                    close_spare(self._presence.file)
+                self._end_when_unused()
 
     def _forget(self) -> None:
-        """Nobody has the memory any more. The garbage collector finds that in the middle of
-        anything: so this waits for nobody, and what cannot be done now is done when the next memory
-        is opened.
-        """
-        turn = _turn
-        if self._left:
-            return
-        if turn._is_owned() or not turn.acquire(blocking=False):  # type: ignore[attr-defined]  # the one way to ask; in CPython since RLock exists
-            _FORGOTTEN.append(self)
-            return
-        try:
-            with suppress(Exception):  # there is nobody to tell; what is in the log stays there
-                self.close()
-        finally:
-            turn.release()
+        """Nobody has the memory any more."""
+        with suppress(Exception):  # there is nobody to tell; what is in the log stays there
+            self.close()
 
-    def leave(self, deadline: float) -> None:
+    def leave(self) -> None:
         """The process ends. Whoever still comes, a handler of somebody else's say, is served: its
         connection is closed when it comes back. The descriptor is the system's to close: some
         thread may have a connection, and its locks, still.
         """
-        self._left = True
-        turn = _turn
-        if turn.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            try:
-                self._release()
-                self.pool.leave(deadline)
-                self._presence = None  # whoever still comes makes a log anew
-            finally:
-                turn.release()
+        self._let_fold()
+        self.pool.leave()
+        self._presence = None  # whoever still comes makes a log anew
 
 
 _OPEN: Final[weakref.WeakSet[OpenFile]] = weakref.WeakSet()
-_FORGOTTEN: Final[deque[OpenFile]] = deque()
 _workers_told = -1
 
 
@@ -550,24 +509,28 @@ def look_at_open(path: Path) -> None:
                 raise lost from None
 
 
-def _close_forgotten() -> None:
-    while _FORGOTTEN:
-        with suppress(Exception, IndexError):  # another thread took the last
-            _FORGOTTEN.popleft().close()
-    for unused in list(_spare):
-        close_spare(unused)
+def _in_child() -> None:
+    """The locks belong to what parent and child have open together, and are the parent's to take
+    back. A child that uses a memory holds it anew; one that does not keeps nobody from folding the
+    log in. Closing drops no lock here: a child begins without any.
+    """
+    for presence in (*(file._presence for file in _OPEN), *_UNCLOSED):
+        if presence:
+            presence.close()
+    _UNCLOSED.clear()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 def _leave_all() -> None:
     """Of the files that this process has open. In a forked child these are its own: it has no
     connections of its parent's.
     """
-    deadline = time.monotonic() + _EXIT_WAIT_S
-    _close_forgotten()
     for file in list(_OPEN):
         # the edge of the process: the log keeps what could not be folded in
         with suppress(Exception):
-            file.leave(deadline)
+            file.leave()
 
 
 def _tell_workers() -> None:
