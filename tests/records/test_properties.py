@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 import tempfile
-from contextlib import closing
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import examples
 from engines import ENGINES, holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
@@ -164,93 +162,6 @@ def test_files_that_are_loaded_in_any_order_agree(
         with memories(engine, 1) as (copy,):
             copy.load(files[0], trust=True)
             assert standings(copy) == standings(parts[0]), "an owner's own is what it was"
-
-
-_SAID = "alpha beta gamma delta épsilon beta_gamma Zürich 東京".split()
-
-
-class Written:
-    """Somebody writes, in one of two projects or to be merged into them; another one looks on."""
-
-    def __init__(self, folder: Path) -> None:
-        self.here, self.elsewhere = folder / "here.db", folder / "elsewhere.db"
-        self.writer = Memory(self.here)
-        self.beside = Memory(self.here, project="beside")
-        self.other = Memory(self.elsewhere)
-
-    def add(self, number: int) -> None:
-        words = " ".join(_SAID[: number + 1])
-        self.writer.record_fact(f"{words}.", "observation", author=f"author {number % 3}")
-
-    def add_beside(self, number: int) -> None:
-        record = self.beside.record_fact(f"{_SAID[number]}.", "observation")
-        self.beside.verify(record.id, by="human_approval")
-
-    def add_many(self, number: int) -> None:
-        self.writer.add_many(
-            Fact(content=f"{_SAID[number]} {each}.", fact_type="error") for each in range(40)
-        )
-
-    def fix(self, number: int) -> None:
-        self.writer.record_fix(
-            {"model": "m", "issue_type": "T", "description": _SAID[number]},
-            fix_commands=["alpha beta"],
-            fix_success=False,
-            verification_success=False,
-            timestamp=at(number),
-        )
-
-    def clean_up(self, number: int) -> None:
-        self.writer.cleanup(older_than_days=number, dry_run=False)
-
-    def forget(self, number: int) -> None:
-        for record in list(self.writer.browse())[number : number + 2]:
-            self.writer.forget(record.id)
-
-    def vouch(self, number: int) -> None:
-        for record in list(self.writer.browse())[number : number + 1]:
-            self.writer.verify(record.id, by="human_approval")
-
-    def merge(self, number: int) -> None:
-        self.other.record_fact(f"{_SAID[number]} alpha.", "observation", author="far")
-        self.writer.merge(self.other, trust=bool(number % 2))
-
-    def rebuild(self, number: int) -> None:
-        (self.writer, self.beside)[number % 2].rebuild()
-
-    def close(self) -> None:
-        for each in (self.writer, self.beside, self.other):
-            each.close()
-
-
-_WAYS = [name for name in vars(Written) if name != "close" and not name.startswith("_")]
-
-
-@pytest.mark.hypothesis
-@settings(max_examples=examples(160))
-@given(st.lists(st.tuples(st.sampled_from(_WAYS), st.integers(0, 7)), max_size=12), st.booleans())
-def test_words_counted_on_are_those_counted_anew(done: list[tuple[str, int]], few: bool) -> None:
-    terms = [*query_terms(" ".join(_SAID)), index_text("observation")]
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        if few:
-            patch.setattr("hardwon.store.sqlite.connection._COUNTED_ON_RECORDS_MAX", 30)
-        with closing(Written(Path(folder))) as written, Memory(written.here) as onlooker:
-            asked: Any = onlooker._project.store
-            fresh: Any = written.writer._project.store
-            for way, number in done:
-                getattr(written, way)(number)
-                for project in ("default", "beside"):
-                    # what was never asked for is counted when it is
-                    counted, _ = count_words(asked, project, terms[number:])
-                    fresh._words.clear()
-                    anew, having = count_words(fresh, project, terms[number:])
-                    assert {term: counted.frequency[term] for term in having} == having
-                    assert counted[:6] == anew[:6]
-
-
-def count_words(store: Any, project: str, terms: list[str]) -> Any:
-    with store.snapshot(project) as session:
-        return store._count_words(session, project, terms)
 
 
 @given(

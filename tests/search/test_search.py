@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -290,3 +291,24 @@ def test_what_another_process_wrote_first_is_found(place: Callable[[str], str]) 
         program = "import sys; from hardwon import Memory; Memory(sys.argv[1]).record_fact('A zebra', 'observation')"
         subprocess.run([sys.executable, "-c", program, location], check=True)
         assert first(memory, "zebra") == "A zebra"
+
+
+def test_words_are_counted_anew_after_others_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory(tmp_path) as writer, Memory(tmp_path) as onlooker:
+
+        def having() -> tuple[int, int]:
+            counted = onlooker._project.store.frequencies("default", ["alpha"])
+            return counted.texts, counted.having["alpha"]
+
+        facts = [writer.record_fact(f"alpha {number}", "observation") for number in range(40)]
+        assert having() == (40, 40)
+        writer.forget([fact.id for fact in facts[:20]])
+        assert having() == (20, 20)
+        monkeypatch.setattr("hardwon.store.sqlite.engine._COUNTED_ANEW_BELOW_TEXTS", 20)
+        writer.record_fact("alpha once more", "observation")
+        assert having() == (20, 20), "in a large memory, a few more change nothing"
+        for number in range(3):
+            writer.record_fact(f"alpha again {number}", "observation")
+        assert having() == (24, 24)

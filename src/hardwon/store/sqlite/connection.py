@@ -48,8 +48,6 @@ from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
-# Up to so many new records are counted one by one: to read more takes longer than to count anew.
-_COUNTED_ON_RECORDS_MAX: Final = 200
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
 # pages as it has lessons. Each recall reads forty or more.
 _PAGE_CACHE_BYTES: Final = 32 * limits.MIB
@@ -255,18 +253,6 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageErr
 
 # --- words ---
 
-_TAKEN_OUT_NAME: Final = "a text was taken out of the index"
-_TAKEN_OUT: Final = f"SELECT value FROM state WHERE project_id = ? AND name = '{_TAKEN_OUT_NAME}'"
-# By chance, not one more: a file that is restored would come to the same numbers again.
-_TAKE_OUT: Final = (
-    f"INSERT INTO state (project_id, name, value) VALUES (?, '{_TAKEN_OUT_NAME}', random()) "
-    "ON CONFLICT DO UPDATE SET value = excluded.value"
-)
-_FROM_NEWEST: Final = (
-    "SELECT r.seq, r.id, r.project_id, t.terms, t.marks FROM record r "
-    "CROSS JOIN record_text t ON t.seq = r.seq WHERE r.seq >= ?1 ORDER BY r.seq LIMIT ?2"
-)
-
 NAME: Final = "words_"
 VOUCHED: Final = "@v"
 _SOURCE: Final = "@a"
@@ -337,7 +323,6 @@ class WordIndex:
                 (seq, *terms.partition("\n")[::2], marks),
             )
             self._session.run("DELETE FROM record_text WHERE seq = ?", (seq,))
-            self._session.run(_TAKE_OUT, (self.project,))
 
     def mark(self, seq: int, marks: str) -> None:
         """Where its marks are others by now."""
@@ -394,29 +379,6 @@ class WordIndex:
         """The marks of all sources, with how many texts each has."""
         sql = f"SELECT term, doc FROM {self._vocabulary()} WHERE term >= ? AND term < ?"
         return dict(self._session.select(sql, (_SOURCE, "@b")))
-
-    def taken_out(self) -> int:
-        """Another number after any text was taken out, be it to put in another one."""
-        return self._session.value(_TAKEN_OUT, (self.project,)) or 0
-
-    def newest(self) -> tuple[int, str]:
-        """The number and the id of the newest record, of whatever project."""
-        found = self._session.first("SELECT seq, id FROM record ORDER BY seq DESC LIMIT 1")
-        return found or (0, "")
-
-    def added_since(
-        self, newest: tuple[int, str], taken_out: int
-    ) -> tuple[tuple[int, str], list[tuple[str, str]]] | None:
-        """The newest record now, and the terms and marks of each text of this project since that
-        one. None where something was taken out since then, or very many came.
-        """
-        most = _COUNTED_ON_RECORDS_MAX
-        rows = self._session.select(_FROM_NEWEST, (newest[0], most + 2))
-        if not rows or rows[0][:2] != newest or len(rows) > most + 1:
-            return None
-        if self.taken_out() != taken_out:
-            return None
-        return rows[-1][:2], [row[3:] for row in rows[1:] if row[2] == self.project]
 
 
 def add_texts(session: SqliteSession, project: str, texts: Sequence[tuple[int, str, str]]) -> None:

@@ -84,9 +84,11 @@ from hardwon.store.sqlite.log import ASIDE
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
 
-# Up to so many records, how many have a word is counted anew after anything was taken out: it costs
-# little, and the same records always give the same order.
-_COUNTED_ANEW_BELOW_RECORDS: Final = 20_000
+# Up to so many texts, words are counted anew after anything was written: it costs little, and the
+# same records always give the same order. In a larger memory, when there are a twentieth more
+# records: a word's worth is a logarithm, which moves by 0.05 at most.
+_COUNTED_ANEW_BELOW_TEXTS: Final = 20_000
+_COUNTED_ANEW_GROWN: Final = 1.05
 # From so many records on, a search with filters takes the best by their words before it asks whether
 # they pass: in a smaller memory looking at all that match takes no longer.
 _FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
@@ -269,70 +271,22 @@ _VECTORS: Final = "SELECT seq, vector FROM record_vector WHERE project_id = ?"
 
 
 class _Counted(NamedTuple):
-    """What is known of a project's words, as of the transaction of that number: the newest record of
-    the file, and what tells whether any text was taken out of the index; how many texts there are, and
-    the marks of their sources; whether somebody vouches for any, ever voted for one, and any source
-    was rolled back; and what is read of those that are found. Of the records that were asked for it,
-    the source and the status. And how many records have a term, as of when there were so many.
+    """What is known of a project's words. As of the transaction of that number: whether somebody
+    vouches for any text, and any source was rolled back; what is read of those that are found; and
+    of the records that were asked for it, the source and the status. As of the last count, when
+    the newest record had that number: how many texts there are, of how many sources, and how many
+    have a term.
     """
 
     number: int
-    newest: tuple[int, str]
-    taken_out: int
-    texts: int
-    marks: frozenset[str]
     vouched: bool
     rolled_back: bool
     columns: str
     standing: dict[int, tuple[str, str]]
+    newest: int
+    texts: int
+    sources: int
     frequency: dict[str, int]
-    counted_texts: int
-
-
-def _counted_on(index: WordIndex, before: _Counted | None) -> _Counted | None:
-    """What was known before, with what was added since; None where more than that has changed."""
-    added = index.added_since(before.newest, before.taken_out) if before else None
-    if before is None or added is None:
-        return None
-    # copies: another thread may look at an earlier state, and count for that
-    frequency, marks = before.frequency.copy(), set(before.marks)
-    newest, texts = added
-    for terms, marked in texts:
-        marks.add(marked.partition(" ")[0])
-        for term in {*terms.replace("\n", " ").split(" ")} & frequency.keys():
-            frequency[term] += 1
-    return before._replace(
-        newest=newest,
-        texts=before.texts + len(texts),
-        marks=frozenset(marks),
-        vouched=before.vouched or any(marked.endswith(VOUCHED) for _, marked in texts),
-        frequency=frequency,
-        counted_texts=before.counted_texts + len(texts),
-    )
-
-
-def _counted_anew(index: WordIndex, before: _Counted | None) -> _Counted:
-    """In a large memory, how many have a term only once there are a tenth more or less of them."""
-    sources = index.sources() if index.exists else {}
-    texts = sum(sources.values())
-    same = (
-        before
-        and texts >= _COUNTED_ANEW_BELOW_RECORDS
-        and 0.9 * texts <= before.counted_texts <= 1.1 * texts
-    )
-    return _Counted(
-        0,
-        index.newest(),
-        index.taken_out(),
-        texts,
-        frozenset(sources),
-        bool(sources) and index.has(VOUCHED),
-        False,
-        "",
-        {},
-        before.frequency if before and same else {},
-        before.counted_texts if before and same else texts,
-    )
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
@@ -374,7 +328,7 @@ class _Matches:
         # match are asked. That is done at once where they are few, and in a small memory where the
         # filters leave out some.
         most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), limits.SEARCHED_TEXTS
-        if len(counted.marks) > 1 or counted.vouched:  # several may be asked, one after the other
+        if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
             most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
         matching = sum([counted.frequency.get(term, most) for term in terms])
         small = filters.model_fields_set and counted.texts < _FIRST_BY_WORDS_FROM_RECORDS
@@ -636,13 +590,13 @@ class SqliteStore(Store):
             asked = session, project, counted
             if whole:
                 matches = _Matches(*asked, rarest(having), filters, limit, whole=True)
-                return from_everybody(matches.best, len(counted.marks), counted.vouched, limit)
+                return from_everybody(matches.best, counted.sources, counted.vouched, limit)
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
                 best = _Matches(*asked, chosen, filters, limit).best
-                if found := from_everybody(best, len(counted.marks), counted.vouched, limit):
+                if found := from_everybody(best, counted.sources, counted.vouched, limit):
                     return found
         return []
 
@@ -661,23 +615,31 @@ class SqliteStore(Store):
         number = last_number(session.connection)
         if counted is None or counted.number != number:
             index = WordIndex(session, project)
-            counted = _counted_on(index, counted) or _counted_anew(index, counted)
-            counted = counted._replace(
-                number=number,
-                rolled_back=bool(rolled_back_authors(session, project)),
-                columns=found_columns(
-                    SQLITE,
-                    votes=session.first(_VOTED, (project,)) is not None,
-                    sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
-                ),
+            newest = session.value("SELECT max(seq) FROM record") or 0
+            if (
+                counted
+                and counted.texts >= _COUNTED_ANEW_BELOW_TEXTS
+                and counted.newest <= newest <= _COUNTED_ANEW_GROWN * counted.newest
+            ):
+                known = counted.newest, counted.texts, counted.sources, counted.frequency
+            else:
+                sources = index.sources() if index.exists else {}
+                known = newest, sum(sources.values()), len(sources), {}
+            columns = found_columns(
+                SQLITE,
+                votes=session.first(_VOTED, (project,)) is not None,
+                sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
             )
+            rolled_back = bool(rolled_back_authors(session, project))
+            vouched = known[1] > 0 and index.has(VOUCHED)
+            counted = _Counted(number, vouched, rolled_back, columns, {}, *known)
             # one assignment: other threads look things up too
             self._words[project] = counted
-        for known in (counted.frequency, counted.standing):
-            if len(known) > _TERMS_REMEMBERED_MAX:
-                known.clear()
+        for remembered in (counted.frequency, counted.standing):
+            if len(remembered) > _TERMS_REMEMBERED_MAX:
+                remembered.clear()
         having = {}
-        for term in terms if counted.marks else ():
+        for term in terms if counted.sources else ():
             count = counted.frequency.get(term)  # in one step: another thread may clear it
             having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
