@@ -40,9 +40,8 @@ class Shot(NamedTuple):
 
 SHOTS: Final = (
     Shot("overview", "overview?range=90d"),
-    Shot("knowledge", "knowledge?range=90d"),
     Shot("search", f"search?{_SEARCH}", click="ol.hits h2 a"),
-    Shot("review", "review?range=all", "j"),
+    Shot("lessons", "lessons", "j"),
     Shot("phone", "overview?range=90d", options={"viewport": PHONE, "color_scheme": "dark"}),
 )
 

@@ -838,9 +838,6 @@ WEB_FLASHES_MAX: Final = 5
 # Points of one chart: more than a screen has columns.
 WEB_CHART_POINTS_MAX: Final = 1_000
 
-# Tools, and areas, that the map draws, those with the most attempts: what a screen has room for.
-WEB_MAP_ROWS_MAX: Final = 15
-
 # Records on one page of the search, where nobody asks for more.
 WEB_RESULTS: Final = 20
 
@@ -849,13 +846,6 @@ WEB_RESULTS_MAX: Final = 100
 
 # What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
-
-# Records of one list that waits for a decision, like with like: what somebody goes through at a
-# sitting, and what a link can take back at once.
-WEB_REVIEW_SHOWN: Final = 50
-
-# The whole of a report: a view takes below one, and a browser opens that at once.
-REPORT_BYTES_MAX: Final = 32 * MIB
 
 # How often a page that is looked at asks whether anything changed.
 WEB_POLL_S: Final = 4

@@ -36,7 +36,7 @@ CODE_LINES_MAX = {
     "tree": 3_255,
     "training": 1_210,
     "fixes": 2_510,
-    "surfaces": 8_990,
+    "surfaces": 8_590,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 

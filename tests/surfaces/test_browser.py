@@ -9,7 +9,6 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -18,15 +17,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
-from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.records.kinds import AnyRecord, Kind
-from hardwon.surfaces.web import learning, overview
-from hardwon.surfaces.web.records import TABS
+from hardwon.surfaces.web import learning, lessons, overview
 from hardwon.surfaces.web.site import PLACES
 from hardwon.tree.datasets.demo import fill_demo as fill
 from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
+from test_web_lessons import LOCKED, learn
 
 HOSTILE_PROJECT = "hostile"
 QUESTION = "upload timed out"
@@ -41,14 +39,13 @@ LAB = urlencode(
 VARIANTS = {
     "overview": ["?range=all"],
     "progress": ["?range=all", "?range=all&by=task&task_id=resume_upload"],
-    "knowledge": ["?range=all"],
+    "lessons": ["", "?order=strongest&denied=abc12"],
     "search": [
         "",
         f"?{urlencode({'q': QUESTION, 'range': 'all'})}&at={{experience}}",
         "?since=nonsense",
     ],
     "fixes": ["?range=all&issue_type=TIMEOUT"],
-    "review": [f"?range=all&tab={tab}" for tab in TABS] + ["/{fix}"],
     "lab": ["", f"?{LAB}"],
     "record": ["/{fact}", "/{fix}", "/{episode}", "/{trajectory}", "/none"],
 }
@@ -85,11 +82,6 @@ class World:
     def address(self, template: str, project: str = PROJECT) -> str:
         return f"/ui/{project}/{template.format(**self.ids(project))}"
 
-    def status(self, record_id: str) -> str:
-        record = self.running.memory.get(record_id)
-        assert record is not None
-        return record.metadata.validation.status
-
     def ids(self, project: str) -> dict[str, str]:
         kinds: tuple[Kind, ...] = ("experience", "fact", "fix", "episode", "trajectory")
         if project == HOSTILE_PROJECT:
@@ -112,14 +104,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with ExitStack() as open_:
         # long lists are many rows of one sort, and axe-core looks at each of them for long
         patch = open_.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(limits, "WEB_REVIEW_SHOWN", 12)
         patch.setattr(limits, "WEB_RESULTS", 8)
         patch.setattr(overview, "_SHOWN", 5)
-        for name in ("_RULES_SHOWN", "_FACTS_SHOWN", "_STRATEGIES"):
-            patch.setattr(learning, name, 4)
+        patch.setattr(learning, "_STRATEGIES", 4)
+        for name in ("_LESSONS_SHOWN", "_RULES_SHOWN", "_CARDS_SHOWN"):
+            patch.setattr(lessons, name, 6)
         started = open_.enter_context(browser())
         running = open_.enter_context(served(tmp_path_factory.mktemp("browsed")))
         fill(running.memory)
+        learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
+        learn(running.memory, "KeyError: 'DATABASE_URL'", "echo DATABASE_URL=x > .env")
         with Memory(running.memory.location, HOSTILE_PROJECT, checkout=False) as memory:
             hostile = fill_with_hostile_records(memory)
         yield World(started, running, hostile)
@@ -255,8 +249,8 @@ def test_numbers_lead_to_what_is_behind_them(admin: Visitor) -> None:
     expect(page).to_have_url(re.compile(r"/search\?.*(failure_hash|outcome=failure)"))
     assert 0 < page.locator("ol.hits > li").count() <= max(seen, 20)
     expect(admin.open(str(failed)).locator("form.search .chip.chosen")).to_contain_text("failure")
-    page = admin.open(f"/ui/{PROJECT}/knowledge?range=all")
-    page.locator("[data-chart=areas] td a").first.click()
+    page = admin.open(f"/ui/{PROJECT}/fixes?range=all")
+    page.locator("[data-chart=model-matrix] td a").first.click()
     expect(page).to_have_url(re.compile(r"/search\?"))
 
 
@@ -270,79 +264,40 @@ def test_the_range_and_the_project_are_switched_everywhere(admin: Visitor) -> No
     expect(page).to_have_url(re.compile(rf"/ui/{HOSTILE_PROJECT}/lab\?range=7d"))
 
 
-# --- reviewing ---
+# --- lessons ---
 
 
 def first_id(page: Page) -> str:
     return str(page.locator("[data-item] input[name=id]").first.get_attribute("value"))
 
 
-def test_reviewing_with_keys(world: World, admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/review?range=all")
-    verified = first_id(page)
+def find_verdict(world: World, lesson_id: str) -> str:
+    return world.running.memory.why(lesson_id).lesson.verdict
+
+
+def test_lessons_are_judged_with_keys(world: World, admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/lessons")
+    lesson = first_id(page)
     page.keyboard.press("j")
     expect(page.locator("[data-item].at")).to_have_count(1)
     with page.expect_navigation():
-        page.keyboard.press("v")
-    expect(page.locator("p.flash")).to_contain_text("Verified")
-    assert world.status(verified) == "verified"
-    archived = first_id(page)
-    assert archived != verified
-    page.keyboard.press("k")
-    page.keyboard.press("a")
-    page.keyboard.type("the service is gone, a v p x")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    assert world.status(archived) == "archived"
+        page.keyboard.press("f")
+    expect(page.locator("p.flash")).to_contain_text("Never told again")
+    assert find_verdict(world, lesson) == "wrong"
+    assert first_id(page) != lesson
     with page.expect_navigation():
         page.keyboard.press("z")
-    expect(page.locator("p.flash")).to_contain_text("Undone")
-    assert world.status(archived) == "hypothesis"
+    assert find_verdict(world, lesson) == "right"
+    page.get_by_label("A failure, as it was seen").fill("f t j")
+    assert find_verdict(world, lesson) == "right"
 
 
-def test_a_decision_is_undone(world: World, admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/review?range=all&tab=contradictions")
-    undo = page.locator(".review-pair > .lead-row input[name=id]")
-    decision = undo.first.get_attribute("value")
-    page.keyboard.press("j")
-    with page.expect_navigation():
-        page.keyboard.press("u")
-    assert decision not in [each.get_attribute("value") for each in undo.all()]
-    assert decision not in [each.id for each in world.running.memory.care.decisions()]
-
-
-def test_several_are_decided_at_once(world: World, admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/review?range=all")
-    everything = page.locator("input[form=bulk]").count()
-    page.locator("#bulk [data-all] input").check()
-    expect(page.locator("[data-chosen]")).to_have_text(f"With {everything} ticked")
-    page.locator("#bulk [data-all] input").uncheck()
-    more = page.locator(".review-more").first
-    more.locator("summary").first.click()
-    more.locator("[data-all] input").check()
-    of_group = 1 + more.locator("[data-item]").count()
-    expect(page.locator("[data-chosen]")).to_have_text(f"With {of_group} ticked")
-    more.locator("[data-all] input").uncheck()
-    page.locator("h1").click()
-    for key in ("j", "x", "j", "x"):
-        page.keyboard.press(key)
-    expect(page.locator("[data-chosen]")).to_have_text("With 2 ticked")
-    chosen = page.evaluate(
-        "Array.from(document.querySelectorAll('input[form=bulk]:checked')).map((each) => "
-        "each.value)"
-    )
-    page.locator("#bulk").get_by_role("button", name="Publish").click()
-    expect(page.locator("p.flash").first).to_contain_text("Published")
-    statuses = {world.status(each) for each in chosen}
-    assert (len(chosen), statuses) == (2, {"published"})
-
-
-def test_a_reader_is_offered_no_decisions(world: World) -> None:
+def test_a_reader_is_offered_no_verdicts(world: World) -> None:
     with world.visit("read") as reader:
-        page = reader.open(f"/ui/{PROJECT}/review?range=all")
+        page = reader.open(f"/ui/{PROJECT}/lessons")
         assert page.locator("[data-item]").count()
         assert page.locator("main form[method=post]").count() == 0
-        page.keyboard.press("v")
+        page.keyboard.press("f")
         reader.expect_no_complaints()
 
 
@@ -351,34 +306,31 @@ def test_a_reader_is_offered_no_decisions(world: World) -> None:
 
 def test_a_form_with_a_wrong_token_is_refused(world: World) -> None:
     with world.visit() as somebody:
-        page = somebody.open(f"/ui/{PROJECT}/review?range=all")
-        record_id = first_id(page)
+        page = somebody.open(f"/ui/{PROJECT}/lessons")
+        lesson = first_id(page)
+        before = find_verdict(world, lesson)
         page.evaluate(
             "document.querySelectorAll('input[name=csrf]').forEach((each) => { each.value = "
             "'forged'; })"
         )
         with page.expect_navigation() as answer:
-            page.locator("[data-item]").first.get_by_role("button", name="Verify").click()
+            page.locator("[data-item]").first.get_by_role("button", name="False").click()
         assert answer.value.status == 403
-        assert world.status(record_id) == "hypothesis"
+        assert find_verdict(world, lesson) == before
 
 
 def test_another_site_cannot_send_a_form(world: World) -> None:
     """With the cookie of somebody who is signed in, from a page of another origin that shares the
     machine.
     """
-    target = f"{world.running.url}/ui/{PROJECT}/review"
-    record_id = world.ids(PROJECT)["fact"]
+    target = f"{world.running.url}/ui/{PROJECT}/lessons"
     with world.visit() as somebody:
-        csrf = (
-            somebody.open(f"/ui/{PROJECT}/review")
-            .locator("input[name=csrf]")
-            .first.get_attribute("value")
-        )
-        form = "".join(
-            f'<input name="{name}" value="{value}">'
-            for name, value in (("csrf", csrf), ("id", record_id), ("action", "verify"))
-        )
+        page = somebody.open(f"/ui/{PROJECT}/lessons")
+        lesson = first_id(page)
+        before = find_verdict(world, lesson)
+        csrf = page.locator("input[name=csrf]").first.get_attribute("value")
+        fields = {"csrf": str(csrf), "id": lesson, "verdict": "wrong"}
+        form = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         evil = f'<form method="post" action="{target}">{form}<button>go</button></form>'
         somebody.context.route(
             "http://evil.localhost/",
@@ -394,14 +346,9 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
         {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"},
         {},
     ):
-        sent = httpx.post(
-            target,
-            data={"csrf": csrf, "id": record_id, "action": "verify"},
-            headers=headers,
-            cookies=cookies,
-        )
+        sent = httpx.post(target, data=fields, headers=headers, cookies=cookies)
         assert sent.status_code == 403
-    assert world.status(record_id) == "hypothesis"
+    assert find_verdict(world, lesson) == before
 
 
 # --- live, themes, charts, tables ---
@@ -455,26 +402,28 @@ def column(page: Page, table: str, place: int) -> list[str]:
 
 
 def test_tables_are_sorted_filtered_and_taken_away(admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/knowledge?range=all")
-    page.locator("#map summary").click()
-    table = page.locator("[data-table='Tools and areas']")
+    name = "Model and issue type"
+    page = admin.open(f"/ui/{PROJECT}/fixes?range=all")
+    table = page.locator(f"[data-table='{name}']")
+    if not table.is_visible():
+        table.locator("xpath=ancestor::details/summary").click()
     for ascending in (False, True):
-        table.get_by_role("button", name="Failed").click()
-        numbers = [int(each) for each in column(page, "Tools and areas", 4)]
+        table.get_by_role("button", name="Attempts").click()
+        numbers = [int(each) for each in column(page, name, 3)]
         assert numbers == sorted(numbers, reverse=not ascending)
         expect(table.locator("th[aria-sort]")).to_have_attribute(
             "aria-sort", "ascending" if ascending else "descending"
         )
-    page.get_by_label("Filter rows of Tools and areas").fill("timeout")
-    tools = column(page, "Tools and areas", 1)
-    assert tools
-    assert set(column(page, "Tools and areas", 2)) == {"timeout"}
+    page.get_by_label(f"Filter rows of {name}").fill("TIMEOUT")
+    models = column(page, name, 1)
+    assert models
+    assert set(column(page, name, 2)) == {"TIMEOUT"}
     with page.expect_download() as started:
-        page.get_by_role("button", name="Download Tools and areas as CSV").click()
+        page.get_by_role("button", name=f"Download {name} as CSV").click()
     text = started.value.path().read_text("utf-8-sig")
     rows = list(csv.reader(io.StringIO(text)))
-    assert rows[0][:2] == ["Tool", "Area"]
-    assert [row[0] for row in rows[1:]] == tools
+    assert rows[0][:2] == ["Model", "Issue type"]
+    assert [row[0] for row in rows[1:]] == models
 
 
 # --- on a phone, and with keys alone ---
@@ -506,9 +455,7 @@ UNREACHED = """() => {
         .filter((each) => each.type !== 'radio').map((each) => each.outerHTML.slice(0, 160)); }"""
 
 
-@pytest.mark.parametrize(
-    "name", ["knowledge", "search?q=upload", "review?tab=contradictions&range=all"]
-)
+@pytest.mark.parametrize("name", ["lessons", "search?q=upload"])
 def test_everything_is_reached_and_seen_with_tab_alone(admin: Visitor, name: str) -> None:
     page = admin.open(f"/ui/{PROJECT}/{name}")
     page.keyboard.press("Tab")
@@ -532,43 +479,6 @@ def test_the_skip_link_leads_past_the_navigation(admin: Visitor) -> None:
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("Tab")
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
-
-
-# --- the report ---
-
-
-def test_the_report_opens_without_a_network_and_without_the_server(
-    world: World, tmp_path: Path
-) -> None:
-    path = tmp_path / "report.html"
-    made = at_once(
-        "--memory",
-        str(world.running.memory.location),
-        "--project",
-        PROJECT,
-        "care",
-        "report",
-        str(path),
-        "--range",
-        "7d",
-    )
-    assert made.exit_code == 0, made.output
-    with visitor(world.browser, path.as_uri(), offline=True) as somebody:
-        page = somebody.open("")
-        assert page.locator("[data-chart] polyline").count() >= 2
-        # its parts are pages, which were looked at: what is left is the file that holds them
-        assert somebody.serious_issues(within=["header", "nav.contents"]) == []
-        whole = ("duplicate-id-aria", "landmark-one-main", "landmark-unique", "document-title")
-        assert somebody.serious_issues(*whole) == []
-        # its own are in the file
-        foreign = [each for each in page.evaluate(FOREIGN) if not each.startswith("<script>")]
-        assert foreign == []
-        before = colours_of(page)
-        page.emulate_media(color_scheme="dark")
-        assert not set(colours_of(page)) & set(before)
-        page.set_viewport_size(PHONE)
-        somebody.expect_no_wider_page()
-        somebody.expect_no_complaints()
 
 
 # --- hostile text ---
@@ -598,11 +508,8 @@ def hostile_addresses() -> list[str]:
         f"search?{queries[1]}",
         f"search?{urlencode({'since': HOSTILE[1]})}",
     ]
-    # of a page that has several forms the same parts show a record's text; test_web_review has all
-    tabs = ("hypotheses", "contradictions", "rules", "decisions")
     left_out = ("none", "nonsense", "record/")  # of records the next test shows each
-    shown = [each for each in ADDRESSES if not any(word in each for word in left_out)]
-    return [each for each in shown if "tab=" not in each or each.endswith(tabs)] + own
+    return [each for each in ADDRESSES if not any(word in each for word in left_out)] + own
 
 
 @pytest.mark.parametrize("address", hostile_addresses())

@@ -155,7 +155,6 @@ NO_TOOL = {
 
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("tree generate", "tree validate"), "data sets"),
-    "care report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
     **dict.fromkeys(
         ("run", "care check-stale", "hooks install", "hooks remove", "hooks status"),

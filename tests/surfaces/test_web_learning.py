@@ -1,4 +1,4 @@
-"""The pages about progress, knowledge and fixes: what they count, whom they compare, and that nothing
+"""The pages about progress, lessons and fixes: what they count, whom they compare, and that nothing
 in a record acts.
 """
 
@@ -18,7 +18,6 @@ import pytest
 
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
-from hardwon.records.kinds import Outcome
 from hardwon.surfaces.web.charts import SHARES
 from hardwon.surfaces.web.learning import fix_buckets, trend_line
 from hardwon.trust.access import Caller
@@ -27,7 +26,7 @@ from serving import PROJECT, Served, served
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
 )
-PAGES = ("fixes", "progress", "knowledge")
+PAGES = ("fixes", "progress", "lessons")
 OPEN = Caller("anonymous", "admin")
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -383,89 +382,37 @@ def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     assert "0 episodes with it, 13 without" in by_tag
 
 
-def test_rules_have_their_support_state_and_evidence(reader: Reader) -> None:
-    some_episodes(reader.memory)
-    page = reader.get("knowledge", task_id="dates")
-    cells = row_with(page, "looked first", "Rules")
-    assert cells[1:3] == ["active", "6"]
-    rule = next(each for each in reader.memory.rules("dates") if each.text == "looked first")
-    for each in rule.evidence:
-        assert f'href="/ui/{PROJECT}/record/{each}"' in page
-    assert "No such rule." in text_of(reader.get("knowledge", task_id="dates", state="retired"))
-    assert "nonsense" in reader.get("knowledge", 422, state="nonsense")
-
-
-def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
+def test_rules_have_their_support_and_evidence_and_cards_what_would_have_been_right(
+    reader: Reader,
+) -> None:
     seen = some_episodes(reader.memory)
-    page = reader.get("knowledge", task_id="dates")
-    assert "Instead of guessed Do look Lesson Look first." in text_of(page)
-    assert "dates seen 1 , mean score" in text_of(page)
-    assert f'href="/ui/{PROJECT}/record/{seen}"' in page
+    page = reader.get("lessons", task_id="dates")
+    assert row_with(page, "looked first", "Rules")[1] == "6"
+    rule = next(each for each in reader.memory.rules("dates") if each.text == "looked first")
+    for each in (*rule.evidence, seen):
+        assert f'href="/ui/{PROJECT}/record/{each}"' in page
+    assert row_with(page, "haste", "Mistakes")[1:6] == [
+        "dates",
+        "guessed",
+        "look",
+        "Look first.",
+        "1",
+    ]
+    assert "looked first" in text_of(reader.get("lessons")), "of the tasks that were tried most"
+    assert "No such rule." in text_of(reader.get("lessons", task_id="other"))
 
 
-# --- knowledge ---
-
+# --- what goes wrong, and whether it gets better ---
 
 LOCKED = "OperationalError: database is locked"
 
 
-def a_trajectory(memory: Memory, **more: Any) -> str:
+def a_trajectory(memory: Memory) -> str:
     steps = [
         {"action": "pytest -x", "observation": LOCKED, "reward": 0.0},
-        {"action": "retry once", "observation": LOCKED, "reward": -0.5},
         {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
     ]
-    return memory.record_trajectory("make the tests pass", steps, 1.0, **more).id
-
-
-def test_solutions_are_found_by_the_error(reader: Reader) -> None:
-    made = a_trajectory(reader.memory)
-    page = reader.get("knowledge", error=LOCKED)
-    assert row_with(page, "open it in WAL mode")[2] == "1 of 1"
-    assert row_with(page, "retry once")[2] == "0 of 1"
-    assert f'aria-label="Evidence 1: record {made}"' in page
-    assert "Nothing is known that was tried against this error." in text_of(
-        reader.get("knowledge", error="KeyError: 'x'")
-    )
-
-
-def some_tools(memory: Memory) -> None:
-    for n in range(4):
-        outcome: Outcome = "success" if n else "failure"
-        at = NOW - timedelta(minutes=n)
-        memory.remember(f"{n}", outcome, tool="web_search", tags=["docs"], timestamp=at)
-    memory.remember("old", "failure", tool="web_search", timestamp=NOW - timedelta(days=60))
-    for line, good in (("git push", False), ("git push", True), ("git", True)):
-        step = {"action": line, "observation": "done" if good else LOCKED, "reward": float(good)}
-        memory.record_trajectory(line, [step], float(good), tags=["run"], author="codex")
-
-
-def test_the_map_has_real_shares_of_the_time_that_was_chosen(reader: Reader) -> None:
-    some_tools(reader.memory)
-    page = reader.get("knowledge")
-    told = titles(page, "areas")
-    assert "web_search docs: 3 of 4 worked, 75%" in told
-    assert "git push: 1 of 2 worked, 50%" in told
-    assert not any("git docs" in each for each in told), "where nothing was tried there is nothing"
-    link = f"/ui/{PROJECT}/search?kind=experience&amp;tool=web_search&amp;tag=docs"
-    assert f'<a href="{link}">4</a>' in chart(page, "areas")
-    whole = reader.get("knowledge", range="all")
-    assert row_with(whole, "web_search", "Tools and areas")[1:] == ["all", "60 % 3 of 5", "2"]
-
-
-def test_facts_that_somebody_vouches_for_or_that_helped_come_first(reader: Reader) -> None:
-    plain, helped, vouched = (
-        reader.memory.record_fact(f"The {name} port is open.", "observation").id
-        for name in ("first", "second", "third")
-    )
-    reader.memory.credit([helped], True)
-    reader.memory.verify(vouched, "human_approval")
-    page = reader.get("knowledge")
-    assert page.index(vouched) < page.index(helped) < page.index(plain)
-    assert row_with(page, "second port", "Facts")[1:4] == ["hypothesis", "1", "0"]
-
-
-# --- what goes wrong, and whether it gets better ---
+    return memory.record_trajectory("make the tests pass", steps, 1.0).id
 
 
 def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
@@ -523,7 +470,7 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
 
 def test_where_nothing_was_judged_no_chart_is_drawn(reader: Reader) -> None:
     reader.memory.record_fact("The port is 80.", "observation")
-    for page in ("overview", "progress", "knowledge"):
+    for page in ("overview", "progress"):
         shown = reader.get(page)
         assert "data-chart" not in shown
         assert "in this time" in text_of(shown)
@@ -603,7 +550,7 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
     shown = [
         reader.get("fixes", model=name, issue_type=name),
         reader.get("progress", task_id=name, tag=name),
-        reader.get("knowledge", task_id=name, error=f"Error: {HOSTILE}"),
+        reader.get("lessons", task_id=name),
         reader.get("overview"),
     ]
     for page in shown:
@@ -617,7 +564,6 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
     for page, names in (
         (shown[0], ("model-matrix", "fixers", "days")),
         (shown[1], ("curve", "sides", "progress")),
-        (shown[2], ("areas",)),
     ):
         assert all(chart(page, each) for each in names)
 
@@ -646,7 +592,7 @@ def test_nothing_is_changed_there_and_a_reader_sees_it_all(tmp_path: Path) -> No
         a_trajectory(running.memory)
         browser, stranger = Reader(running), Reader(running)
         assert browser.post("/ui/sign-in", token=running.token("read"), next="").status_code == 200
-        for page in PAGES:
+        for page in ("fixes", "progress"):
             shown = browser.get(page)
             csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
             assert csrf

@@ -398,7 +398,7 @@ def test_a_trajectory_is_told_as_a_run(empty: Served) -> None:
     assert "Step 6 change worked cured step 3 Action" in told
     assert 'style="width: 50.0%"' in html
     assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in html
-    led = f"/ui/{PROJECT}/knowledge?error=OperationalError%3A+database+is+locked#solutions"
+    led = f"/ui/{PROJECT}/lessons?about=OperationalError%3A+database+is+locked"
     assert f'href="{led}"' in html
 
 

@@ -5,7 +5,6 @@ copies, vectors, and whether all is as it was written.
 import os
 import shlex
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
@@ -14,9 +13,8 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists, note
-from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
-from hardwon.outside.locations import DEFAULT_PROJECT, check_path, is_url
+from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Action, Decision, Verifier, sources_named
 from hardwon.surfaces.cli import views
@@ -47,11 +45,9 @@ from hardwon.surfaces.cli.output import (
     preview_first,
     progress,
     require_consent,
-    require_packages,
     show,
 )
 from hardwon.surfaces.cli.views import Screen, counted, size_text
-from hardwon.trust.access import Caller
 
 if TYPE_CHECKING:
     from hardwon.memory.results import Forgotten, LifeEvent
@@ -577,50 +573,6 @@ def reembed(
         made = memory.reembed(progress=bar)
     answer = {"embedder": maker.name, "dimension": maker.dimension, "made": made}
     show(answer, f"{counted(made, 'vector')} made by {maker.name}")
-
-
-# As the dashboard has them.
-TimeRange = Literal["7d", "30d", "90d", "all"]
-
-
-@command(care, "report")
-def report(
-    file: Annotated[str, arg("Where to, such as report.html.")],
-    time_range: Annotated[TimeRange, opt("Of how long.", "--range")] = "30d",
-    yes: Yes = False,
-) -> None:
-    """Write what the dashboard shows as one HTML file that opens anywhere.
-
-    Of one project and one time. It opens in a browser without a network and without a server; it
-    holds what it shows as text, and its policy (CSP) lets no script run but those that it brings.
-    It needs the extra `serve`.
-
-    JSON: `file`, `size_bytes`, `parts` (the titles of the views in it).
-
-    \b
-    Examples:
-      hardwon care report report.html
-      hardwon care report report.html --range all --yes --json
-    """
-    require_packages("a report", "starlette", "jinja2")
-    path = check_path("file", file)
-    from hardwon.surfaces.gate import Ask, Gate
-    from hardwon.surfaces.web import site as web
-
-    reader = Caller("report", "read")
-    with read_memory() as memory:
-        replaced = files.target("file", path, memory.location, "report.html")
-        is_page = path.suffix.lower() in (".html", ".htm")
-        check_that(is_page, "file", file, "a name that ends in .html")
-        if path.exists():
-            require_consent(f"Replace {views.visible(str(path))}?", yes)
-        with closing(Gate(memory.care.in_project, None, open_to=reader)) as gate:
-            made = web.report(Ask(gate, reader, memory.project), time_range)
-    with files.writing_atomically(replaced) as target:
-        target.write(made)
-    parts = [part.title for part in web.parts()]
-    answer = {"file": str(path), "size_bytes": len(made), "parts": parts}
-    show(answer, f"{size_text(len(made))} written to {path}: open it in a browser")
 
 
 # --- a memory that was found ---

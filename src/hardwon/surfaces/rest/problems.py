@@ -64,8 +64,8 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
 _NAMES: Final[Mapping[type[HardwonError], str]] = {
     InvalidInputError: "invalid-input",
     FileOnlyError: "invalid-input",
-    UnknownLessonError: "not-found",
     UnknownRecordError: "not-found",
+    UnknownLessonError: "not-found",
     ConflictError: "conflict",
     NotAdmittedError: "not-admitted",
     ForbiddenError: "forbidden",

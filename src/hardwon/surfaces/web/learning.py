@@ -1,7 +1,6 @@
-"""Pages of what was learned from work: whether it gets better (by agent, task and command, with the
-memory and without), what is known (how tools do in which areas, rules, facts, what helped against
-which error, mistakes), and fixes (how many were tried, applied and successful, where, by whom and
-when; what works against what).
+"""Pages of how work went: whether it gets better (by agent, task and command, with the memory and
+without), and fixes (how many were tried, applied and successful, where, by whom and when; what
+works against what).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import accumulate, islice
+from itertools import accumulate
 from statistics import fmean, linear_regression
 from typing import Any, Final, get_args
 
@@ -19,13 +18,12 @@ from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import action_kinds
 from hardwon.learn.rules import Comparison, Curve
 from hardwon.memory.care import Per
-from hardwon.memory.results import Area, DayRate, Failure, Rates
-from hardwon.records.kinds import Episode, Fact
+from hardwon.memory.results import DayRate, Failure, Rates
+from hardwon.records.kinds import Episode
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
-from hardwon.surfaces.web.records import count_credits
 
 _ROW_PX: Final = 34
 
@@ -221,105 +219,6 @@ def _running_figure(curve: Curve) -> charts.Plot:
     return charts.Plot(
         drawn, charts.counts_axis(1, most, "attempt"), charts.scores_axis("mean so far")
     )
-
-
-# --- what does it know? ---
-
-_RULES_SHOWN: Final = 25
-_FACTS_SHOWN: Final = 15
-STATES: Final = ("active", "candidate", "retired")
-
-
-def view_knowledge(ask: Ask, request: PageRequest) -> WebPage:
-    task_id, error = (request.query.get(name, "").strip() for name in ("task_id", "error"))
-    if is_empty(ask):
-        return WebPage("empty.html", "What does it know?", {"about": "knowledge"})
-    state = request.query.get("state") or None
-    areas: list[Area] = ask("care.areas", since=request.since)
-    tools, sorts = (
-        _most(areas, name, lambda each: each.good + each.bad) for name in ("tool", "area")
-    )
-    tools, sorts = (names[: limits.WEB_MAP_ROWS_MAX] for names in (tools, sorts))
-    of_task = {"task_id": task_id or None}
-    tasks = [each.task_id for each in ask("episodes.tasks", limit=_TASKS_SHOWN)]
-    return WebPage(
-        "knowledge.html",
-        "What does it know?",
-        {
-            "areas": [
-                (each, Rate(each.good, each.bad), _area_url(request, each)) for each in areas
-            ],
-            "map_figure": _map_figure(request, areas, tools, sorts) if areas else None,
-            "rules": _rules(ask, [task_id] if task_id else [None, *tasks[:_RULE_TASKS]], state),
-            "facts": _facts(ask),
-            "cards": ask("cards", limit=12, **of_task),
-            "solutions": ask("solutions", error=error or None, limit=12),
-            "error": error,
-            "task_id": task_id,
-            "tasks": tasks,
-            "state": state or "",
-            "states": STATES,
-        },
-    )
-
-
-def _rules(ask: Ask, tasks: Sequence[str | None], state: str | None) -> list[Any]:
-    """Those of the project and of these tasks, by what speaks for them."""
-    found = {
-        (rule.task_id, rule.id): rule
-        for task in tasks
-        for rule in ask("rules", task_id=task, state=state, limit=_RULES_SHOWN)
-    }
-    ranked = sorted(
-        found.values(), key=lambda rule: (STATES.index(rule.state), -rule.vouched, -rule.helpful)
-    )
-    return ranked[:_RULES_SHOWN]
-
-
-_RULE_TASKS: Final = 5
-
-
-def _facts(ask: Ask) -> list[tuple[Fact, dict[str, int]]]:
-    """What somebody vouches for, then what helped, then the newest; with how often they helped, and
-    did not.
-    """
-    found: dict[str, Fact] = {}
-    for status in ("published", "verified", "hypothesis"):
-        helpful = [each.record for each in ask("care.helpful", status=status, limit=200)]
-        newest = ask("care.page", kind="fact", status=status, limit=_FACTS_SHOWN).records
-        found |= {each.id: each for each in (*helpful, *newest) if isinstance(each, Fact)}
-        if len(found) >= _FACTS_SHOWN:
-            break
-    return [
-        (fact, count_credits(ask("audit", record_id=fact.id)))
-        for fact in islice(found.values(), _FACTS_SHOWN)
-    ]
-
-
-def _area_url(request: PageRequest, area: Area, **more: str) -> str:
-    """Of experiences by tool and tag; of commands by their words."""
-    if not area.tool or area.is_command:
-        return request.url(
-            "search", kind="trajectory", q=f"{area.tool} {area.area}".strip(), **more
-        )
-    return request.url("search", kind="experience", tool=area.tool, tag=area.area, **more)
-
-
-def _map_figure(
-    request: PageRequest, areas: Iterable[Area], tools: list[str], sorts: list[str]
-) -> charts.Heat:
-    """How much of what was tried worked, as a colour; how much that was, as a number in it."""
-    at = {(each.tool, each.area): each for each in areas}
-
-    def show(each: Area) -> charts.Cell:
-        tried = each.good + each.bad
-        words = (
-            f"{each.tool} {each.area}: {each.good:,} of {tried:,} worked, {each.good / tried:.0%}"
-        )
-        return charts.Cell(each.good / tried, f"{tried:,}", _area_url(request, each), words)
-
-    cells = [[at.get((tool, sort)) for sort in sorts] for tool in tools]
-    return charts.heat(tools, [sort or "all" for sort in sorts], cells, show)
 
 
 # --- fixes ---

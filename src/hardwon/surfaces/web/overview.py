@@ -1,6 +1,6 @@
 """Pages of the whole memory: the overview (what goes wrong and what fixed it, whether it gets
-better, what was learned, what waits for a decision), and the context lab (what an agent would be
-told before an attempt, word for word, and why).
+better, what was learned), and the context lab (what an agent would be told before an attempt, word
+for word, and why).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from hardwon.surfaces.arguments import ISSUE_FIELDS
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
-from hardwon.surfaces.web.records import count_waiting
 
 # --- how much went well ---
 
@@ -112,7 +111,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "failures": [(each, failure_url(request, each)) for each in failures],
             "failing_tests": ask("tests.failing") if PYTEST in stats.by_author else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
-            "waiting": count_waiting(ask, request, stats),
+            "lessons": ask("lessons", limit=_SHOWN),
             "newest": ask("care.page", limit=_SHOWN).records,
         },
     )

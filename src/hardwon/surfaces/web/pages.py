@@ -313,5 +313,5 @@ def environment() -> Environment:
         headline=headline,
         outcome=judge_record,
     )
-    made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="", frame="base.html")
+    made.globals.update(asset_url=asset_url, badge=badge)
     return made

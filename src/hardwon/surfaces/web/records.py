@@ -1,8 +1,7 @@
 """Pages of records: the search, which is the very recall that agents use, with what its scores are
 made of (without a question, what there is, newest first), and a record beside its list; and one
 record: what it says, step by step where it has steps, where it came from, how far it is believed and
-why, and everything that happened to it. And the review: what waits for a decision and why, like with
-like, and what was decided; whoever may not decide reads the same lists.
+why, and everything that happened to it.
 """
 
 from __future__ import annotations
@@ -10,23 +9,21 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice, takewhile
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
 from hardwon import limits
-from hardwon.errors import ConflictError, InvalidInputError, Problem, UnknownRecordError
+from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.ask import Stats
-from hardwon.memory.results import Credited, LifeEvent, Links
+from hardwon.memory.results import LifeEvent, Links
 from hardwon.records.kinds import (
     ENDINGS,
-    OUTCOMES,
     REWARD_UNKNOWN,
     STATUSES,
     AnyRecord,
@@ -35,7 +32,6 @@ from hardwon.records.kinds import (
     Episode,
     Trajectory,
     headline,
-    judge_record,
 )
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
@@ -43,9 +39,8 @@ from hardwon.runs.story import tell_cure, tell_ending
 from hardwon.search.rank import Hit
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.shapes import jsonable
-from hardwon.surfaces.web.pages import KINDS, Form, PageRequest, WebPage, shorten
-from hardwon.text.likeness import group_alike
-from hardwon.text.terms import counted, matches, own_texts, query_terms
+from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage, shorten
+from hardwon.text.terms import matches, own_texts, query_terms
 
 # --- search ---
 
@@ -65,6 +60,7 @@ WORDS: Final = (
     "path",
     "failure_hash",
 )
+_ID: Final = re.compile(r"[0-9a-f-]{36}")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _HEADLINE_CHARS: Final = 140
 _BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
@@ -111,7 +107,7 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
                 name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
                 for name in ("since", "until")
             },
-            "chips": chips(request, {name: CHOICES[name] for name in CHOICES}),
+            "chips": make_chips(request),
             "words": WORDS,
             "offered": {
                 name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
@@ -141,32 +137,25 @@ def view_search(ask: Ask, request: PageRequest) -> WebPage:
     )
 
 
-def chips(
-    request: PageRequest, choices: Mapping[str, Collection[str]]
-) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+def make_chips(request: PageRequest) -> list[tuple[str, list[tuple[str, str, bool]]]]:
     """Each name with its values: the value, the address with it (or without, where it is chosen),
     and whether it is.
     """
-    chosen = {name: request.query.get(name, "") for name in choices}
-    return [
-        (
-            name,
-            [
-                (
-                    value,
-                    request.here(
-                        **{name: None if value == chosen[name] else value},
-                        cursor=None,
-                        at=None,
-                        undo=None,
-                    ),
-                    value == chosen[name],
-                )
-                for value in values
-            ],
+    chips = []
+    for name, values in CHOICES.items():
+        chosen = request.query.get(name, "")
+        without = {"cursor": None, "at": None}
+        links = [
+            request.here(**{name: None if value == chosen else value}, **without)
+            for value in values
+        ]
+        chips.append(
+            (
+                name,
+                [(value, link, value == chosen) for value, link in zip(values, links, strict=True)],
+            )
         )
-        for name, values in choices.items()
-    ]
+    return chips
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -340,12 +329,6 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
     return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
 
 
-def count_credits(life: Iterable[LifeEvent]) -> dict[str, int]:
-    """How often a record helped, and did not, as far as anybody told."""
-    told = [each.event.helped for each in life if each.event and each.kind == "credited"]
-    return {"helped": told.count(True), "hindered": told.count(False)}
-
-
 def record_parts(
     ask: Ask, request: PageRequest, record: AnyRecord, terms: Collection[str] = ()
 ) -> dict[str, Any]:
@@ -359,6 +342,7 @@ def record_parts(
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
     kinds = [each.kind for each in life]
+    told = [each.event.helped for each in life if each.event and each.kind == "credited"]
     return {
         "record": record,
         "fields": list(_fields_of(record, frozenset(terms))),
@@ -372,7 +356,8 @@ def record_parts(
         "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
         "cards": record.mistake_cards if isinstance(record, Episode) else [],
         "life": life,
-        **count_credits(life),
+        "helped": told.count(True),
+        "hindered": told.count(False),
         "repeated": kinds.count("repeated"),
         # The newest of what was noticed of its files.
         "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
@@ -517,299 +502,3 @@ def fold(text: str) -> FoldedText:
     shown = text.strip()[:_TEXT_CHARS]
     line = shown.partition("\n")[0][:_FOLDED_FROM]
     return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)
-
-
-# --- review ---
-
-TABS: Final[Mapping[str, str]] = {
-    "hypotheses": "Hypotheses",
-    "verified": "Verified",
-    "stale": "Stale",
-    "contradictions": "Contradictions",
-    "rules": "Candidate rules",
-    "decisions": "Decisions",
-}
-ORDERS: Final[Mapping[str, str]] = {"newest": "Newest first", "helpful": "Most helpful first"}
-# Each action, and how the page afterwards calls it.
-ACTIONS: Final[Mapping[str, str]] = {
-    "verify": "Verified",
-    "publish": "Published",
-    "archive": "Archived",
-    "supersede": "Replaced",
-    "undo": "Undone",
-}
-# Tabs of records of one status, and what may be done with them.
-_BY_STATUS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "hypotheses": ("hypothesis", ("verify", "publish", "archive", "supersede")),
-    "verified": ("verified", ("publish", "archive", "supersede")),
-}
-_COUNTED: Final = ("stale", "contradictions")
-_ID: Final = re.compile(r"[0-9a-f-]{36}")
-# So many of those that helped most are read, to find what was chosen.
-_RANKED_READ: Final = 200
-_AUTHORS_OFFERED: Final = 6
-_CHOICES: Final = 10
-_TITLE_CHARS: Final = 140
-
-
-@dataclass(frozen=True)
-class ReviewItem:
-    """A record in a list. `why` is what else there is to say of it, `actions` what may be done with
-    it, `title` what is said instead of its own headline.
-    """
-
-    record: AnyRecord
-    actions: tuple[str, ...] = ()
-    why: str = ""
-    at: datetime | None = None
-    title: str = ""
-
-    @property
-    def headline(self) -> str:
-        return self.title or headline(self.record)
-
-
-# --- what waits ---
-
-
-def view_review(ask: Ask, request: PageRequest) -> WebPage:
-    tab, may_decide = request.choose("tab", TABS), ask.may("govern")
-    if request.item:
-        return _view_choices(ask, request, tab)
-    stats = ask("stats")
-    undo = [each for each in request.query.get("undo", "").split(",") if _ID.fullmatch(each)]
-    lists = {each: _list(ask, request, each) for each in {tab, *_COUNTED}}
-    listed = {"waiting": [], "pairs": [], "rules": [], "next": None, **lists[tab]}
-    authors = sorted(stats.by_author, key=lambda each: (-stats.by_author[each], each))
-    choices = {
-        "kind": KINDS,
-        "outcome": (*OUTCOMES[:2], "partial"),
-        "author": authors[:_AUTHORS_OFFERED],
-    }
-    return WebPage(
-        "review.html",
-        "What should I decide?",
-        {
-            "tab": tab,
-            "tabs": TABS,
-            "counts": _count(stats, lists),
-            "records": stats.records,
-            **listed,
-            # Like with like: one decision may settle them all.
-            "groups": _group(listed["waiting"]),
-            "is_empty": not any(listed.values()),
-            "chips": chips(request, choices) if tab in _BY_STATUS else [],
-            "q": request.query.get("q", "").strip(),
-            "order": request.choose("order", ORDERS),
-            "orders": ORDERS,
-            "may_decide": may_decide,
-            # The events by which something was decided just now, where they can be taken back.
-            "can_undo": undo[: 2 * limits.WEB_REVIEW_SHOWN] if may_decide else [],
-        },
-    )
-
-
-def count_waiting(ask: Ask, request: PageRequest, stats: Stats) -> dict[str, int]:
-    """How many wait in each list; not of rules, which would all have to be weighed for it."""
-    return _count(stats, {each: _list(ask, request, each) for each in _COUNTED})
-
-
-def _count(stats: Stats, lists: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """Those of a status in all, the others as far as they are listed."""
-    known = {tab: stats.by_status.get(status, 0) for tab, (status, _) in _BY_STATUS.items()}
-    return known | {tab: len(next(iter(lists[tab].values()))) for tab in _COUNTED}
-
-
-def _group(waiting: Sequence[ReviewItem]) -> list[list[ReviewItem]]:
-    """Those together that are of one kind, turned out alike and say much the same."""
-    sorts: dict[tuple[str, str], list[tuple[int, ReviewItem]]] = defaultdict(list)
-    for place, item in enumerate(waiting):
-        sorts[item.record.kind, judge_record(item.record)].append((place, item))
-    groups = [
-        group
-        for some in sorts.values()
-        for group in group_alike(some, lambda each: each[1].headline)
-    ]
-    return [[item for _, item in group] for group in sorted(groups, key=lambda each: each[0][0])]
-
-
-def _view_choices(ask: Ask, request: PageRequest, tab: str) -> WebPage:
-    """Which record replaces another: those that say something like it."""
-    record = ask("get", record_id=request.item)
-    asked = request.query.get("q", "").strip() or shorten(headline(record), 400)
-    hits = ask("recall", query=asked, k=_CHOICES + 1)
-    return WebPage(
-        "review_choice.html",
-        "Choose what replaces it",
-        {
-            "item": ReviewItem(record),
-            "choices": [hit.record for hit in hits if hit.record.id != record.id][:_CHOICES],
-            "asked": request.query.get("q", ""),
-            "tab": tab,
-            "may_decide": ask.may("govern"),
-        },
-    )
-
-
-def _list(ask: Ask, request: PageRequest, tab: str) -> dict[str, Any]:
-    """Of one tab, records that wait, `pairs` (decisions, each with those that contradict each
-    other) or `rules`: whatever their age, for what waits long waits still.
-    """
-    most = limits.WEB_REVIEW_SHOWN
-    if tab in _BY_STATUS:
-        return _list_status(ask, request, *_BY_STATUS[tab])
-    if tab == "stale":
-        actions = ("verify", "archive", "supersede")
-        return {
-            "waiting": [
-                ReviewItem(each.record, actions, each.reason, each.since)
-                for each in ask("care.stale", limit=most)
-            ]
-        }
-    if tab == "contradictions":
-        found = ask("care.decisions", action="contradiction", limit=100)
-        # Those of which both sides are still held to be true.
-        pairs = ((decision, _sides(ask, decision)) for decision in found)
-        return {"pairs": list(islice((pair for pair in pairs if len(pair[1]) > 1), most))}
-    if tab == "rules":
-        return {"rules": ask("episodes.candidate_rules", limit=most)}
-    return {
-        "waiting": [
-            ReviewItem(each, ("undo",), each.reason, title=title_of(ask, each))
-            for each in ask("care.decisions", limit=most)
-        ]
-    }
-
-
-def _list_status(
-    ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]
-) -> dict[str, Any]:
-    """Narrowed by what is chosen, the newest first, those like what was asked, or the most helpful
-    first; each with why somebody should look at it.
-    """
-    most, asked = limits.WEB_REVIEW_SHOWN, request.query.get("q", "").strip()
-    chosen = {name: request.query.get(name, "").strip() for name in ("kind", "outcome", "author")}
-    filters = {"status": status, **{name: value for name, value in chosen.items() if value}}
-    credited: dict[str, Credited] = {
-        each.record.id: each for each in ask("care.helpful", status=status, limit=_RANKED_READ)
-    }
-    following = None
-    if request.choose("order", ORDERS) == "helpful":
-        helped = [each.record for each in credited.values()]
-        records = [each for each in helped if _passes(each, chosen)][:most]
-    elif asked:
-        records = [hit.record for hit in ask("recall", query=asked, k=most, **filters)]
-    else:
-        cursor = request.query.get("cursor") or None
-        page = ask("care.page", limit=most, cursor=cursor, **filters)
-        records, following = page.records, page.next
-    return {
-        "waiting": [
-            ReviewItem(each, actions, _why(each, credited.get(each.id), status)) for each in records
-        ],
-        "next": following,
-    }
-
-
-def _passes(record: AnyRecord, chosen: Mapping[str, str]) -> bool:
-    said = {"kind": record.kind, "outcome": judge_record(record), "author": record.said_by}
-    return all(said[name] == value for name, value in chosen.items() if value)
-
-
-_SAID_BY: Final[Mapping[str, str]] = {
-    "test_result": "a test run says so",
-    "file_analysis": "it was read from a file",
-    "user_interaction": "a person said so",
-}
-
-
-def _why(record: AnyRecord, credited: Credited | None, status: str) -> str:
-    """Why somebody is asked about it."""
-    source = record.metadata.source
-    if status == "verified":
-        by = record.metadata.validation.verified_by
-        said = f"confirmed by {by.replace('_', ' ')}" if by else "confirmed"
-    else:
-        said = _SAID_BY.get(source.type, f"only {shorten(record.said_by, 40)} says so")
-    if not credited:
-        return f"{said}; it was not of use to anybody yet"
-    in_vain = f", and {counted(credited.hindered, 'time')} it did not" if credited.hindered else ""
-    return f"{said}; it helped {counted(credited.helped, 'time')}{in_vain}"
-
-
-def _sides(ask: Ask, decision: Decision) -> list[ReviewItem]:
-    """What contradicts each other, as far as it is not archived."""
-    found = [
-        record
-        for record in map(ask.record, decision.evidence)
-        if record and record.metadata.validation.status != "archived"
-    ]
-    return [
-        ReviewItem(
-            record,
-            ("verify", "archive")
-            if record.metadata.validation.status == "hypothesis"
-            else ("archive",),
-        )
-        for record in found
-    ]
-
-
-# --- what is decided ---
-
-
-def decide(ask: Ask, request: PageRequest, form: Form) -> str:
-    """Does what the form says with each of its records; what could not be done is told, and the
-    rest is done.
-    """
-    action, ids = form.get("action", ""), list(dict.fromkeys(form.getlist("id")))
-    if action not in ACTIONS:
-        raise InvalidInputError.one("action", action, ", ".join(ACTIONS))
-    kept = {name: request.query.get(name) for name in ("order", "kind", "outcome", "author", "q")}
-    back = {"tab": request.choose("tab", TABS), **kept}
-    reason, new_id = form.get("reason", "").strip(), form.get("new_id", "").strip()
-    flash = request.session.flash
-    if not ids or (action in ("archive", "supersede") and not reason):
-        untold = "Nothing was changed: say why, in a few words."
-        flash(untold if ids else "Nothing was chosen: tick what is meant first.")
-        return request.url("review", **back)
-    done: list[AnyRecord] = []
-    refused: list[str] = []
-    for record_id in ids:
-        try:
-            done.append(_decide_one(ask, action, record_id, reason, new_id))
-        except (InvalidInputError, UnknownRecordError, ConflictError) as error:
-            refused.append(str(error))
-    if done:
-        title = shorten(headline(done[0]), _TITLE_CHARS)
-        flash(f"{ACTIONS[action]}: {title if len(done) == 1 else f'{len(done)} records'}")
-    if refused:
-        flash(f"Not done for {len(refused)}: {shorten(refused[0], 2 * _TITLE_CHARS)}")
-    if action == "undo":
-        return request.url("review", **back)
-    # What was decided about each of them by this request, the last first, to be taken back.
-    events = [
-        each.event
-        for record in done
-        for each in reversed(ask("audit", record_id=record.id))
-        if each.event and each.at >= request.now
-    ]
-    undo = ",".join(each.id for each in events if each.kind in ("status", "superseded"))
-    return request.url("review", **back, undo=undo)
-
-
-def _decide_one(ask: Ask, action: str, record_id: str, reason: str, new_id: str) -> AnyRecord:
-    vouch = {"record_id": record_id, "by": "human_approval"}
-    given = {
-        "verify": vouch,
-        "publish": {"record_id": record_id},
-        "archive": {"record_id": record_id, "reason": reason},
-        "supersede": {"old_id": record_id, "new_id": new_id, "reason": reason},
-        "undo": {"decision_id": record_id},
-    }
-    if action == "publish":
-        record = ask("get", record_id=record_id)
-        if record.metadata.validation.status == "hypothesis":
-            ask("verify", **vouch)
-    found: AnyRecord = ask(action, **given[action])
-    return found

@@ -159,7 +159,8 @@ class _History:
             steps = [Step(action="pytest -x", observation=failed, reward=0.0)]
             steps.append(Step(action=story["useless"], observation=failed, reward=-0.1))
             if solved:
-                steps.append(Step(action=story["cure"], observation="12 passed", reward=0.9))
+                steps.append(Step(action=story["cure"], observation="", reward=0.0))
+                steps.append(Step(action="pytest -x", observation="12 passed", reward=0.9))
             yield {
                 "task": f"make the tests of {issue} pass",
                 "steps": steps,

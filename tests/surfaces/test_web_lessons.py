@@ -1,0 +1,163 @@
+"""The pages of lessons and of the context lab as a browser sees them: what is known is listed, called
+true or false by those who may, and told honestly.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hardwon import Memory, limits
+from hardwon.brief.advice import Advice
+from hardwon.text.tokens import count_tokens
+from serving import PROJECT, Served, served
+from test_web import Browser, signed_in
+
+LESSONS = f"/ui/{PROJECT}/lessons"
+LAB = f"/ui/{PROJECT}/lab"
+LOCKED = "OperationalError: database is locked"
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as found:
+        yield found
+
+
+def get(browser: Browser, address: str, status: int = 200) -> str:
+    answer = browser.http.get(address)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+def judge(browser: Browser, verdict: str, lesson_id: str) -> httpx.Response:
+    fields = {"csrf": browser.csrf(), "verdict": verdict, "id": lesson_id}
+    return browser.http.post(LESSONS, data=fields, headers={"Origin": browser.origin})
+
+
+def learn(memory: Memory, failure: str, cure: str) -> str:
+    """The id of the lesson that a run teaches in which this made the failure go away."""
+    steps = [
+        {"action": "pytest -x", "observation": failure, "ok": False},
+        {"action": cure, "observation": "", "ok": True},
+        {"action": "pytest -x", "observation": "12 passed in 3 s", "ok": True},
+    ]
+    memory.record_trajectory("make the tests pass", steps, 1.0)
+    (lesson,) = memory.lessons(failure)
+    return lesson.id
+
+
+# --- lessons ---
+
+
+def test_lessons_are_listed_and_found_by_the_failure(running: Served) -> None:
+    first = learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
+    second = learn(running.memory, "KeyError: 'DATABASE_URL'", "echo DATABASE_URL=x > .env")
+    learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
+    browser = signed_in(running, "read")
+    page = get(browser, LESSONS)
+    assert page.index(first[:5]) < page.index(second[:5]), "the newest first"
+    assert ">2 of 2</a>" in page
+    for record in running.memory.why(first).runs:
+        assert f'href="/ui/{PROJECT}/record/{record.record_id}"' in page
+    running.memory.right(second)
+    strongest = get(browser, f"{LESSONS}?order=strongest")
+    assert strongest.index(second[:5]) < strongest.index(first[:5]), "what a person called true"
+    about = get(browser, f"{LESSONS}?about={LOCKED}")
+    assert first[:5] in about
+    assert second[:5] not in about
+    nothing = get(browser, f"{LESSONS}?about=PermissionError: no")
+    assert "Nothing is known that was tried against this failure." in nothing
+
+
+def test_a_lesson_is_called_false_and_that_is_taken_back(running: Served) -> None:
+    lesson = learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
+    browser = signed_in(running, "govern")
+    denied = judge(browser, "wrong", lesson)
+    assert "Never told again: " in denied.text
+    assert "It is true after all" in denied.text
+    assert running.memory.lessons(LOCKED) == []
+    assert "True: " in judge(browser, "right", lesson).text
+    assert [known.verdict for known in running.memory.lessons(LOCKED)] == ["right"]
+    assert judge(browser, "maybe", lesson).status_code == 422
+    assert judge(browser, "wrong", "zzzzz").status_code == 404
+
+
+def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None:
+    lesson = learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
+    for scope in ("read", "write"):
+        browser = signed_in(running, scope)
+        page = get(browser, f"{LESSONS}?denied={lesson}")
+        assert 'name="verdict"' not in page
+        assert "lessons.js" not in page
+        assert judge(browser, "wrong", lesson).status_code == 403
+    browser = signed_in(running, "govern")
+    assert 'name="verdict" value="wrong"' in get(browser, LESSONS)
+    forged = {"csrf": "another", "verdict": "wrong", "id": lesson}
+    sent = browser.http.post(LESSONS, data=forged, headers={"Origin": browser.origin})
+    assert sent.status_code == 403
+    assert [known.verdict for known in running.memory.lessons(LOCKED)] == [""]
+
+
+# --- the context lab ---
+
+
+def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Served) -> None:
+    record = running.memory.remember(
+        "the nightly upload timed out after 30 s", "failure", "file_operation", author="night-shift"
+    )
+    browser = signed_in(running, "read")
+    page = get(browser, f"{LAB}?q=nightly+upload+timed+out&budget=300")
+    shown = re.search(r'<pre class="exact"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert shown
+    text = html.unescape(shown[1])
+    mark = re.compile("[0-9a-f]{16}")
+    context = running.memory.context("nightly upload timed out", budget_tokens=300)
+    assert mark.sub("", text) == mark.sub("", context.text)
+    assert f"<strong>{count_tokens(text)}</strong> of 300 tokens" in page
+    assert f'href="/ui/{PROJECT}/record/{record.id}"' in page
+    assert context.sources[0] == context.sources[-1] == ()
+    assert len(context.sources) == len(context.text.split("\n"))
+    assert (record.id,) in context.sources
+
+
+def test_the_lab_advises_on_an_action(running: Served) -> None:
+    for _ in range(2):
+        running.memory.record_trajectory(
+            "get the upload through",
+            [
+                {
+                    "action": "raise the timeout",
+                    "observation": "E   TimeoutError: 30 s",
+                    "reward": 0.0,
+                }
+            ],
+            0.0,
+        )
+    browser = signed_in(running, "read")
+    advice: Advice = running.memory.advise("raise the timeout", task="get the upload through")
+    page = get(browser, f"{LAB}?q=get+the+upload+through&action=raise+the+timeout")
+    assert f">{advice.verdict}</span>" in page
+    assert html.escape(advice.message, quote=False).split("&")[0][:40] in page
+    assert all(f"/record/{each}" in page for each in advice.evidence[:5])
+
+
+def test_the_lab_begins_with_a_form_and_refuses_what_is_too_much(running: Served) -> None:
+    browser = signed_in(running, "read")
+    assert "There are no records yet" in get(browser, LAB)
+    running.memory.remember("something", "success", "file_operation")
+    assert "Say what an agent is about to do" in get(browser, LAB)
+    assert "the memory has nothing to say about it" in get(browser, f"{LAB}?q=zebra")
+    for wrong in (
+        "budget=0",
+        "budget=x",
+        f"budget={limits.CONTEXT_TOKENS_MAX + 1}",
+        "q=" + "x" * (limits.QUERY_TEXT_CHARS_MAX + 1),
+    ):
+        get(browser, f"{LAB}?q=a&{wrong}", 422)
+    assert browser.post(LAB, csrf=browser.csrf()).status_code == 405
