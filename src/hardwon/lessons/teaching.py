@@ -107,11 +107,15 @@ def teach_together(records: Iterable[Trajectory]) -> Teaching:
 
 def teach_run(run: Run) -> Teaching:
     """What a run teaches."""
+    met: dict[tuple[str, tuple[str, ...] | None], Met] = {}
+    for problem in run.problems[:_PROBLEMS_MAX]:
+        one = _make_met(problem)
+        met.setdefault((one.exact, one.cure), one)  # two checks that showed it are one time
     sorts = {sort_of_step(step) for step in run.steps if step.kind != "look"} - {""}
     return Teaching(
         run.task,
         run.outcome,
-        tuple(_make_met(problem) for problem in run.problems[:_PROBLEMS_MAX]),
+        tuple(met.values()),
         tuple(_shorten(step.action) for step in run.lasting[-_CHANGES_MAX:]),
         tuple(sorted(sorts)[:_SORTS_MAX]),
     )

@@ -51,8 +51,10 @@ class _Open:
         )
 
 
-def find_problems(steps: Sequence[Step]) -> list[Problem]:
-    """The problems of a run in the order in which they were met; none where nothing failed."""
+def find_problems(steps: Sequence[Step], solving: Sequence[Step] = ()) -> list[Problem]:
+    """The problems of a run in the order in which they were met; none where nothing failed.
+    `solving` is what lasted of a run that solved its task.
+    """
     steps = _with_corrected(steps)
     waiting: list[_Open] = []
     closed: list[Problem] = []
@@ -72,7 +74,7 @@ def find_problems(steps: Sequence[Step]) -> list[Problem]:
     found = [_without_undone(problem, steps) for problem in closed]
     if waiting:
         names = NamesInRun(steps)
-        found += [_settle_otherwise(problem, steps, names) for problem in waiting]
+        found += [_settle_otherwise(problem, steps, names, solving) for problem in waiting]
     return sorted(found, key=lambda problem: problem.opened)
 
 
@@ -166,9 +168,11 @@ class NamesInRun:
         return self.done_on(step) | set(_NAME.findall(" ".join(end)))
 
 
-def _settle_otherwise(problem: _Open, steps: Sequence[Step], names: NamesInRun) -> Problem:
+def _settle_otherwise(
+    problem: _Open, steps: Sequence[Step], names: NamesInRun, solving: Sequence[Step]
+) -> Problem:
     """A problem whose check was never run again: what was done next on the same things, and worked,
-    may have settled it in another way.
+    may have settled it in another way; else what came after it and solved the task.
     """
     concerned, own = names.concerned(problem.check), set(_NAME.findall(problem.check.action))
     last = max(problem.check.place, problem.shown_last)
@@ -181,6 +185,10 @@ def _settle_otherwise(problem: _Open, steps: Sequence[Step], names: NamesInRun) 
         rewrites = any(file_name(touch.name) in own for touch in step.touches)
         if same_program or rewrites or concerned & names.done_on(step):
             return replace(problem.close(step.place, [step], until=last), checked=False)
+    shown_last = max(problem.check.place, problem.shown_last)
+    after = [step for step in solving if step.place > shown_last]
+    if len(after) == 1:  # of several nobody can tell which
+        return replace(problem.close(after[-1].place, after), checked=False)
     return problem.close(None, until=last)
 
 

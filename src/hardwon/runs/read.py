@@ -58,13 +58,13 @@ def read_steps_as_run(
     """The run that these steps are. Nobody needs to know how it ended."""
     steps = read_steps(recorded)
     outcome = read_ending(steps, final_reward, solved_from)
-    return Run(
-        task,
-        tuple(steps),
-        outcome,
-        tuple(find_problems(steps)),
-        tuple(find_lasting(steps, task, outcome)),
+    lasting = find_lasting(steps, task, outcome)
+    # another check that passed may be why the run counts as solved
+    is_told = outcome == "solved" and not any(
+        step.tests and step.outcome == "worked" for step in steps
     )
+    problems = find_problems(steps, lasting if is_told else ())
+    return Run(task, tuple(steps), outcome, tuple(problems), tuple(lasting))
 
 
 def read_ending(
