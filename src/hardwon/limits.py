@@ -655,36 +655,9 @@ STALE_FILE_BYTES_MAX: Final = 16 * MIB
 # who waits for a recall or a commit waits no longer.
 GIT_WAIT_MAX_S: Final = 2.0
 
-# The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long
-# parameters) end in a hash.
-TEST_NAME_CHARS_MAX: Final = 150
-
-# What is kept of a failing test's report, its beginning and its end: a screen of each.
-TEST_REPORT_CHARS_MAX: Final = 4_000
-
 # Files of one failure, or of one stale record, that are named: a test's own and the last ones of its
 # traceback. Deeper frames are a framework's, not the cause.
 FILES_NAMED_MAX: Final = 10
-
-# Failing tests of one run that are recorded, those that are known first. When more fail at once,
-# one cause breaks them all.
-TEST_FAILURES_MAX: Final = 200
-
-# Tests that ever failed and whose standing is read, those that ran last. More are no longer told in
-# a moment.
-TESTS_REMEMBERED_MAX: Final = 2_000
-
-# What was recorded longer before a pass hardly led to it, and nobody remembers enough to object.
-ATTEMPT_DAYS_MAX: Final = 7
-
-# Records that one pass vouches for, one of each author: each is an attempt at the same failure, and
-# one of them is what helped. Whoever floods the memory with claims about a failing test, under
-# whatever names, gets no more than these.
-VERIFIED_PER_TEST_MAX: Final = 5
-
-# Records that one test run vouches for, or one commit publishes. A run that mends more was a run
-# after a merge, not after so many attempts.
-VERIFIED_PER_RUN_MAX: Final = 50
 
 # How long the end of a test run, or a commit, waits for other writers. A person waits for it.
 FEEDBACK_WAIT_MS: Final = 2_000
@@ -703,18 +676,6 @@ GIT_QUESTIONS_WITHIN_S: Final = 5.0
 # Related files, names and actions in words that a process makes once for all records that have them:
 # all of them take a few megabytes at most.
 MADE_ONCE_MAX: Final = 1_024
-
-# How far after now a test's result may be dated and still count: where a clock stands still or is
-# set back a little, results are dated just after the one before. One that a clock of another year
-# dated would hide all that come after it.
-RESULT_AHEAD_US_MAX: Final = 3_600_000_000
-
-# Words of a command among which the one that runs tests is looked for. Launchers and their options
-# take fewer.
-RUN_WORDS_LOOKED_AT: Final = 12
-
-# Words after a build tool (`make -j4 clean test`) that may name what is tested.
-RUN_TARGETS_LOOKED_AT: Final = 3
 
 # Commands inside one another that a run knows of, the innermost. It goes through the environment,
 # which has little room.

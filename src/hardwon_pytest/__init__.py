@@ -13,17 +13,13 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import pytest
 
 _NAME: Final = "hardwon"
 _YES: Final = frozenset({"1", "true", "yes", "on"})
-_CACHED: Final = "hardwon/all-pass"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,7 +67,6 @@ class Watcher:
     def __init__(self, config: pytest.Config) -> None:
         option, environment = config.getoption, os.environ
         self._config = config
-        self._cache = getattr(config, "cache", None)
         # the memory, the project and the folder that pytest was started in
         self._asked: list[Any] = [
             option("--hardwon-memory") or environment.get("HARDWON_MEMORY") or None,
@@ -81,22 +76,13 @@ class Watcher:
         self._started = time.time()
         self._passed: dict[str, bool] = {}  # by node id; False until the test is through
         self._failed: dict[str, tuple[str, Any]] = {}  # by node id: where, and the report
-        # by node id of a file: those of what was collected in it
-        self._has: dict[str, set[str]] = {}
-        self._cut: set[str] = set()  # files of which not everything was collected
         self._line: tuple[str, bool] | None = None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if not report.nodeid:
             return
-        file = _file_of(report.nodeid)
         if report.passed:
             self._passed[report.nodeid] = True
-            self._has.setdefault(file, set()).update(
-                node.nodeid for node in getattr(report, "result", None) or ()
-            )
-        else:
-            self._cut.add(file)
         if report.failed:
             self._failed[report.nodeid] = "collection", report
 
@@ -113,37 +99,12 @@ class Watcher:
         elif report.when == "teardown" and name in self._passed:
             self._passed[name] = report.passed
 
-    def pytest_deselected(self, items: Iterable[Any]) -> None:
-        self._cut.update(_file_of(item.nodeid) for item in items)
-
-    def _whole(self, passed: Iterable[str]) -> dict[str, set[str]]:
-        """The files of which every test was collected, with what they have: a test that is not
-        among it is gone. Where the run asked for some tests only, nobody knows.
-        """
-        option = self._config.option
-        asked = ("keyword", "markexpr", "lf", "stepwise", "deselect", "override_ini", "collectonly")
-        if any(getattr(option, name, None) for name in asked) or any(
-            "::" in str(each) for each in self._config.args
-        ):
-            return {}
-        return {
-            file: self._has[file]
-            for file in passed
-            if file in self._has
-            and file not in self._cut
-            and (self._config.rootpath / file).is_file()
-        }
-
     def pytest_sessionfinish(self) -> None:
         passed = [
             name for name, through in self._passed.items() if through and name not in self._failed
         ]
         try:
-            cached = self._cache.get(_CACHED, None) if self._cache is not None else None
-            # Where the memory knew of no failing test and has not changed since, a pass says
-            # nothing new.
-            same = isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
-            if self._failed or (passed and not same):
+            if self._failed or passed:
                 self._record(passed)
         except Exception as error:  # noqa: BLE001  # a memory that cannot be used must not change what the tests say
             said = " ".join(str(error).split()) or type(error).__name__
@@ -155,7 +116,7 @@ class Watcher:
         memory, project, folder = self._asked
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a run may turn them into errors
-            line, location, all_pass = record_pytest_run(
+            line = record_pytest_run(
                 memory,
                 project,
                 folder,
@@ -164,35 +125,10 @@ class Watcher:
                 self._started,
                 passed,
                 self._failed,
-                self._whole(passed),
             )
             self._line = (line, False) if line else None
-            if self._cache is not None:
-                # A database has no stamps that would tell a change, and what was asked for may hold
-                # its password.
-                known = all_pass and "://" not in location
-                self._cache.set(_CACHED, self._state(location) if known else None)
-
-    def _state(self, location: str) -> dict[str, Any]:
-        return {
-            "asked": self._asked,
-            "location": location,
-            "stamps": [_stamp(location), _stamp(f"{location}-wal")],
-        }
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._line:
             line, is_warning = self._line
             terminalreporter.write_line(line, yellow=is_warning)
-
-
-def _file_of(node_id: str) -> str:
-    return node_id.partition("::")[0]
-
-
-def _stamp(path: str) -> list[int] | None:
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return [status.st_mtime_ns, status.st_size, status.st_ino]

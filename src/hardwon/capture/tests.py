@@ -33,14 +33,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.learn.tallies import keys_of
 from hardwon.memory import Memory
-from hardwon.memory.places import Settings, find_place, memory_exists
+from hardwon.memory.places import Settings, memory_exists
 from hardwon.memory.project import Change, Group, Project
 from hardwon.memory.record import metadata_of
 from hardwon.outside.files import repository_root
@@ -72,7 +72,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import readable, record_of
 from hardwon.text.failures import error_core, failure_hash
-from hardwon.text.terms import searchable_text
+from hardwon.text.terms import counted, searchable_text
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 
@@ -87,6 +87,23 @@ _GONE: Final = (
 _FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
 
+# With the commit that it ran at, the name of a test fits NAME_CHARS_MAX.
+_NAME_CHARS_MAX: Final = 150
+# Of a failing test's report, its beginning and its end: a screen of each.
+_REPORT_CHARS_MAX: Final = 4_000
+# Failing tests of one run that are recorded. When more fail at once, one cause breaks them all.
+FAILURES_MAX: Final = 200
+# Tests that ever failed and whose standing is read, those that ran last.
+REMEMBERED_MAX: Final = 2_000
+# What was recorded longer before a pass hardly led to it.
+_ATTEMPT_DAYS_MAX: Final = 7
+# Records that one pass vouches for, one of each author: who floods the memory gets no more than these.
+VERIFIED_PER_TEST_MAX: Final = 5
+# Records that one run vouches for, or one commit publishes.
+_VERIFIED_PER_RUN_MAX: Final = 50
+# One that a clock of another year dated would hide all that come after it.
+_AHEAD_US_MAX: Final = 3_600_000_000
+
 
 def name_of_test(node_id: str) -> str:
     """A test's node id as records can hold it: one printable line, short, without secrets, and else
@@ -98,10 +115,10 @@ def name_of_test(node_id: str) -> str:
         printable = "".join(
             each if each.isprintable() else f"\\x{ord(each):02x}" for each in node_id
         )
-    if len(printable) <= limits.TEST_NAME_CHARS_MAX:
+    if len(printable) <= _NAME_CHARS_MAX:
         return printable
     mark = blake2b(node_id.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
-    return f"{printable[: limits.TEST_NAME_CHARS_MAX - 2 * _HASH_BYTES - 1]}~{mark}"
+    return f"{printable[: _NAME_CHARS_MAX - 2 * _HASH_BYTES - 1]}~{mark}"
 
 
 class Result(NamedTuple):
@@ -162,7 +179,7 @@ def result_of(record: Record) -> Result | None:
     )
 
 
-class RecordText(NamedTuple):
+class Claim(NamedTuple):
     """A record, its text, and the failures it knows of, by their hashes."""
 
     record: AnyRecord
@@ -187,7 +204,7 @@ def claims_to_work(record: Record) -> bool:
     return isinstance(record, Fix) and record.fix_success
 
 
-def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
+def link(claim: Claim, result: Result, *, by_file: bool = True) -> int:
     """How strongly a record has to do with a test's failure: by its hash, by a file of the
     traceback (`by_file`: that is link enough), by the test's name, which anybody can say of
     anything; 0 not at all.
@@ -220,27 +237,23 @@ def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str)
     """Whether it was recorded after the failure and before the run that passed, not too long ago
     and on the same branch.
     """
-    first_us = max(failed_us + 1, ran_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
+    first_us = max(failed_us + 1, ran_us - _ATTEMPT_DAYS_MAX * limits.DAY_US)
     there = record.metadata.context.git_branch
     return first_us <= record.at_us <= ran_us and (not there or not branch or there == branch)
 
 
-def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
-    """The tests that vouched for a record after a time, in runs that were recorded: whoever calls
-    `verify` names itself.
+def tests_behind(events: Iterable[Event]) -> set[str]:
+    """The tests that vouched for a record in runs that were recorded: whoever calls `verify` names
+    itself.
     """
     return {
         (event.verification_id or "").rpartition("@")[0]
         for event in not_undone(events)
-        if event.kind == "status"
-        and event.status == "verified"
-        and event.by == PYTEST
-        and event.verified_by == "test_runner"
-        and event.at_us > since_us
+        if (event.status, event.by, event.verified_by) == ("verified", PYTEST, "test_runner")
     } - {""}
 
 
-def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str, Result]) -> bool:
+def may_publish(claim: Claim, tests: Collection[str], results: Mapping[str, Result]) -> bool:
     """Whether every test that vouched for the record passed when it last ran, and no test that it
     has to do with fails.
     """
@@ -255,9 +268,7 @@ def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str,
 @dataclass(frozen=True)
 class RanTest:
     """A test that ran: its node id, whether it failed, what its report says, where it failed (call,
-    setup, teardown or collection), and the files it is about, its own first. Of a file that was
-    collected whole (its name is then the node id), `tests` are the node ids of all it has: those
-    that failed before and are not among them are gone.
+    setup, teardown or collection), and the files it is about, its own first.
     """
 
     node_id: str
@@ -265,7 +276,6 @@ class RanTest:
     report: str = ""
     where: str = "call"
     files: Sequence[str | Path] = ()
-    tests: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -282,9 +292,6 @@ class TestFeedback:
     verified: list[str]
     unchanged: int
     gone: list[str] = field(default_factory=list)
-
-
-# --- a test run ---
 
 
 class _Plan(NamedTuple):
@@ -313,39 +320,39 @@ class _TestRun:
         self._author = Source().author if author is None else Source(author=author).author
         self._id = new_id(self._at) if run_id is None else run_id
         self._started, self._head = started or self._at, project.head
-        self._hashes: dict[str, str] = {}
 
     def record(self, ran: Sequence[RanTest]) -> TestFeedback:
         """Nothing is written, and nobody waits, where nothing changed."""
-        plan = self._plan(ran)
+        # Two whose names differ by a secret alone are one.
+        first = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
+        failed = {
+            name: (first[name], failure_hash(_sound(first[name].report)))
+            for name in islice(reversed(first), FAILURES_MAX)
+        }
+        passed = [test for test in ran if not test.failed]
+        plan = self._plan(failed, passed)
         here = self._project.recorded_here
         if here and (plan.failing or plan.still):
             here.begin()
         if not plan.failing and not plan.passing and not plan.gone:
             return TestFeedback([], [], [], len(plan.still))
         # planned again: others may have written in between
-        done = self._project.carry_out(lambda change: self._write(change, self._plan(ran)))
+        done = self._project.carry_out(
+            lambda change: self._write(change, self._plan(failed, passed))
+        )
         if here and not failing_tests(self._project):
             here.end()
         return done
 
-    def _plan(self, ran: Sequence[RanTest]) -> _Plan:
+    def _plan(self, failed: Mapping[str, tuple[RanTest, str]], passed: Sequence[RanTest]) -> _Plan:
         known = results(self._project.store, self._project.name, self._at)
         # what claims to be of the future was not
         newest_us = self._project.store.newest_of_others(
             self._project.name, PYTEST, to_us(self._at)
         )
         failing, still = [], []
-        # Two whose names differ by a secret alone are one.
-        failed = {name_of_test(test.node_id): test for test in reversed(ran) if test.failed}
-        names = list(reversed(failed))
-        if len(names) > limits.TEST_FAILURES_MAX:  # those that are known, then the first ones
-            names.sort(key=lambda name: name not in known)
-        for name in names[: limits.TEST_FAILURES_MAX]:
-            test, before = failed[name], known.get(name)
-            if name not in self._hashes:
-                self._hashes[name] = failure_hash(_sound(test.report))
-            failure = self._hashes[name]
+        for name, (test, failure) in failed.items():
+            before = known.get(name)
             # The same failure again is worth a word only if something was tried since: what was
             # tried by then did not help.
             if before is None or before.failure != failure or newest_us > before.at_us:
@@ -357,10 +364,11 @@ class _TestRun:
         }
         passing = [
             (test, stood)
-            for test in (ran if open_ else ())  # names are made only where one may be told of
-            if not test.failed and (stood := open_.pop(name_of_test(test.node_id), None))
+            for test in (passed if open_ else ())  # names are made only where one may be told of
+            if (stood := open_.pop(name_of_test(test.node_id), None))
         ]
-        return _Plan(failing, passing, still, _gone(ran, [*open_.values()]))
+        gone = [result for result in open_.values() if _is_gone(self._project.root, result)]
+        return _Plan(failing, passing, still, gone[:FAILURES_MAX])
 
     def _write(self, change: Change, plan: _Plan) -> TestFeedback:
         """The facts, marked as results, each in place of the one before it."""
@@ -371,19 +379,13 @@ class _TestRun:
         verified: list[str] = []
         for fact, before in passed:
             vouched = self._vouched(change.writer, attempts, before, fact, failing)
-            verification_id = f"{before.test}@{self._head.commit or self._id}"
-            for record_id in vouched[: limits.VERIFIED_PER_RUN_MAX - len(verified)]:
+            run = f"{before.test}@{self._head.commit or self._id}"[: limits.NAME_CHARS_MAX]
+            how: dict[str, Any] = {"verified_by": "test_runner", "verification_id": run}
+            for record_id in vouched[: _VERIFIED_PER_RUN_MAX - len(verified)]:
                 verified.append(record_id)
-                change.happen(
-                    record_id,
-                    "status",
-                    PYTEST,
-                    status="verified",
-                    verified_by="test_runner",
-                    verification_id=verification_id[: limits.NAME_CHARS_MAX],
-                )
+                change.happen(record_id, "status", PYTEST, status="verified", **how)
         gone = [
-            (self._fact(each.test, _GONE.format(each.test), "observation", None, each, ()), each)
+            (self._fact(each.test, _GONE.format(each.test), "observation", None, each), each)
             for each in plan.gone
         ]
         became: Mapping[str, Sequence[tuple[Fact, Result | None]]] = {
@@ -391,37 +393,20 @@ class _TestRun:
             "passes again": passed,
             "is gone": gone,
         }
-        ids = {how: [fact.id for fact, _ in facts] for how, facts in became.items()}
         change.append([fact for facts in became.values() for fact, _ in facts])
-        marks = [
-            Event(
-                id=new_id(self._at),
-                record_id=each,
-                kind="status",
-                status=MARK_STATUS,
-                at=self._at,
-                by=PYTEST,
-                reason=_MARKED,
-            )
-            for each in chain(*ids.values())
-        ]
-        change.writer.add_events(self._project.name, marks)
-        for how, facts in became.items():
+        for how_told, facts in became.items():
             for fact, stood in facts:
+                mark = change.event(fact.id, "status", PYTEST, status=MARK_STATUS, reason=_MARKED)
+                change.writer.add_events(self._project.name, [mark])
                 if stood:
-                    change.happen(
-                        stood.record_id,
-                        "superseded",
-                        PYTEST,
-                        replaced_by=fact.id,
-                        reason=f"the test {how}",
-                    )
+                    reason = f"the test {how_told}"
+                    new: dict[str, Any] = {"replaced_by": fact.id, "reason": reason}
+                    change.happen(stood.record_id, "superseded", PYTEST, **new)
         change.follow()
-        return TestFeedback(
-            ids["failed again"], ids["passes again"], verified, len(plan.still), ids["is gone"]
-        )
+        ids = [[fact.id for fact, _ in facts] for facts in became.values()]
+        return TestFeedback(ids[0], ids[1], verified, len(plan.still), ids[2])
 
-    def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[RecordText]:
+    def _attempts(self, passing: Sequence[tuple[RanTest, Result]]) -> list[Claim]:
         """What may have led to any of the passes; never what came from a source that was rolled
         back. Where the tests are such a source, their passes say nothing.
         """
@@ -430,12 +415,9 @@ class _TestRun:
         if not noted or PYTEST in self._project.store.rolled_back(self._project.name):
             return []
         started_us = to_us(self._started)
-        since = max(
-            0,
-            min(before.at_us for _, before in passing),
-            started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US,
-        )
-        asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
+        oldest_us = started_us - _ATTEMPT_DAYS_MAX * limits.DAY_US
+        since = from_us(max(0, oldest_us, min(before.at_us for _, before in passing)))
+        asked = Filters(status="hypothesis", since=since, until=from_us(started_us + 1))
         return _newest(
             self._project, asked, lambda record: record.id in noted and claims_to_work(record)
         )
@@ -443,7 +425,7 @@ class _TestRun:
     def _vouched(
         self,
         writer: Writer,
-        attempts: Sequence[RecordText],
+        attempts: Sequence[Claim],
         before: Result,
         fact: Fact,
         failing: Sequence[Result],
@@ -470,7 +452,7 @@ class _TestRun:
         foremost: dict[str, str] = {}
         for _, claim in linked:
             foremost.setdefault(claim.record.said_by, claim.record.id)
-        return [*foremost.values()][: limits.VERIFIED_PER_TEST_MAX]
+        return [*foremost.values()][:VERIFIED_PER_TEST_MAX]
 
     def _is_of_this_checkout(self, record: Record, before: Result, now: Mapping[str, str]) -> bool:
         """By who ran the tests, and about what they touch or what changed since the failure; or
@@ -489,8 +471,6 @@ class _TestRun:
                 return True
         return own and (not about or checkout is None)
 
-    # --- facts ---
-
     def _failure_fact(self, test: RanTest, failure: str, before: Result | None) -> Fact:
         # before anything is cut off: half a secret would not be recognised
         report = redact(_sound(test.report))[0]
@@ -502,8 +482,8 @@ class _TestRun:
             : limits.BEGINNING_CHARS
         ]
         content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
-        half = limits.TEST_REPORT_CHARS_MAX // 2
-        if len(report) > limits.TEST_REPORT_CHARS_MAX:
+        half = _REPORT_CHARS_MAX // 2
+        if len(report) > _REPORT_CHARS_MAX:
             report = f"{report[:half]}\n…\n{report[-half:]}"
         if report.strip():
             content += f"\n\n{report}"
@@ -522,7 +502,7 @@ class _TestRun:
         fact_type: FactType,
         failure: str | None,
         before: Result | None,
-        files: Sequence[str | Path],
+        files: Sequence[str | Path] = (),
     ) -> Fact:
         if fact_type == "observation" and before:  # it is still about what it failed in
             root = self._project.root or Path.cwd()
@@ -557,19 +537,17 @@ class _TestRun:
         return self._project.prepare(fact, self._head)
 
 
-def _gone(ran: Sequence[RanTest], failing: Sequence[Result]) -> list[Result]:
-    """Of the tests that failed and did not run now, those that their file no longer has."""
-    files = {result.file for result in failing}
-    names = {
-        test.node_id: {*map(name_of_test, test.tests)}
-        for test in ran
-        if test.node_id in files and test.tests is not None and not test.failed
-    }
-    return [
-        result
-        for result in failing
-        if result.test != result.file and result.test not in names.get(result.file, {result.test})
-    ][: limits.TEST_FAILURES_MAX]
+def _is_gone(root: Path | None, result: Result) -> bool:
+    """Whether the file of a test is not there any more, or names no such function or class."""
+    if root is None or "::" not in result.test:
+        return False
+    name = result.test.split("::")[1].partition("[")[0]
+    try:
+        return name not in (root / result.file).read_text(errors="replace")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _is_open(writer: Writer, project: str, record_id: str, status: Status) -> bool:
@@ -587,14 +565,10 @@ def _sound(report: str) -> str:
     return report.replace("\0", "\\0").encode(errors="backslashreplace").decode()
 
 
-# --- a commit ---
-
-
 def _publish(
-    change: Change, vouched: Sequence[RecordText], commit: Commit, at: datetime, by: str
+    change: Change, vouched: Sequence[Claim], commit: Commit, at: datetime, by: str
 ) -> list[str]:
     writer, project = change.writer, change.project.name
-    since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
     # a test that failed and was deleted since, with its file, says nothing
     known = {
         name: each
@@ -602,9 +576,9 @@ def _publish(
         if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
     }
     published: list[str] = []
-    for claim in vouched[: limits.VERIFIED_PER_RUN_MAX]:
+    for claim in vouched[:_VERIFIED_PER_RUN_MAX]:
         record_id = claim.record.id
-        tests = tests_behind(writer.events_of(project, record_id), since_us)
+        tests = tests_behind(writer.events_of(project, record_id))
         # The commit must have what the tests passed with: everything, or something of what they
         # and the record are about.
         about = {file.path for file in claim.record.metadata.context.related_files}.union(
@@ -626,9 +600,6 @@ def _publish(
     return published
 
 
-# --- reading ---
-
-
 def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     """How each test that ever failed stands: from what is believed now, and from the newest
     whatever became of it, because a record may have been archived for other reasons than that its
@@ -639,13 +610,13 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
         kind="fact",
         author=PYTEST,
         tag=PYTEST,
-        until=from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)),
+        until=from_us(min(to_us(at) + _AHEAD_US_MAX, TIME_US_MAX)),
     )
-    newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
+    newest = store.marked(project, asked, PYTEST, MARK_STATUS, FAILURES_MAX)
     if not newest:  # then nothing of them is believed either
         return {}
     found = store.marked(
-        project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX
+        project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, REMEMBERED_MAX
     )
     known = {each.id for each in found}
     newest = [each for each in newest if each.id not in known]
@@ -665,12 +636,10 @@ def failing_tests(project: Project) -> list[str]:
     return sorted(name for name, result in known.items() if result.failure)
 
 
-def _newest(
-    project: Project, asked: Filters, is_wanted: Callable[[Record], bool]
-) -> list[RecordText]:
+def _newest(project: Project, asked: Filters, is_wanted: Callable[[Record], bool]) -> list[Claim]:
     most = limits.CONSIDERED_MAX
     return [
-        RecordText(
+        Claim(
             record,
             searchable_text(record),
             {
@@ -727,7 +696,7 @@ class Tests(Group):
         tells the commit.
         """
         project, at = self._project, self._project.now()
-        oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
+        oldest = from_us(max(0, to_us(at) - 2 * _ATTEMPT_DAYS_MAX * limits.DAY_US))
         vouched = _newest(
             project,
             Filters(status="verified", since=oldest),
@@ -747,8 +716,6 @@ class Tests(Group):
         return failing_tests(self._project)
 
 
-# --- pytest ---
-
 # Where a traceback says it has been, in each of pytest's styles.
 _PLACES: Final = re.compile(
     r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^[ \t]*File "(?P<native>[^"\n]+)", line \d+',
@@ -766,14 +733,10 @@ def record_pytest_run(
     started: float,
     passed: Iterable[str],
     failed: Mapping[str, tuple[str, Any]],
-    whole: Mapping[str, Collection[str]],
-) -> tuple[str, str, bool]:
-    """What `hardwon_pytest`, which pytest loads, hands over at the end of a run. Returns what to say
-    in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails.
-
-    `failed` has, by node id, where each test failed and pytest's report; `whole` has, by their
-    node ids, files that were collected whole, with the node ids of all they have. `folder` is where
-    pytest was started, `root` what node ids are named from.
+) -> str:
+    """What `hardwon_pytest`, which pytest loads, hands over at the end of a run: what to say in the
+    summary; empty where there is nothing. `failed` has, by node id, where each test failed and
+    pytest's report; `folder` is where pytest was started, `root` what node ids are named from.
     """
     try:
         os.getcwd()  # noqa: PTH109  # a test may have deleted where it was
@@ -783,9 +746,8 @@ def record_pytest_run(
     with chdir(folder):
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
-        location = find_place(memory).location
         if not failed and not memory_exists(memory):  # a pass alone makes no memory
-            return "", location, True
+            return ""
         checkout = (repository_root(Path(folder)) or root).resolve()
 
         def named(node_id: str) -> str:
@@ -794,25 +756,12 @@ def record_pytest_run(
             return f"{_from(checkout, root / file)}{separator}{rest}"
 
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
-            chosen = list(failed)
-            if len(failed) > limits.TEST_FAILURES_MAX:
-                # Those that are known to fail, then the first ones: to make a report of each takes
-                # its time.
-                known = {*opened.tests.failing()}
-                chosen = sorted(failed, key=lambda each: named(each) not in known)[
-                    : limits.TEST_FAILURES_MAX
-                ]
-            ran = [RanTest(named(each), False) for each in passed if each not in whole]
-            ran += [
-                RanTest(named(file), False, tests=[named(each) for each in tests])
-                for file, tests in whole.items()
-            ]
-            for each in chosen:
-                where, report = failed[each]
+            ran = [RanTest(named(each), False) for each in passed]
+            # to make a report of each takes its time
+            for each, (where, report) in islice(failed.items(), FAILURES_MAX):
                 name, text = named(each), str(report.longreprtext)
-                ran.append(
-                    RanTest(name, True, text, where, _files(name, text, Path(folder), checkout))
-                )
+                files = _files(name, text, Path(folder), checkout)
+                ran.append(RanTest(name, True, text, where, files))
             done = opened.tests.record(
                 ran,
                 f"pytest-{new_id()}",
@@ -821,24 +770,21 @@ def record_pytest_run(
                 # as its hooks sign
                 author="claude-code" if "CLAUDECODE" in os.environ else settings.author.value,
             )
-            all_pass = not failed and not opened.tests.failing()
     counts = (
         (len(done.failed), "failure", "recorded"),
-        (len(failed) - len(chosen), "failure", "left out"),
+        (len(failed) - FAILURES_MAX, "failure", "left out"),
         (done.unchanged, "test", "failing as before"),
         (len(done.passed), "test", "passing again"),
         (len(done.gone), "test", "gone"),
         (len(done.verified), "record", "verified"),
     )
     summary = ", ".join(
-        f"{count} {noun if count == 1 else noun + 's'} {became}"
-        for count, noun, became in counts
-        if count
+        f"{counted(count, noun)} {became}" for count, noun, became in counts if count > 0
     )
-    return f"hardwon: {summary}" if summary else "", location, all_pass
+    return f"hardwon: {summary}" if summary else ""
 
 
-@lru_cache(maxsize=limits.TESTS_REMEMBERED_MAX)
+@lru_cache(maxsize=REMEMBERED_MAX)
 def _from(checkout: Path, path: Path) -> str:
     return Path(os.path.relpath(path, checkout)).as_posix()
 
