@@ -364,18 +364,6 @@ def found_of(row: Sequence[Any]) -> Found:
     return found
 
 
-def _in_turns(newest: Iterable[Found], half: int) -> list[Found]:
-    """Each author's newest before any one's second; before all `half` of what somebody vouches for."""
-    before = Counter[str | None]()
-
-    def turn(each: Found) -> int:
-        source = None if each.status in VOUCHED_STATUSES else each.author
-        before[source] += 1
-        return (before[source] - 1) // half if source is None else before[source]
-
-    return sorted(newest, key=turn)
-
-
 # Where the body of a record has what a filter asks for.
 _INSIDE: Final = {
     "fact_type": ("fact_type",),
@@ -732,11 +720,14 @@ class Query(Reader):
             f"WHERE r.project_id = ?1 AND r.teaching IS NOT NULL AND {TRUSTED_RECORD}) AS found "
             f"ORDER BY turn, at_us DESC, id DESC LIMIT {bound.add(limit)}"
         )
-        rows = [
+        rows = self._read_teachings(sql, bound)
+        return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
+
+    def _read_teachings(self, sql: str, bound: Bound) -> list[TeachingRow]:
+        return [
             TeachingRow(record_id, author, at_us, status, Teaching.from_json(teaching))
             for record_id, author, at_us, status, teaching in self._select(sql, bound)
         ]
-        return sorted(rows, key=lambda row: (row.at_us, row.record_id), reverse=True)
 
     def teachings_by_id(self, project: str, record_ids: Sequence[str]) -> list[TeachingRow]:
         """What these records teach; those that are archived, or teach nothing, are left out."""
@@ -748,10 +739,7 @@ class Query(Reader):
             "SELECT r.id, r.author, r.at_us, r.status, r.teaching FROM record r WHERE "
             f"r.project_id = ?1 AND r.id IN ({within}) AND r.teaching IS NOT NULL AND {TRUSTED_RECORD}"
         )
-        return [
-            TeachingRow(record_id, author, at_us, status, Teaching.from_json(teaching))
-            for record_id, author, at_us, status, teaching in self._select(sql, bound)
-        ]
+        return self._read_teachings(sql, bound)
 
     def keys_beginning(self, project: str, beginning: str, limit: int) -> list[str]:
         """The exact keys of records that begin so, in their order."""
@@ -794,34 +782,23 @@ class Query(Reader):
         within = f"key IN ({', '.join(map(bound.add, rounded_up(keys)))})"
         columns = found_columns(self.dialect, votes=ranked, sessions=ranked, terms=ranked)
         having = f"SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 AND {within}"
-        order = newest = "ORDER BY r.at_us DESC, r.id DESC"
-        half, most = max(1, limit // 2), bound.add(limit + 1)
+        turn, newest = "0", "r.at_us DESC, r.id DESC"
+        if in_turns:
+            vouched, half = f"r.status IN {_IN_EFFECT}", max(1, limit // 2)
+            among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"
+            number = f"row_number() OVER ({among} ORDER BY {newest})"
+            turn = f"CASE WHEN {vouched} THEN ({number} - 1) / {half} ELSE {number} END"
         # From the few rows of the keys to their records, not through all records in the order of
         # time; and only those that are wanted are read whole.
         joined = f"{self.dialect.join} record r ON r.seq ="
         text = f"{self.dialect.join} record_text ON record_text.seq = r.seq" if ranked else ""
-        sql = f"SELECT {columns} FROM ({having}) k {joined} k.seq {text} WHERE {where} LIMIT {most}"
-        rows = self._select(sql, bound)
-        if len(rows) <= limit:  # seldom are there so many that some have to be chosen
-            found = sorted(
-                map(found_of, rows), key=lambda each: (each.at_us, each.id), reverse=True
-            )
-            return _in_turns(found, half) if in_turns else found
-        if all_or_none:
-            return []
-        if in_turns:
-            vouched = f"r.status IN {_IN_EFFECT}"
-            among = f"PARTITION BY {vouched}, CASE WHEN NOT {vouched} THEN r.author END"
-            number = f"row_number() OVER ({among} {newest})"
-            turn = f"CASE WHEN {vouched} THEN ({number} - 1) / {half} ELSE {number} END"
-            order = f"ORDER BY {turn}, r.at_us DESC, r.id DESC"
         sql = (
-            f"SELECT {columns} FROM (SELECT r.seq FROM ({having}) k {joined} k.seq WHERE {where} "
-            f"{order} LIMIT {most}) c {joined} c.seq {text} {newest}"
+            f"SELECT {columns} FROM (SELECT r.seq, {turn} AS turn FROM ({having}) k {joined} k.seq "
+            f"WHERE {where} ORDER BY turn, {newest} LIMIT {bound.add(limit + all_or_none)}) c "
+            f"{joined} c.seq {text} ORDER BY c.turn, {newest}"
         )
-        bound[-1] = limit
-        found = [found_of(row) for row in self._select(sql, bound)]
-        return _in_turns(found, half) if in_turns else found
+        rows = self._select(sql, bound)
+        return [] if len(rows) > limit else [found_of(row) for row in rows]
 
     def beside(
         self, project: str, hits: Sequence[Found], filters: Filters

@@ -82,7 +82,7 @@ from hardwon.store.sqlite.file import (
 )
 from hardwon.store.sqlite.log import ASIDE
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
-from hardwon.store.types import Appended, Finding, Found, Progress, Routed, Row, TokenKeep
+from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
 
 # Up to so many texts, words are counted anew after anything was written: it costs little, and the
 # same records always give the same order. In a larger memory, when there are a twentieth more
@@ -445,7 +445,6 @@ class SqliteStore(Store):
         self._writes = 0
         self._erasure_pending = False
         self._words: dict[str, _Counted] = {}
-        self._routes: dict[str, tuple[tuple[Any, ...], list[Routed]]] = {}
         self._vectors: tuple[str, int, list[vectors.Chunk]] | None = None
         look_at_open(path)
         is_new = create_if_missing(path, make_memory)
@@ -644,16 +643,6 @@ class SqliteStore(Store):
             having[term] = WordIndex(session, project).having(term) if count is None else count
         counted.frequency.update(having)
         return counted, having
-
-    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
-        """Every body is read for it: so what was found is kept until anything is written."""
-        with self._connected() as session:
-            asked = last_number(session.connection), *keys
-        known = self._routes.get(project)
-        if known is None or known[0] != asked:
-            known = asked, super().routes(project, keys)
-            self._routes[project] = known
-        return known[1]
 
     def projects(self) -> list[str]:
         with self._connected() as session:
