@@ -300,29 +300,27 @@ def sha1_of(path: Path) -> str:
     """The SHA-1 of a related file's content; empty where there is no such file. Whatever is named,
     it ends soon.
     """
+
+    def refuse(wanted: str) -> InvalidInputError:
+        return InvalidInputError.one("related_files", str(path), wanted)
+
     try:
-        if not path.is_file():
-            if path.exists():
-                raise InvalidInputError.one("related_files", str(path), "regular files")
+        if not path.exists():
             return ""
         real = os.path.realpath(path)
         if is_of_the_system(real):
-            raise InvalidInputError.one(
-                "related_files", str(path), "regular files, and none that the system makes up"
-            )
-        with open(real, "rb", buffering=0, opener=open_no_link) as file:
-            # somebody may have put another in its place
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInputError.one("related_files", str(path), "regular files")
-            sha1 = sha1_of_open(file.fileno(), limits.FILE_HASH_BYTES_MAX)
+            raise refuse("regular files, and none that the system makes up")
+        handle = open_no_link(real, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise refuse("regular files")
+            sha1 = sha1_of_open(handle, limits.FILE_HASH_BYTES_MAX)
+        finally:
+            os.close(handle)
     except OSError as error:
-        raise InvalidInputError.one(
-            "related_files", str(path), f"readable files ({error.strerror})"
-        ) from error
+        raise refuse(f"readable files ({error.strerror})") from error
     if sha1 is None:
-        raise InvalidInputError.one(
-            "related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes"
-        )
+        raise refuse(f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
     return sha1
 
 

@@ -210,7 +210,7 @@ def in_index(file: Path) -> str | None:
         return None
     # the fourth version shortens names, and a split index is in two files
     if data[4:8] > b"\0\0\0\3" or any(folder.glob("sharedindex.*")):
-        listed = git(root, "-c", "core.fsmonitor=false", "ls-files", "-s", "--", str(file))
+        listed = git(root, "ls-files", "-s", "--", str(file))
         return listed.split()[1] if listed else None
     at = data.find(name + b"\0")
     while at > 0:
@@ -239,23 +239,31 @@ class Commit(NamedTuple):
     is_everything: bool
 
 
-def git(root: Path, *arguments: str) -> str | None:
-    """What git answers; None where it fails, is not there or takes too long."""
-    import subprocess  # only hooks need it
+def _run_git(
+    root: str | Path, arguments: Iterable[str], environment: Mapping[str, str], wait_s: float
+) -> tuple[int, bytes, bytes] | None:
+    """Exit code, answer and complaint; None where there is no git, or it takes too long."""
+    import subprocess  # only hooks need it, and where a file vanished
 
     try:
-        done = subprocess.run(  # noqa: S603  # nosec B603, B607  # our own arguments, and no shell
-            ["git", *arguments],  # noqa: S607  # whichever git made the commit
+        done = subprocess.run(  # noqa: S603  # nosec B603, B607  # a fixed program and no shell; what a record says is checked to be a commit
+            ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments],  # noqa: S607  # whichever git made the commit
             cwd=root,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            env={**environment, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=limits.GIT_WAIT_MAX_S,
+            timeout=wait_s,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+    return done.returncode, done.stdout, done.stderr
+
+
+def git(root: Path, *arguments: str) -> str | None:
+    """What git answers; None where it fails, is not there or takes too long."""
+    done = _run_git(root, arguments, os.environ, limits.GIT_WAIT_MAX_S)
+    return done[1].decode(errors="surrogateescape") if done and done[0] == 0 else None
 
 
 def last_commit(root: Path) -> Commit | None:
@@ -632,9 +640,6 @@ def _ask_git(
     Git runs nothing that a repository's settings name, fetches nothing (a program that these name
     would), takes no locks, and ignores what a hook that we may run in told it.
     """
-    import subprocess  # both only where a file vanished
-    import tempfile
-
     begun_s = time.monotonic()
     if begun_s < _tired_until_s.get(root, 0.0):
         return None, b"", b""
@@ -643,36 +648,18 @@ def _ask_git(
         return None
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
         # an older git does not know the variable that forbids to fetch
         "GIT_ALLOW_PROTOCOL": "none",
-        "LC_ALL": "C",
     }
-    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
-        try:
-            done = subprocess.run(  # noqa: S603  # nosec B603, B607  # a fixed program; what a record says is checked to be a commit
-                ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments],  # noqa: S607
-                cwd=root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=answer,
-                stderr=complaint,
-                timeout=wait_s,
-                check=False,
-            )
-        except (OSError, ValueError):
-            return None, b"", b""
-        except subprocess.TimeoutExpired:
-            if wait_s < limits.GIT_WAIT_MAX_S:  # it did not get all of its time
-                return None
-            _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
-            return None, b"", b""
-        finally:
-            patience.spend(time.monotonic() - begun_s)
-        if os.fstat(answer.fileno()).st_size > _GIT_ANSWER_BYTES_MAX:
-            return None, b"", b""
-        answer.seek(0)
-        complaint.seek(0)
-        return done.returncode, answer.read(), complaint.read(4_096)
+    done = _run_git(root, arguments, environment, wait_s)
+    spent_s = time.monotonic() - begun_s
+    patience.spend(spent_s)
+    if done is None and spent_s >= wait_s:
+        if wait_s < limits.GIT_WAIT_MAX_S:  # it did not get all of its time
+            return None
+        _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
+    if done is None or len(done[1]) > _GIT_ANSWER_BYTES_MAX:
+        return None, b"", b""
+    return done
