@@ -28,8 +28,8 @@ CODE_LINES_MAX = {
     "lessons": 1_900,
     "brief": 1_060,
     "tell": 950,
-    "outside": 1_520,
-    "store": 5_760,
+    "outside": 1_500,
+    "store": 5_730,
     "memory": 7_369,
     "capture": 2_570,
     "adapters": 650,
@@ -40,7 +40,7 @@ CODE_LINES_MAX = {
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 66_300
+TEST_LINES_MAX = 65_600
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""
