@@ -407,7 +407,10 @@ def _made_in_passing(make: Callable[[Path], list[bytes]]) -> Callable[[], list[b
 
 
 def _old_files(folder: Path) -> list[bytes]:
-    made = legacy_fixes.many(folder / "made.db", 20), legacy_fixes.with_aggregates(folder / "b.db")
+    made = (
+        legacy_fixes.many(folder / "made.db", 20),
+        legacy_fixes.make(folder / "b.db", legacy_fixes.AWKWARD),
+    )
     return [path.read_bytes() for path in made]
 
 

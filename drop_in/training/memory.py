@@ -5,6 +5,6 @@ Hardwon's. Where a folder of the script's own holds a `training`, that one is fo
 
 import sys
 
-from hardwon.training import drop_in
+from hardwon.training import functions
 
-sys.modules[__name__] = drop_in
+sys.modules[__name__] = functions

@@ -34,13 +34,13 @@ CODE_LINES_MAX = {
     "capture": 2_570,
     "adapters": 650,
     "tree": 3_255,
-    "training": 1_210,
-    "fixes": 2_510,
+    "training": 1_120,
+    "fixes": 2_450,
     "surfaces": 8_590,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 65_600
+TEST_LINES_MAX = 65_400
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""

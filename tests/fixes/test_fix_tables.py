@@ -22,10 +22,8 @@ from hypothesis import strategies as st
 from cases import examples
 from hardwon import Fix, Issue, Memory
 from hardwon.errors import PlaceError
-from hardwon.fixes.tables import FixTables
 from hardwon.learn.tallies import FixRow, fix_history_signature
 from hardwon.records.kinds import Cleaned
-from hardwon.store.sqlite.connection import SqliteSession
 from logs import fixes
 from strategies import at
 
@@ -175,30 +173,6 @@ def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
     assert json.loads(best)["fix_commands"] == ["b"]
     ((effective,),) = asked(memory, "SELECT effective_fixes FROM model_characteristics")
     assert json.loads(effective)[0] == "b"
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(
-    counts=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3)), max_size=30),
-    limit=st.integers(1, 12),
-)
-def test_the_first_strategies_are_those_of_the_whole_order(
-    counts: list[tuple[int, int]], limit: int
-) -> None:
-    with closing(apsw.Connection(":memory:")) as connection:
-        connection.execute(
-            "CREATE TABLE fix_count (scope, key, item, attempts, applied, verified);"
-        )
-        rows = [
-            (f"{number:02}", attempts, min(attempts, verified))
-            for number, (attempts, verified) in enumerate(counts)
-        ]
-        connection.executemany("INSERT INTO fix_count VALUES ('model', 'm', ?1, ?2, ?2, ?3)", rows)
-        tables = FixTables(SqliteSession(connection))
-        best = sorted((row for row in rows if row[2]), key=lambda row: (-row[2], row[1], row[0]))
-        worst = sorted((row for row in rows if not row[2]), key=lambda row: (-row[1], row[0]))
-        assert tables._top("model", "m", limit) == best[:limit]
-        assert tables._top("model", "m", limit, failed=True) == worst[:limit]
 
 
 @pytest.mark.parametrize("table", COLUMNS)

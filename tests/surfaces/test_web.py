@@ -20,7 +20,6 @@ from cases import each
 from command_line import BUILT, COMMANDS, at_once
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.reports import IssueTypeRecord
 from hardwon.records.kinds import Experience
 from hardwon.surfaces.rest.problems import parse_pairs
 from hardwon.surfaces.web import charts
@@ -430,14 +429,13 @@ def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
 
 
 def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
-    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
     with Memory(tmp_path / "brain", checkout=False) as memory:
         for day, works in (("2026-03-01", True), ("2026-03-01", False), ("2026-03-03", True)):
             at = f"{day}T23:59:59.999Z"
             memory.remember(
                 "x", "success" if works else "failure", tool="file_operation", timestamp=at
             )
-            memory.record_fix(issue, True, works, timestamp=at)
+            memory.record_fix({"model": "m"}, True, works, timestamp=at)
             memory.record_episode("t", 0.85 if works else 0.49, timestamp=at)
             memory.record_trajectory("t", [], float(works), timestamp=at)
         gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
@@ -455,10 +453,6 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
             == len(memory.care.activity(since="2026-03-02T00:00:00Z"))
             == 4
         )
-        assert memory.fixes.types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
-        assert memory.fixes.types(1) == []
-        memory.record_fix(issue, False, False)
-        assert memory.fixes.types(1) == [IssueTypeRecord("TIMEOUT", 1, 0, 0)]
 
 
 def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:

@@ -35,74 +35,13 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
         yield opened
 
 
-# --- training memory, read from its document once more ---
+# --- training memory as its own functions make it, which are held against its document elsewhere ---
 
-
-def fresh() -> Dict:
-    lists: Dict = {
-        name: []
-        for name in ("global_rules", "episode_log", "mistakes", "mistake_cards", "successes")
-    }
-    return {
-        "version": 1,
-        "total_episodes": 0,
-        "last_consolidated_at": None,
-        "task_rules": {},
-        "score_history": {},
-        **lists,
-    }
+fresh = episode_door.new_agent_memory
 
 
 def record(memory: Dict, episode: Dict, timestamp: str) -> None:
-    task, score = episode["task_id"], episode["score"]
-    memory["score_history"].setdefault(task, []).append(score)
-    logged = {"timestamp": timestamp, "task_id": task, "score": score, "steps": episode["steps"]}
-    memory["episode_log"].append({**logged, "summary": episode["trajectory_summary"]})
-    memory["total_episodes"] += 1
-    for name in ("mistakes", "successes"):
-        for text in episode[name]:
-            if text and text not in memory[name]:
-                memory[name].append(text)
-    for card in episode["mistake_cards"]:
-        count_card(memory, {**card, "task_id": card.get("task_id") or task})
-    rules = memory["task_rules"].setdefault(task, [])
-    if score >= 0.85:
-        rules += [
-            f"[WORKS] {text}"
-            for text in dict.fromkeys(episode["successes"])
-            if text and f"[WORKS] {text}" not in rules
-        ]
-    if score < 0.5:
-        rules += [
-            f"[AVOID] {text}"
-            for text in dict.fromkeys(episode["mistakes"])
-            if text and f"[AVOID] {text}" not in rules
-        ]
-    memory["task_rules"][task] = rules[-10:]
-
-
-def count_card(memory: Dict, card: Dict) -> None:
-    def key(each: Dict) -> list[Any]:
-        return [
-            each["mistake_type"],
-            each["task_id"],
-            each["worker_id"] or "",
-            each["correct_decision"] or "",
-        ]
-
-    number, cards = memory["total_episodes"], memory["mistake_cards"]
-    known = next((each for each in cards if key(each) == key(card)), None)
-    if known:
-        known["seen_count"] += 1
-        known["last_seen_episode"] = number
-        known["evidence"] = card["evidence"] or known["evidence"]
-        known["lesson"] = card["lesson"]
-        return
-    cards.append(
-        {**card, "seen_count": 1, "first_seen_episode": number, "last_seen_episode": number}
-    )
-    cards.sort(key=lambda each: (each["seen_count"], each["last_seen_episode"]), reverse=True)
-    del cards[30:]
+    episode_door.record_episode(memory, episode, clock=lambda: datetime.fromisoformat(timestamp))
 
 
 def save(memory: Dict, path: Path) -> Dict:
@@ -1162,17 +1101,6 @@ def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
     }
 
 
-def test_cards_that_are_gone_tell_that_it_is_another_agent(memory: Memory, tmp_path: Path) -> None:
-    one = run(fresh(), [told(n, mistake_cards=[card(mistake_type="one")]) for n in range(120)])
-    two = run(
-        fresh(), [told(n, mistake_cards=[card(mistake_type="two")]) for n in range(300)], 9_000
-    )
-    for name, state in (("one", one), ("two", two)):
-        save(state, tmp_path / f"{name}.json")
-        adopt(tmp_path / f"{name}.json", memory)
-    assert export_agent_memory(memory)["total_episodes"] == 420
-
-
 @pytest.mark.parametrize("author", ["eve", "eve{}"])
 def test_what_somebody_vouches_for_is_not_crowded_out(
     memory: Memory, tmp_path: Path, author: str
@@ -1223,28 +1151,6 @@ def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_pa
         ("two", 4),
         ("liar", 1_000_000),
     ]
-
-
-def test_an_episode_that_arrives_late_is_exported_too(memory: Memory, tmp_path: Path) -> None:
-    for number in range(130):
-        add_to(memory, told(number, mistakes=["own"]))
-    adopt(
-        tmp_path / "e.json" if export_agent_memory(memory, tmp_path / "e.json") else "",
-        memory,
-        author="me",
-    )
-    with Memory(tmp_path / "other") as other:
-        other.record_episode("triage", 0.77, mistakes=["late"], timestamp=START - timedelta(days=3))
-        memory.merge(other, trust=True)
-    found = export_agent_memory(memory)
-    assert (found["total_episodes"], found["mistakes"], found["score_history"]["triage"][-1]) == (
-        131,
-        ["own", "late"],
-        0.77,
-    )
-    export_agent_memory(memory, tmp_path / "again.json")
-    adopt(tmp_path / "again.json", memory, author="me")
-    assert export_agent_memory(memory) == found
 
 
 @pytest.mark.parametrize(

@@ -905,7 +905,7 @@ def test_odd_content_is_lived_with(path: Path, found: str, loaded: bool) -> None
         build_memory_context(memory, "t")
         memory_summary(memory)
         record(memory, "a")
-        record_episode(memory, {**episode("b"), "steps": "x", "mistakes": [5]}, lenient=True)
+        record_episode(memory, {**episode("b"), "steps": "x", "mistakes": [5]})
         save_agent_memory(record(load_agent_memory(path), "other"), path)
         save_agent_memory(memory, path)
         for number in range(20):
@@ -941,7 +941,7 @@ def test_what_was_broken_by_hand_is_told(path: Path, edit: str, ours: bool) -> N
     for call in (
         lambda: build_memory_context(memory, "t"),
         lambda: memory_summary(memory),
-        lambda: record_episode(memory, {**episode("b"), "steps": "x"}, lenient=True),
+        lambda: record_episode(memory, {**episode("b"), "steps": "x"}),
         lambda: maybe_consolidate_memory(memory, path=path),
     ):
         with warnings.catch_warnings(), contextlib.suppress(InvalidInputError):
@@ -1041,9 +1041,9 @@ def test_a_file_that_can_be_neither_read_nor_moved_stays(
 
     monkeypatch.setattr("hardwon.outside.files.publish", refuse)
     with pytest.raises(PlaceError, match="could not be moved aside .*left as it is"):
-        load_agent_memory(path)
+        load_agent_memory(path, lenient=False)
     with pytest.warns(TrainingMemoryWarning, match="starts fresh and cannot be saved there"):
-        memory = load_agent_memory(path, lenient=True)
+        memory = load_agent_memory(path)
     with pytest.raises(PlaceError):
         save_agent_memory(record(memory, "a"), path)
     assert path.read_bytes() == b"damaged"
@@ -1056,7 +1056,7 @@ def test_a_file_that_can_be_neither_read_nor_moved_stays(
 def test_what_is_no_file_is_refused(path: Path) -> None:
     path.mkdir(parents=True)
     with pytest.raises(PlaceError, match="no regular file"):
-        load_agent_memory(path)
+        load_agent_memory(path, lenient=False)
     with pytest.raises(PlaceError, match="no regular file"):
         save_agent_memory(new_agent_memory(), path)
     with pytest.raises(PlaceError, match="/proc/nowhere"):

@@ -91,7 +91,7 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut(
     episode = {field: text} if field == "trajectory_summary" else {"mistake_cards": [card]}
     if field == "trajectory_summary":  # which is too long for it
         with pytest.warns(UserWarning, match="at most"):
-            record_episode(memory, {"score": 0.2, **episode}, lenient=True)
+            record_episode(memory, {"score": 0.2, **episode})
     else:
         record_episode(memory, {"score": 0.2, **episode})
     saved = read_saved(memory, path)
@@ -181,14 +181,14 @@ def test_what_others_saved_meanwhile_is_written_back_without_its_secrets(path: P
 
 def test_rules_of_a_model_are_kept_without_secrets(path: Path) -> None:
     memory = new_agent_memory()
-    for _ in range(3):
+    for _ in range(20):
         record_episode(memory, {"score": 0.9, "trajectory_summary": "went well"})
 
     def answer(_prompt: str) -> str:
         rule = f"Always pass the token {SECRET} when the deploy job asks for it."
         return json.dumps({"rules": [rule]})
 
-    with_model = maybe_consolidate_memory(memory, path=path, llm=answer, every=1)
+    with_model = maybe_consolidate_memory(memory, path=path, llm=answer)
     assert SECRET not in path.read_text()
     assert SECRET not in json.dumps(with_model)
 

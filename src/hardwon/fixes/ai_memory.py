@@ -106,7 +106,6 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             _log.warning("there was no fix history in %s: it begins empty", place)
         with on_failure(memory.close):
             self._use(memory, place, adopted)
-            memory.fixes.history.fill_newer_name()
 
     @classmethod
     def on(cls, memory: Memory) -> Self:

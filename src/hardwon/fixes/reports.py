@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
@@ -22,16 +22,11 @@ from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
-    TIME_US_MAX,
     check_all,
     check_limit,
     check_text,
-    check_time,
     check_whole_number,
-    from_us,
-    to_us,
 )
-from hardwon.search.terms import Filters
 
 if TYPE_CHECKING:
     from hardwon.fixes.tables import FixHistory
@@ -90,16 +85,6 @@ class FixCell:
     applied: int
     verified: int
     p_success: float
-
-
-@dataclass(frozen=True)
-class IssueTypeRecord:
-    """How attempts at one issue type turned out."""
-
-    issue_type: str
-    attempts: int
-    applied: int
-    verified: int
 
 
 @dataclass(frozen=True)
@@ -264,27 +249,6 @@ class Fixes(Group):
                 found.setdefault(key, {})[day] = levels
         return found
 
-    def types(self, days: int | None = None) -> list[IssueTypeRecord]:
-        """How attempts at every issue type turned out, in the last `days` (None: ever); what failed
-        most often first.
-        """
-        since = (
-            None
-            if days is None
-            else self._project.today - check_whole_number("days", days, 1, limits.FIX_DAYS_MAX) + 1
-        )
-        levels_of: dict[str, list[Sequence[int]]] = {}
-        for issue_type, _, levels in self._project.store.totals(
-            self._project.name, "fix.type", limits.FIX_PAIRS_MAX, since
-        ):
-            levels_of.setdefault(issue_type, []).append(levels)
-        found = [
-            IssueTypeRecord(name, *outcomes([sum(level) for level in zip(*every, strict=True)]))
-            for name, every in levels_of.items()
-        ]
-        found.sort(key=lambda one: (one.verified - one.attempts, one.issue_type))
-        return found[: limits.FIX_CELLS_MAX]
-
     def matrix(self) -> list[FixCell]:
         """Attempts by model and issue type, and how likely the next one is to succeed; the most
         frequent first.
@@ -313,22 +277,6 @@ class Fixes(Group):
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
             for fixer, its in odds_of
         ]
-
-    def count(self, since: datetime | str | int) -> int:
-        """How many attempts to fix something there were from the exact time `since` on."""
-        asked = check_time("since", since)
-        # Whole days from the tallies; only of the day on which it begins the records are counted.
-        store, project = self._project.store, self._project.name
-        first_day = -(-to_us(asked) // limits.DAY_US)
-        whole_days = sum(
-            sum(total.levels) for total in store.day_totals(project, "fix", 1, first_day)
-        )
-        midnight_us = first_day * limits.DAY_US
-        if midnight_us == to_us(asked):
-            return whole_days
-        until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        filters = Filters(kind="fix", since=asked, until=until)
-        return whole_days + store.count(project, filters, trusted=True)
 
     def compress(
         self,

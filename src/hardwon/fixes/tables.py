@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice, starmap
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -267,7 +266,7 @@ class FixTables(Listener):
 
     def _show(self, entries: Iterable[Numbered]) -> None:
         columns, marks = COLUMNS, ", ".join("?" * len(FixRow._fields))
-        if _has_newer_name(self._connection):
+        if self._has_newer_name():
             columns = f"{COLUMNS}, {NEWER_NAME}"
             marks += f", ?{FixRow._fields.index('claude_analysis') + 1}"
         self._connection.executemany(
@@ -275,12 +274,13 @@ class FixTables(Listener):
             [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
         )
 
-    def fill_newer_name(self) -> None:
-        """For rows that were there before the column."""
-        with self._unlocked():
-            self._run(
-                f"UPDATE main.fix_history SET {NEWER_NAME} = claude_analysis WHERE {NEWER_NAME} IS NULL"
-            )
+    def _has_newer_name(self) -> bool:
+        """Asked of the connection, as of the last statement that it ran: the file itself takes
+        fifty times as long to ask.
+        """
+        with suppress(apsw.SQLError):
+            return bool(self._connection.column_metadata("main", "fix_history", NEWER_NAME))
+        return False
 
     def _hide(self, entries: Iterable[Numbered]) -> None:
         self._connection.executemany(
@@ -398,25 +398,19 @@ class FixTables(Listener):
         )
 
     def _top(self, scope: str, key: str, limit: int, *, failed: bool = False) -> list[CountedItem]:
-        """Strategies that were verified to work, the most often first; or those that never were.
-        Of many that were as often, no more are looked at than are wanted: an index has their order,
-        but none has the whole.
+        """Strategies that were verified to work, the most often first; or those that never were, the
+        most often tried first. An index has them in this order.
         """
-        most, then = ("attempts", "item") if failed else ("verified", "attempts, item")
-        figure = itemgetter(1 if failed else 2)
-        among = (
-            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? "
-            f"AND key = ? {'AND verified = 0' if failed else ''} AND {most}"
+        wanted = (
+            "verified = 0 ORDER BY attempts DESC, item DESC"
+            if failed
+            else "verified > 0 ORDER BY verified DESC, attempts, item"
         )
-        found: list[CountedItem] = self.session.select(
-            f"{among} > 0 ORDER BY {most} DESC LIMIT ?", (scope, key, limit)
+        return self.session.select(
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count "
+            f"WHERE scope = ? AND key = ? AND {wanted} LIMIT ?",
+            (scope, key, limit),
         )
-        if len(found) == limit:
-            last = figure(found[-1])
-            found = [each for each in found if figure(each) > last] + self.session.select(
-                f"{among} = ? ORDER BY {then} LIMIT ?", (scope, key, last, limit)
-            )
-        return sorted(found, key=lambda each: (-figure(each), each[1], each[0]))[:limit]
 
     def _issues_of(self, model: str) -> list[CountedItem]:
         return self.session.select(
@@ -570,15 +564,6 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
         yield "pattern", entry.pattern, entry.strategy
 
 
-def _has_newer_name(connection: apsw.Connection) -> bool:
-    """Asked of the connection, as of the last statement that it ran: the file itself takes fifty
-    times as long to ask.
-    """
-    with suppress(apsw.SQLError):
-        return bool(connection.column_metadata("main", "fix_history", NEWER_NAME))
-    return False
-
-
 def _is_rollback(kept: Kept) -> bool:
     return isinstance(kept.record, Decision) and kept.record.action == "rollback"
 
@@ -646,20 +631,6 @@ class FixHistory:
         """For a history that had the column: whoever reads it goes on reading."""
         with self._store.write(DEFAULT_PROJECT) as writer:
             writer.session.run(f"ALTER TABLE fix_history ADD COLUMN {NEWER_NAME} TEXT")
-
-    def fill_newer_name(self) -> None:
-        """Where a later program of fix history added the column by itself, which it may, and was
-        refused when it filled it: the next time it finds everything there.
-        """
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            # it reads the file, and with it which columns there are
-            session.first("SELECT 1 FROM main.fix_history LIMIT 1")
-            if not _has_newer_name(session.connection) or not session.first(
-                f"SELECT 1 FROM main.fix_history WHERE {NEWER_NAME} IS NULL LIMIT 1"
-            ):
-                return
-        with self._store.write(DEFAULT_PROJECT) as writer:
-            FixTables(writer.session).fill_newer_name()
 
     def totals(self, since: datetime | None = None) -> FixTotals:
         """Of the rows that are there, all of them or the newest."""

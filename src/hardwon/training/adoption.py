@@ -11,13 +11,11 @@ another by being first. A file that went on since takes the place of its earlier
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,10 +43,9 @@ from hardwon.training.merge import take_one
 from hardwon.training.shape import AgentMemory
 from hardwon.trust.redact import redact
 
-# What scores that agree must tell where the logs have no episode in common: less agrees by chance.
-# A hundred times the same score tells nothing, for any agent may have had it; five that all differ
-# tell this much, and so do ten of two sorts, mixed.
-_SAME_BITS_MIN: Final = 9.0
+# Where the logs have no episode in common, so many scores must differ to tell agents apart: any agent
+# may have had the same one a hundred times.
+_DIFFERING_SCORES_MIN: Final = 5
 _MOMENT: Final = timedelta(microseconds=1)
 # What a log tells of an episode, but for its summary, enough to know it again: when it was
 # (microseconds), its task, its score and its steps.
@@ -241,75 +238,29 @@ class _AdoptedState:
         return {**deepcopy(self.memory), "episode_log": log}
 
     def find_exported(self, own: Sequence[Episode]) -> list[Episode]:
-        """Episodes of the memory's own that are in the file already: it was exported from here.
-        Those in its log are known by what that says; of older ones it has no more than the scores,
-        so one that arrived late is told by its own. Where scores are no longer listed, whatever was
-        recorded before the log counts as in it.
+        """Episodes of the memory's own that are in the file already, because it was exported from
+        here: up to the last of those that are in its log.
         """
         logged = Counter(map(_logged_key, self.log))
-        exported = [episode for episode in own if take_one(logged, _key(episode))]
-        if not exported:
-            return []
-        until_us, here = max(one.at_us for one in exported), {one.id for one in exported}
-        history, older = self.memory["score_history"], self.memory.get("older_scores", {})
-        listed = Counter((task, score) for task, scores in history.items() for score in scores)
-        listed.subtract((entry["task_id"], entry["score"]) for entry in self.log)
-        unlisted = Counter({task: sums["count"] for task, sums in older.items()})
-        earlier = [one for one in own if one.id not in here and one.at_us <= until_us]
-        return exported + [
-            one
-            for one in reversed(earlier)
-            if take_one(listed, (one.task_id, one.score)) or take_one(unlisted, one.task_id)
-        ]
+        exported = [episode.at_us for episode in own if take_one(logged, _key(episode))]
+        until_us = max(exported, default=-1)
+        return [episode for episode in own if episode.at_us <= until_us]
 
 
 def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
     """Whether one is what became of the other: its log has the other's last episode. Where that may
-    have left the log, the scores of the older one are those that the newer one begins with, they
-    differ enough among themselves to tell agents apart, and lists and counts only grew.
+    have left the log, the scores of the older one are those that the newer one begins with, and
+    differ enough among themselves to tell agents apart.
     """
     if old.log and _logged_key(old.log[-1]) in map(_logged_key, new.log):
         return True
     if old.log and len(new.log) >= new.memory["total_episodes"]:
         return False
-    bits = 0.0
-    for task in old.memory["score_history"]:
-        scores = _find_common_scores(new.memory, old.memory, task)
-        if scores is None:
-            return False
-        # no more than it takes to say where they change, and to which of those there are
-        changes = sum(one != other for one, other in pairwise(scores))
-        bits += changes * math.log2(len(set(scores)) or 1)
-    for name in ("mistakes", "successes"):
-        newer, older = new.memory[name], old.memory[name]
-        if len(newer) < limits.TRAINING_LESSONS_MAX and newer[: len(older)] != older:
-            return False
-    # Cards of the older one are there, as far as the newer one had room for them, seen as often or
-    # more.
-    cards = new.memory["mistake_cards"]
-    seen = [(shape.card_key(card), card.get("seen_count", 1)) for card in cards]
-    return bits >= _SAME_BITS_MIN and all(
-        any(
-            key == shape.card_key(card) and count >= card.get("seen_count", 1)
-            for key, count in seen
-        )
-        or len(cards) >= limits.TRAINING_CARDS
-        for card in old.memory["mistake_cards"]
+    history = new.memory["score_history"]
+    known = old.memory["score_history"]
+    return sum(len(set(scores)) for scores in known.values()) >= _DIFFERING_SCORES_MIN and all(
+        history.get(task, [])[: len(scores)] == scores for task, scores in known.items()
     )
-
-
-def _find_common_scores(new: AgentMemory, old: AgentMemory, task: str) -> list[float] | None:
-    """The scores of a task that both list, counted from the first that there ever was; None where
-    they differ, or the newer one has less.
-    """
-    (ours, count), (theirs, known) = (
-        (memory["score_history"].get(task, []), shape.score_total(memory, task)[1])
-        for memory in (new, old)
-    )
-    start = max(count - len(ours), known - len(theirs))
-    common: list[float] = theirs[start - known :] if start < known else []
-    is_same = count >= known and (not common or ours[start - count :][: len(common)] == common)
-    return common if is_same else None
 
 
 def _find_adopted(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:

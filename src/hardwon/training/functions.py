@@ -1,8 +1,10 @@
 """Training memory: a dict that lessons of past episodes are kept in, one JSON file that it is saved
 to, and the text that the next prompt begins with.
 
-Scripts that say `from training.memory import …` keep working (see `drop_in`). Keys, arithmetic and
-text are those of the training memory they know; what differs is that nothing gets lost. The dict and
+`training.memory` is this module for scripts that import it: `hardwon drop-in install` writes a module
+that leads here, and `drop_in/` has one. Keys, arithmetic and text are those of the training memory they
+know; what differs is that nothing gets lost, and that what is wrong with an episode is a warning and
+left out, unless `lenient=False` says that it raises: a training run must not die of it. The dict and
 its bytes are `shape`, what may enter it `intake`, saving next to others `merge`, and the way into the
 shared memory and back `adoption`.
 """
@@ -37,7 +39,7 @@ from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import check_all, check_whole_number, from_us, now
+from hardwon.records.fields import check_all, from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
 from hardwon.text.clean import clean_line
 from hardwon.training import shape
@@ -64,8 +66,6 @@ MAX_EPISODES_STORED: Final = limits.TRAINING_EPISODES_STORED
 MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
-# whose frames a warning does not point at
-_OURS: Final = (__name__, "hardwon.training.drop_in")
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _EMPTY: Final = encode(shape.empty())
 _OF_CONTENT: Final = (
@@ -114,12 +114,12 @@ def new_agent_memory() -> AgentMemory:
     return {**shape.empty(), "episode_log": EpisodeLog([], {})}
 
 
-def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> AgentMemory:
+def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = True) -> AgentMemory:
     """The memory that is kept in the file, or a fresh one where there is none.
 
     A file that is no training memory is kept aside under a new name, with a warning, and the memory
-    starts fresh. One that cannot be opened at all raises `PlaceError`; in lenient mode it warns,
-    and saving there will raise.
+    starts fresh. One that cannot be opened at all is a warning, and saving there will raise; without
+    `lenient` this raises `PlaceError`.
     """
     place = _place(path)
     try:
@@ -136,16 +136,13 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
         return _decode(None, place)
 
 
-def save_agent_memory(
-    memory: AgentMemory, path: Where = DEFAULT_PATH, *, rules_max: int | None = None
-) -> None:
+def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     """Saves the memory. When this returns, it is on disk; when it raises, the file is as it was, the
     memory still has everything, and the next save tries again.
 
     Where the memory was loaded from this file, or saved there before, what others saved since is
     kept: what was recorded and changed in hand is added to it, and the memory is brought up to date
-    in place. Any other memory takes the file's place. `rules_max` are kept of a task (None:
-    `MAX_RULES_PER_TASK`).
+    in place. Any other memory takes the file's place. `MAX_RULES_PER_TASK` rules are kept of a task.
     """
     place = _place(path)
     with _guard, _using(memory):
@@ -156,9 +153,7 @@ def save_agent_memory(
             current = _read_sound(held, base)
             saved = {**memory, "episode_log": memory["episode_log"][-MAX_EPISODES_STORED:]}
             if base is not None and current is not None and current != base:
-                saved = merge(
-                    decode(base)[0], memory, decode(current)[0], rules_max or MAX_RULES_PER_TASK
-                )
+                saved = merge(decode(base)[0], memory, decode(current)[0], MAX_RULES_PER_TASK)
                 shape.hide_secrets(saved)  # of what others saved meanwhile
             content = encode(saved)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
@@ -264,7 +259,7 @@ def _fill_in(memory: Any) -> AgentMemory:
 def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
     """At the line of whoever called us, however deep we are."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "") in _OURS:
+    while frame.f_back and frame.f_globals.get("__name__") == __name__:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
@@ -276,16 +271,15 @@ def record_episode(
     memory: AgentMemory,
     episode_data: dict[str, Any],
     *,
-    lenient: bool = False,
+    lenient: bool = True,
     clock: Clock | None = None,
-    rules_max: int | None = None,
 ) -> AgentMemory:
     """Records a completed episode into the memory, and returns the memory.
 
     `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes,
-    mistake_cards; all may be absent. What is wrong with it raises `InvalidInputError` and nothing
-    is changed. In lenient mode it is a warning: the wrong part is left out (without a score, all of
-    it) and counted under `memory["skipped"]`.
+    mistake_cards; all may be absent. What is wrong with it is a warning: the wrong part is left out
+    (without a score, all of it) and counted under `memory["skipped"]`. Without `lenient` it raises
+    `InvalidInputError` and nothing is changed.
     """
     checked = EpisodeInput(episode_data, (clock or now)().isoformat())
     if checked.problems and not lenient:
@@ -299,7 +293,7 @@ def record_episode(
         }
         # it is added whole or not at all
         with on_failure(partial(replace_content, memory, before)):
-            shape.add(memory, checked.entry, rules_max or MAX_RULES_PER_TASK)
+            shape.add(memory, checked.entry, MAX_RULES_PER_TASK)
     if checked.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
     return memory
@@ -309,25 +303,26 @@ def record_episode(
 
 
 def build_memory_context(
-    memory: AgentMemory, task_id: str | None = None, max_rules: int = 5, max_recent: int = 3
+    memory: AgentMemory, task_id: Any = None, max_rules: int = 5, max_recent: int = 3
 ) -> str:
     """What the memory has to say before the next episode, for the top of a system prompt; empty
-    where it has nothing.
+    where it has nothing. A task may be a number; any number of items may be asked for.
 
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
     """
-    check_all(task_id=task_id)
-    check_whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
-    check_whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
+    task_id = None if task_id is None else str(task_id)
+    rules_max, recent_max = (
+        max(0, min(int(number), limits.SHOWN_MAX)) for number in (max_rules, max_recent)
+    )
     with _guard, _using(memory):
         memory = _fill_in(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task_id:
             lines += _section(
-                f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), max_rules)
+                f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), rules_max)
             )
-        lines += _section("General rules (all tasks):", _last(memory["global_rules"], max_rules))
+        lines += _section("General rules (all tasks):", _last(memory["global_rules"], rules_max))
         lines += _section(
             "Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]]
         )
@@ -347,7 +342,7 @@ def build_memory_context(
                 for episode in memory["episode_log"]
                 if episode.get("task_id") == task_id
             ]
-            lines += _section(f"Recent {task_id} episodes:", _last(recent, max_recent))
+            lines += _section(f"Recent {task_id} episodes:", _last(recent, recent_max))
             total, count = score_total(memory, task_id)
             if count:
                 mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
@@ -383,10 +378,8 @@ def maybe_consolidate_memory(
     path: Where = DEFAULT_PATH,
     *,
     llm: Llm | Callable[..., str] | None = None,
-    every: int | None = None,
-    rules_max: int | None = None,
 ) -> AgentMemory:
-    """Every so many episodes (`every`, or `CONSOLIDATION_EVERY`), finds rules for all tasks and
+    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and
     saves the memory; otherwise does nothing.
 
     With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own,
@@ -398,7 +391,7 @@ def maybe_consolidate_memory(
     with _guard, _using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
-        if total - (memory["last_consolidated_at"] or 0) < (every or CONSOLIDATION_EVERY):
+        if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
             return memory
         episodes = [dict(episode) for episode in memory["episode_log"]]
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
@@ -409,11 +402,11 @@ def maybe_consolidate_memory(
                 for episode in memory["episode_log"]
                 if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
             ]
-        most = 2 * (rules_max or MAX_RULES_PER_TASK)
+        most = 2 * MAX_RULES_PER_TASK
         memory["global_rules"][:] = shape.unite_texts(memory["global_rules"], rules, most)
         memory["last_consolidated_at"] = total
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
-    save_agent_memory(memory, path, rules_max=rules_max)
+    save_agent_memory(memory, path)
     return memory
 
 

@@ -210,7 +210,7 @@ CREATE TABLE fix_count (
     verified INTEGER NOT NULL,
     PRIMARY KEY (scope, key, item)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX fix_count_best ON fix_count (scope, key, verified, attempts);
+CREATE INDEX fix_count_best ON fix_count (scope, key, verified DESC, attempts);
 CREATE TABLE fix_left_out (author TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TABLE fix_guard (open INTEGER NOT NULL) STRICT;
 INSERT INTO fix_guard VALUES (0);

@@ -34,8 +34,8 @@ if __name__ == "__main__":
 """
 _SCRIPT: Final = "Scripts/memory_cli.sh"
 _BODIES: Final = {
-    "training/memory.py": "import sys\n\nfrom hardwon.training import drop_in\n\n"
-    "sys.modules[__name__] = drop_in\n",
+    "training/memory.py": "import sys\n\nfrom hardwon.training import functions\n\n"
+    "sys.modules[__name__] = functions\n",
     "Scripts/ai_memory.py": _FIXES,
     "ai_memory.py": _FIXES,
     "memory.py": "from hardwon.tree.engine import IntakeWarning as IntakeWarning\n"
