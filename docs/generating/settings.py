@@ -14,7 +14,7 @@ BEGINS: Final = f"""\
 {MADE}
 
 Three settings say which memory a command works on and who writes. An option counts before the environment, that before the
-project's file, that before the user's file, and with nothing said it is as `Memory()` finds it. `hardwon config` shows each
+user's file, and with nothing said it is as `Memory()` finds it. `hardwon config` shows each
 with where it comes from. The library itself reads none of them: `Memory(location, project)` is told by its caller.
 """
 SETTING_IS: Final = {
@@ -29,15 +29,10 @@ SETTING_IS: Final = {
     "author": ("`agent`", "Who `remember`, `record` and `run` say it was."),
 }
 FILES: Final = f"""\
-## Files
+## The user's file
 
-The user's is `~/.config/hardwon/config.toml`, or where the system keeps such files. It may say all three; its `memory` is a
-path from the root (`/…`) or from a home folder (`~/…`), or a database.
-
-The project's is the nearest `.hardwon/config.toml` upward. Its `memory` lies inside the folder that `.hardwon` lies in, links
-followed; its `project` and `author` count only where the memory in use lies there too.
-
-Both are TOML, UTF-8, at most {number(limits.SETTINGS_BYTES_MAX)} bytes, with no other keys:
+`~/.config/hardwon/config.toml`, or where the system keeps such files: TOML, UTF-8, at most {number(limits.SETTINGS_BYTES_MAX)}
+bytes, with these keys and no other. Its `memory` is a path from the root (`/…`) or from a home folder (`~/…`), or a database.
 
 ```toml
 memory = "~/agent_brain"
@@ -45,8 +40,8 @@ project = "website"
 author = "anna"
 ```
 
-A file that says anything else is an error that names it. A checkout may be somebody else's, so its file never names a memory
-elsewhere or a database.
+A file that says anything else is an error that names it. A checkout has no settings of its own: it may be somebody else's. A
+team names its project by `HARDWON_PROJECT`.
 
 ## Other variables
 """

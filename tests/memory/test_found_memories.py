@@ -91,16 +91,6 @@ def test_the_hook_itself_goes_on_without_it(brought: Path) -> None:
     assert (again.returncode, again.stdout) == (0, "")
 
 
-def test_settings_that_came_along_find_nothing_more(brought: Path) -> None:
-    shutil.move(brought / ".hardwon" / "memory.db", brought / "brain.db")
-    (brought / ".hardwon" / "config.toml").write_text('memory = "brain.db"\n')
-    refused = invoke("--project", "theirs", "recall", "deploy")
-    assert refused.exit_code == 1
-    assert "hardwon trust" in refused.stderr
-    assert invoke("trust").exit_code == 0
-    assert PLANTED in invoke("--project", "theirs", "recall", "deploy the script").output
-
-
 def test_no_link_leads_to_another_memory_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

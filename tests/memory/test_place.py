@@ -19,7 +19,7 @@ from command_line import COMMANDS, at_once
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.memory.places import Place, Settings, find_place, memory_exists
+from hardwon.memory.places import Place, find_place, memory_exists
 from hardwon.outside.locations import is_url, without_password
 from hardwon.training.functions import load_agent_memory
 from hardwon.tree.engine import MemoryEngine
@@ -82,9 +82,6 @@ def test_a_linked_worktree_has_the_memory_and_the_name_of_its_repository(
     for here in (shop, shop / "src", side, side / "src"):
         place = find_place(None, here)
         assert (place.path, place.project) == (shop / ".hardwon" / "memory.db", "shop")
-    (shop / ".hardwon" / "config.toml").write_text('author = "anna"\n')
-    with contextlib.chdir(side):
-        assert Settings.read({}, {}).author.value == "anna"
     (side / "src" / ".hardwon").mkdir()  # who makes one there means it
     assert find_place(None, side / "src").path == side / "src" / ".hardwon" / "memory.db"
 
@@ -236,7 +233,6 @@ def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
 @pytest.mark.usefixtures("_without_psycopg")
 @pytest.mark.parametrize("said", [
     ("stats",), ("config",), ("config", "--json"), ("doctor",), ("init",), ("demo",), ("serve", "--no-auth"),
-    ("care", "report", "r.html"),
     ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("care", "backup", "copy.db"),
     ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("tree", "sync", "--make-tree"),
 ])  # fmt: skip

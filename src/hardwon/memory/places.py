@@ -1,29 +1,13 @@
-"""Which memory is meant: by what a caller said, or by the settings; and opening the store there.
-
-The settings say which memory, which project in it, and who writes. Nobody else reads their files.
-
-An option says it, else the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`),
-else the project's file, else the user's, else nobody, and then it is as `Memory` finds it. Both
-files are TOML and may hold these three keys:
-
-    memory = "~/agent_brain"
-    project = "website"
-    author = "anna"
-
-The user's file is `config.toml` in the user's configuration folder. The project's is the nearest
-`.hardwon/config.toml` upward. That one comes with a checkout, which may be somebody else's, and
-speaks for that checkout alone: the memory that it names must lie inside the folder that `.hardwon`
-lies in, links followed; its project and author count only where the memory in use lies there too.
-Otherwise whoever is cloned could have another project's records read out, or write into them under
-a name of their choice.
+"""Which memory is meant, which project in it, and who writes: by what a caller said, or by the settings;
+and opening the store there. An option says it, else the environment (`HARDWON_MEMORY`,
+`HARDWON_PROJECT`, `HARDWON_AUTHOR`), else the user's `config.toml`, else it is as `Memory` finds it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -48,23 +32,14 @@ from hardwon.outside.locations import (
     without_password,
 )
 from hardwon.records.fields import check_that
-from hardwon.records.kinds import Source
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
-
-# --- places ---
 
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 _ALLOWED: Final = (
     "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
 )
-
-
-class FoundLocation(str):
-    """A location that nobody here named, but a checkout's settings: what is there must be known."""
-
-    __slots__ = ()
 
 
 class Place(NamedTuple):
@@ -123,7 +98,7 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         path = path.resolve()
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
-    return Place(path, DEFAULT_PROJECT, found=isinstance(location, FoundLocation))
+    return Place(path, DEFAULT_PROJECT)
 
 
 def _file_in(folder: Path) -> Path:
@@ -200,8 +175,6 @@ def open_store(found: Place, busy_timeout_ms: int | None = None) -> Store:
     return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
 
 
-# --- which of the memories that can be *found* are this user's own ---
-#
 # A clone or an archive may bring one along, and what it says would be told to an agent before
 # anybody looked: it is not used until `hardwon trust`. What was made or restored here is noted in
 # the user's data folder: a file for each path, with the inode of the memory there. Who puts another
@@ -265,14 +238,12 @@ def _inode(path: Path) -> bytes:
         return b"none "
 
 
-# --- settings ---
-
 NAMES: Final = ("memory", "project", "author")
 VARIABLES: Final = {name: f"HARDWON_{name.upper()}" for name in NAMES}
 SETTINGS_NAME: Final = "config.toml"
 _KEYS: Final = f"{', '.join(NAMES)}, each with a text"
 
-Origin = Literal["option", "environment", "project file", "user file", "default"]
+Origin = Literal["option", "environment", "user file", "default"]
 
 
 class Setting(NamedTuple):
@@ -286,75 +257,37 @@ class Setting(NamedTuple):
     where: str | None
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What holds here. `ignored` says what the project's file sets and may not set for this
-    memory.
-    """
+class Settings(NamedTuple):
+    """What holds here, and the user's file, which may not be there."""
 
     memory: Setting
     project: Setting
     author: Setting
     user_file: Path
-    project_file: Path | None
-    ignored: tuple[str, ...] = ()
 
     @classmethod
-    def read(
-        cls,
-        options: Mapping[str, str | None],
-        environ: Mapping[str, str] | None = None,
-        folder: Path | None = None,
-    ) -> Settings:
-        """Raises where a file cannot be read, or says what it may not; the error names the file."""
-        given = os.environ if environ is None else environ
-        user_file = user_folder("config") / SETTINGS_NAME
-        here = folder or current_folder()
-        above = (each / FOLDER_NAME / SETTINGS_NAME for each in folders_for(here))
-        file = next(filter(os.path.exists, above), None)  # False, too, where we may not look
-        user, project = _values(user_file), _values(file) if file else {}
-        own = user.get("memory", "~")
+    def read(cls, options: Mapping[str, str | None]) -> Settings:
+        """Raises where the file cannot be read, or says what it may not; the error names it."""
+        file = user_folder("config") / SETTINGS_NAME
+        kept = _values(file)
+        memory = kept.get("memory", "~")
         # a relative one would be another memory in every folder
-        if "://" not in own and not Path(own).is_absolute() and not own.startswith("~"):
+        if "://" not in memory and not memory.startswith(("/", "~")):
             allowed = "a path from the root (/…) or from a home folder (~/…)"
-            raise _refused(user_file, "memory", own, allowed)
-        if file and "memory" in project:
-            named, root = project["memory"], _root(file)
-            project["memory"] = FoundLocation(root / named)
-            if "://" in named or named.startswith("~") or not _lies_in(root, project["memory"]):
-                allowed = (
-                    f"a path inside {root}: a project's file names no other memory; --memory, or "
-                    f"{VARIABLES['memory']}, does"
-                )
-                raise _refused(file, "memory", named, allowed)
+            raise _refused(file, "memory", memory, allowed)
 
-        def find(name: str, heard: Mapping[str, str]) -> Setting:
+        def find(name: str) -> Setting:
             layers: list[tuple[Origin, str | None, str]] = [
                 ("option", options.get(name), f"--{name}"),
-                ("environment", given.get(VARIABLES[name]) or None, VARIABLES[name]),
-                ("project file", heard.get(name), str(file)),
-                ("user file", user.get(name), str(user_file)),
+                ("environment", os.environ.get(VARIABLES[name]) or None, VARIABLES[name]),
+                ("user file", kept.get(name), str(file)),
             ]
             for origin, value, where in layers:
                 if value is not None:
                     return Setting(name, value, origin, where)
             return Setting(name, None, "default", None)
 
-        memory = find("memory", project)
-        heard, ignored = project, list[str]()
-        if file and project.keys() - {"memory"} and not _lies_in(_root(file), memory.value):
-            why = f"it speaks for memories inside {_root(file)} alone"
-            ignored = [f"{name} in {file}: {why}" for name in NAMES[1:] if name in project]
-            heard = {}
-        others = find("project", heard), find("author", heard)
-        return cls(memory, *others, user_file, file, tuple(ignored))
-
-    def __iter__(self) -> Iterator[Setting]:
-        return iter((self.memory, self.project, self.author))
-
-
-def _root(project_file: Path) -> Path:
-    return project_file.parent.parent
+        return cls(find("memory"), find("project"), find("author"), file)
 
 
 def _values(file: Path) -> dict[str, str]:
@@ -364,22 +297,17 @@ def _values(file: Path) -> dict[str, str]:
     import tomllib  # most have no such file
 
     try:
-        found = tomllib.loads(text)
+        kept = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise _refused(file, "syntax", "something else", f"TOML: {_KEYS} ({error})") from None
-    for key, value in found.items():
+    for key, value in kept.items():
         if key not in NAMES:  # what it is set to is not told: it may be a secret
             raise _refused(file, "key", key, _KEYS)
         most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
         is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
         if not is_line or len(value) > most:
             raise _refused(file, key, value, f"a text of 1 to {most} characters on one line")
-    try:
-        if "author" in found:  # nobody else waits for pydantic to build it
-            Source(author=found["author"])
-    except InvalidInputError as error:
-        raise InvalidInputError(error.problems, str(file)) from None
-    return found
+    return kept
 
 
 def _text_of(file: Path) -> str | None:
@@ -402,15 +330,6 @@ def _text_of(file: Path) -> str | None:
         return data.decode()
     except UnicodeDecodeError:
         raise _refused(file, "encoding", "something else", "UTF-8") from None
-
-
-def _lies_in(root: Path, memory: str | None) -> bool:
-    """Whether the memory is a file below the folder, whatever links lead to it."""
-    try:
-        path = find_place(memory).path
-        return path is not None and path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError, InvalidInputError):
-        return False
 
 
 def _refused(file: Path, field: str, value: object, allowed: str) -> InvalidInputError:

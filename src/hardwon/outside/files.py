@@ -32,9 +32,7 @@ FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.part(?:-(?:wal|shm|journal))?")
 _GITIGNORE: Final = ".gitignore"
-_ALL_BUT_SETTINGS: Final = (
-    b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
-)
+_ALL: Final = b"# A memory is of one machine.\n*\n"
 
 
 def user_folder(sort: Literal["data", "config", "cache"]) -> Path:
@@ -116,7 +114,7 @@ def hide_from_git(folder: Path) -> None:
     """
     path = folder / _GITIGNORE
     with disk_errors(path), suppress(FileExistsError), create(path) as file:
-        file.write(_ALL_BUT_SETTINGS)
+        file.write(_ALL)
 
 
 def show_to_git(folder: Path, but_for: bytes) -> None:
@@ -125,7 +123,7 @@ def show_to_git(folder: Path, but_for: bytes) -> None:
     """
     path = folder / _GITIGNORE
     with suppress(OSError, PlaceError):
-        if read_regular(path, len(_ALL_BUT_SETTINGS) + 1) == _ALL_BUT_SETTINGS:
+        if read_regular(path, len(_ALL) + 1) == _ALL:
             path.unlink()
     with suppress(FileExistsError), create(path) as file:
         file.write(but_for)

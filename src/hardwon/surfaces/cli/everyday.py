@@ -156,17 +156,12 @@ def config() -> None:
     """Show every setting, its value, and where that comes from.
 
     An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`),
-    that before the project's file (the nearest `.hardwon/config.toml` upward), that before the
-    user's (`~/.config/hardwon/config.toml`, or where the system keeps such files). Both are TOML
-    with the keys `memory`, `project` and `author`, who remember, record and run say it was.
+    that before the user's file (`~/.config/hardwon/config.toml`, or where the system keeps such
+    files): TOML with the keys `memory`, `project` and `author`, who remember, record and run say it
+    was.
 
-    A project's file comes with a checkout, which may be somebody else's: it may name a memory inside
-    the folder that `.hardwon` lies in and no other, and its `project` and `author` are ignored where
-    the memory in use lies elsewhere.
-
-    JSON: `settings` (a list of `name`, `value`, `origin` (option, environment, project file, user
-    file or default) and `where`, which option, variable or file), `location`, `files` (a list of
-    `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).
+    JSON: `settings` (a list of `name`, `value`, `origin` (option, environment, user file or default)
+    and `where`, which option, variable or file), `location`, `file` (`path` and `exists`).
 
     \b
     Examples:
@@ -177,25 +172,18 @@ def config() -> None:
     defaults = {"memory": place.location, "project": place.project, "author": Source().author}
     values = [
         {**one._asdict(), "value": redact(without_password(one.value or defaults[one.name]))[0]}
-        for one in settings
+        for one in settings[:3]
     ]
-    # the user's file is named also where there is none: somebody may want to make it
-    paths = {"project file": settings.project_file, "user file": settings.user_file}
-    listed = [
-        {"origin": origin, "path": path and str(path), "exists": bool(path and path.exists())}
-        for origin, path in paths.items()
-    ]
+    # named also where there is none: somebody may want to make it
+    file = {"path": str(settings.user_file), "exists": settings.user_file.exists()}
     lines = [
         f"{one['name']:<9}{one['value']}  ({': '.join(filter(None, (one['origin'], one['where'])))})"
         for one in values
     ]
     lines.append(f"in the {'database' if is_url(place.location) else 'file'} {place.location}")
-    for file in listed:
-        missing = ", which does not exist" if file["path"] and not file["exists"] else ""
-        lines.append(f"{file['origin']}: {file['path'] or 'none here'}{missing}")
-    lines += [f"ignored: {ignored}" for ignored in settings.ignored]
-    answer = {"settings": values, "location": place.location, "files": listed}
-    show({**answer, "ignored": list(settings.ignored)}, "\n".join(lines))
+    missing = "" if file["exists"] else ", which does not exist"
+    lines.append(f"user file: {file['path']}{missing}")
+    show({"settings": values, "location": place.location, "file": file}, "\n".join(lines))
 
 
 # --- before the next attempt ---
