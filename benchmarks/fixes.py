@@ -22,7 +22,7 @@ from typing import Any
 
 from hardwon import Fix, Issue, Metadata
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.learn.tallies import fix_history_signature
+from hardwon.lessons.issues import fix_history_signature
 from hardwon.records.kinds import Moment, Source
 from write import timed
 

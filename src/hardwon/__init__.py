@@ -8,8 +8,8 @@ if _typing.TYPE_CHECKING:
     from hardwon.learn.actions import step_credit
     from hardwon.learn.fixes import Pattern
     from hardwon.learn.odds import Odds
-    from hardwon.learn.rules import Card, Rule
-    from hardwon.learn.tallies import fix_history_signature, generate_issue_signature
+    from hardwon.lessons.issues import fix_history_signature, generate_issue_signature
+    from hardwon.lessons.rules import Card, Rule
     from hardwon.memory import Memory
     from hardwon.memory.aio import AsyncMemory
     from hardwon.memory.context import Context
@@ -93,7 +93,7 @@ _LATER: _typing.Final = {
     "AsyncMemory": "hardwon.memory.aio",
     "AtomicFact": "hardwon.records.kinds",
     "CallableEmbedder": "hardwon.outside.embedders",
-    "Card": "hardwon.learn.rules",
+    "Card": "hardwon.lessons.rules",
     "ChatModel": "hardwon.outside.llm",
     "Client": "hardwon.surfaces.client",
     "Context": "hardwon.memory.context",
@@ -114,15 +114,15 @@ _LATER: _typing.Final = {
     "Odds": "hardwon.learn.odds",
     "Pattern": "hardwon.learn.fixes",
     "ReasoningTrajectory": "hardwon.records.kinds",
-    "Rule": "hardwon.learn.rules",
+    "Rule": "hardwon.lessons.rules",
     "SolutionPattern": "hardwon.records.kinds",
     "Source": "hardwon.records.kinds",
     "Step": "hardwon.records.kinds",
     "Trajectory": "hardwon.records.kinds",
     "WordLlamaEmbedder": "hardwon.outside.embedders",
     "failure_hash": "hardwon.text.failures",
-    "fix_history_signature": "hardwon.learn.tallies",
-    "generate_issue_signature": "hardwon.learn.tallies",
+    "fix_history_signature": "hardwon.lessons.issues",
+    "generate_issue_signature": "hardwon.lessons.issues",
     "json_schema": "hardwon.records.kinds",
     "step_credit": "hardwon.learn.actions",
 }

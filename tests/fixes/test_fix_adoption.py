@@ -40,7 +40,7 @@ from hardwon.fixes import adopt as fix_adoption
 from hardwon.fixes import legacy as legacy_fixes
 from hardwon.fixes.adopt import adopt_fix_history, adopt_in_place, adopt_knowledge_base
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.learn.support import FIX_HISTORY
+from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.memory.results import Adoption, Remark
 from hardwon.records.kinds import Adopted, Issue
 from processes import Child, Tell

@@ -16,7 +16,7 @@ from cases import each
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.attempts import AttemptInput, as_text, fix_from, issue_from
-from hardwon.learn.tallies import recorded_signature
+from hardwon.lessons.issues import recorded_signature
 from hardwon.memory import Memory
 from hardwon.records.kinds import Fix
 

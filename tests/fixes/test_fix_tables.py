@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from cases import examples
 from hardwon import Fix, Issue, Memory
 from hardwon.errors import PlaceError
-from hardwon.learn.tallies import FixRow, fix_history_signature
+from hardwon.fixes.rows import FixRow
+from hardwon.lessons.issues import fix_history_signature
 from hardwon.records.kinds import Cleaned
 from logs import fixes
 from strategies import at

@@ -14,8 +14,8 @@ from clocks import START, Clock
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Episode, Memory, failure_hash, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.learn.rules import Rule
-from hardwon.learn.tallies import fix_history_signature
+from hardwon.lessons.issues import fix_history_signature
+from hardwon.lessons.rules import Rule
 
 pytestmark = pytest.mark.engines(*ENGINES)
 

@@ -25,16 +25,12 @@ from hardwon import (
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import TriedAction, judge_steps, pairs_of
 from hardwon.learn.odds import FixCounts, Share, Shares, fix_odds, tool_odds
-from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
-from hardwon.learn.tallies import (
-    LEVELS,
-    card_key,
-    level_of_score,
-    model_family,
-    rule_key,
-    strategy_key,
-)
 from hardwon.lessons import chance
+from hardwon.lessons.counts import LEVELS, level_of_score
+from hardwon.lessons.issues import model_family, strategy_key
+from hardwon.lessons.keys import card_key, rule_key
+from hardwon.lessons.order import find_near_duplicates
+from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
 from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.store.types import Daily
@@ -295,17 +291,17 @@ def episodes_at(**levels: int) -> list[int]:
 
 
 def test_thresholds_follow_the_task() -> None:
-    few = Thresholds.of(episodes_at(level1=4, level2=3))
+    few = Thresholds.read(episodes_at(level1=4, level2=3))
     assert (few.good_from, few.bad_below) == (17, 10), "too few episodes to know better"
-    weak = Thresholds.of(episodes_at(level2=400, level5=200, level8=200))
+    weak = Thresholds.read(episodes_at(level2=400, level5=200, level8=200))
     assert (weak.good_from, weak.bad_below, weak.good_share) == (8, 8, 0.25)
-    strong = Thresholds.of(episodes_at(level14=30, level17=20, level19=20))
+    strong = Thresholds.read(episodes_at(level14=30, level17=20, level19=20))
     assert (strong.good_from, strong.bad_below) == (17, 15)
-    always = Thresholds.of(episodes_at(level5=100))
+    always = Thresholds.read(episodes_at(level5=100))
     assert (always.good_from, always.bad_below) == (17, 10), (
         "no difference, nothing to learn from it"
     )
-    assert Thresholds.of([]).good_share == 0
+    assert Thresholds.read([]).good_share == 0
 
 
 @each(
@@ -325,7 +321,7 @@ def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> No
 
 
 def test_no_cards_no_turns() -> None:
-    assert ranked_cards([], 0) == []
+    assert rank_cards([], 0) == []
 
 
 # --- trajectories ---
@@ -503,9 +499,11 @@ def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
 
 def test_near_duplicates_are_named_once() -> None:
     texts = dict.fromkeys("cab", "read the full error log first") | {"x": "something else entirely"}
-    assert near_duplicates(texts) == [("a", "b"), ("a", "c")]
-    assert near_duplicates(texts, [("c", "a")]) == [("a", "b")], "what was told apart stays apart"
-    assert near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
+    assert find_near_duplicates(texts) == [("a", "b"), ("a", "c")]
+    assert find_near_duplicates(texts, [("c", "a")]) == [("a", "b")], (
+        "what was told apart stays apart"
+    )
+    assert find_near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
 
 
 @given(
@@ -514,9 +512,9 @@ def test_near_duplicates_are_named_once() -> None:
 )
 def test_merges_form_groups_whatever_their_order(edges: list[tuple[str, str]], rng: Any) -> None:
     decisions = [Decision(action="merge", target=one, replacement=other) for one, other in edges]
-    groups = merged_items(decisions)
+    groups = merge_items(decisions)
     rng.shuffle(decisions)
-    assert merged_items(decisions) == groups
+    assert merge_items(decisions) == groups
     for one, other in edges:
         assert groups[one] == groups[other] <= min(one, other)
     for one, other in combinations(groups, 2):

@@ -18,7 +18,7 @@ import plausible
 from cases import TORTURE
 from engines import ENGINES, a_location
 from hardwon import Memory
-from hardwon.learn.tallies import generate_issue_signature
+from hardwon.lessons.issues import generate_issue_signature
 from hardwon.search import rank as bm25
 from hardwon.store.sqlite.connection import SqliteSession, WordIndex, add_texts, marks_of
 from hardwon.text.terms import FORM

@@ -20,7 +20,7 @@ import postgres_server
 from cases import examples
 from engines import memories
 from hardwon import Experience, Memory, Metadata
-from hardwon.learn.tallies import KIND_OF_SCOPE
+from hardwon.lessons.counts import KIND_OF_SCOPE
 from hardwon.limits import DAY_US
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import STATUSES, AnyRecord, Moment

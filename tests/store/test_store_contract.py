@@ -9,7 +9,8 @@ import pytest
 
 from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
-from hardwon.learn.tallies import Increment, rule_key
+from hardwon.lessons.counts import Increment
+from hardwon.lessons.keys import rule_key
 from hardwon.limits import DAY_US
 from hardwon.memory import places as place
 from hardwon.memory.places import open_store

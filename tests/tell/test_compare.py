@@ -16,7 +16,7 @@ from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.rules import Comparison, Scored, compare, difference, student
+from hardwon.lessons.scores import Comparison, Scored, compare, find_difference, student
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 
@@ -31,7 +31,7 @@ def test_students_distribution_is_the_one_of_the_tables(degrees: float, expected
 
 def test_the_interval_of_one_task_is_welchs() -> None:
     on, off = [0.5, 0.6, 0.7, 0.8, 0.9, 0.7, 0.7, 0.6, 0.8], [0.1, 0.3, 0.5, 0.7]
-    found = difference([(on, off)])
+    found = find_difference([(on, off)])
     assert found is not None
     gained, (low, high) = found
     variances = [
@@ -54,7 +54,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
             on = [min(1.0, max(0.0, rng.gauss(hard + 0.1, 0.08))) for _ in range(6)]
             off = [min(1.0, max(0.0, rng.gauss(hard, 0.04))) for _ in range(9)]
             tasks.append((on, off))
-        found = difference(tasks)
+        found = find_difference(tasks)
         assert found is not None
         held += found[1][0] <= 0.1 <= found[1][1]
     assert 0.93 <= held / 2_000 <= 0.97
@@ -65,7 +65,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 def test_the_difference_lies_in_its_interval_and_turns_round(
     on: list[float], off: list[float]
 ) -> None:
-    there, back = difference([(on, off)]), difference([(off, on)])
+    there, back = find_difference([(on, off)]), find_difference([(off, on)])
     assert there is not None
     assert back is not None
     gained, (low, high) = there
@@ -170,10 +170,10 @@ def test_curves_are_in_the_order_of_time_and_bounded(
         for number in (3, 1, 2, 5, 4):
             memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
         assert memory.episodes.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
-        monkeypatch.setattr("hardwon.learn.rules.CURVE_SCORES_MAX", 2)
+        monkeypatch.setattr("hardwon.lessons.scores.CURVE_SCORES_MAX", 2)
         assert memory.episodes.compare("t").curves["t"].off == (0.4, 0.5)
         monkeypatch.setattr(limits, "PAGE_ROWS", 2)
-        monkeypatch.setattr("hardwon.memory.knowledge.COMPARED_EPISODES_MAX", 3)
+        monkeypatch.setattr("hardwon.memory.episodes.COMPARED_EPISODES_MAX", 3)
         newest = memory.episodes.compare("t").off
         assert newest.episodes == 3
         assert newest.mean == pytest.approx(0.4)

@@ -42,8 +42,8 @@ from hardwon.fixes.attempts import AttemptInput, as_name, as_text, fix_from
 from hardwon.fixes.knowledge_base import check, knowledge_record, shaped
 from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
 from hardwon.fixes.tables import NEWER_NAME
-from hardwon.learn.support import FIX_HISTORY
-from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
+from hardwon.lessons.adopted import FIX_HISTORY
+from hardwon.lessons.issues import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import Adoption, Remark, one_line
 from hardwon.outside import files

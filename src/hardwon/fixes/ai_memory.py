@@ -41,7 +41,8 @@ from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_fr
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import FixHistoryWarning, KnowledgeFile, stamp_of
 from hardwon.fixes.machine import system_info
-from hardwon.learn.tallies import FixRow, fix_history_signature
+from hardwon.fixes.rows import FixRow
+from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
 from hardwon.outside import files

@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, ask_foreign
-from hardwon.learn.tallies import RECORDED_SIGNATURE
+from hardwon.lessons.issues import RECORDED_SIGNATURE
 from hardwon.records.fields import check_json
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact

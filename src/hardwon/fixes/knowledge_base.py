@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
-from hardwon.learn.support import FIX_HISTORY
+from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.records.fields import check_json, check_that, derived_id, read_json
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line

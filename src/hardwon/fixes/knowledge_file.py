@@ -40,7 +40,7 @@ from hardwon.fixes.knowledge_base import (
     shaped,
 )
 from hardwon.fixes.tables import FixKnowledge
-from hardwon.learn.support import FIX_HISTORY
+from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file

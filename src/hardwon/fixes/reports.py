@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from hardwon import limits
 from hardwon.errors import FileOnlyError
 from hardwon.learn import odds
-from hardwon.learn.tallies import APPLIED, BETWEEN_NAMES, SUCCEEDED
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
+from hardwon.lessons.counts import APPLIED, SUCCEEDED
+from hardwon.lessons.keys import BETWEEN_NAMES
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (

@@ -26,22 +26,20 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
-from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
-from hardwon.learn.support import FIX_HISTORY
-from hardwon.learn.tallies import (
-    APPLIED,
-    SUCCEEDED,
+from hardwon.fixes.rows import (
     FixEntry,
     FixRow,
-    RecordCounts,
     did,
     entry_of,
-    exact_key,
     shortened,
-    signature_keys,
     strategy_text,
     text_of,
 )
+from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
+from hardwon.lessons.adopted import FIX_HISTORY
+from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
+from hardwon.lessons.issues import signature_keys
+from hardwon.lessons.keys import exact_key
 from hardwon.lessons.sources import share_out
 from hardwon.memory.project import batches
 from hardwon.outside.locations import DEFAULT_PROJECT

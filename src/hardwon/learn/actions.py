@@ -20,17 +20,18 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.lessons.keys import task_key
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hash
 from hardwon.text.outcomes import reported_failure
 from hardwon.text.programs import only_looks
 from hardwon.text.tables import beyond_ascii
-from hardwon.text.terms import Remembered, canonical, key_of, same_action
+from hardwon.text.terms import Remembered, key_of, same_action
 
 # Distinct words by which one action is judged. A long script has more; its beginning says what it
 # is about.
@@ -241,18 +242,6 @@ class ActionKey(NamedTuple):
 
 EVERYTHING: Final = ActionKey("all", "")
 ALL_ACTIONS: Final = "all actions"  # as it is called where a probability comes from
-
-
-@lru_cache(maxsize=1024)  # what helped against each error of a trajectory is counted under its task
-def task_key(task: str, *more: str) -> str:
-    """The same for a task that differs in case and spacing only, and whatever else is counted of
-    it. All of the task counts: many begin with the same page, and end with what is to be done.
-    """
-    return key_of("task", _canonical_task(task), *more)
-
-
-# each step of a trajectory asks for that of its task
-_canonical_task = lru_cache(maxsize=64)(partial(canonical, chars_max=limits.TEXT_CHARS_MAX))
 
 
 def same_key(task: str, action: str) -> ActionKey:

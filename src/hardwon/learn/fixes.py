@@ -27,9 +27,9 @@ from hardwon.learn.odds import (
     shrink,
     usual_share,
 )
-from hardwon.learn.support import Evidence
-from hardwon.learn.tallies import HELPED, Tally
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
+from hardwon.lessons.counts import HELPED, Tally
+from hardwon.lessons.evidence import Evidence
 from hardwon.records.fields import Tabular, from_us
 from hardwon.records.kinds import Cleaned, Fix
 

@@ -27,8 +27,9 @@ from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
 
 from hardwon.learn.actions import log_odds
-from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
 from hardwon.lessons.chance import interval
+from hardwon.lessons.counts import SUCCEEDED
+from hardwon.lessons.keys import BETWEEN_NAMES
 from hardwon.lessons.sources import Votes, age_weight, fair_parts
 from hardwon.records.fields import Tabular
 

@@ -36,7 +36,7 @@ from hardwon.records.fields import check_all, check_that
 if TYPE_CHECKING:
     from hardwon.capture.tests import Tests
     from hardwon.fixes.reports import Fixes
-    from hardwon.memory.knowledge import Episodes
+    from hardwon.memory.episodes import Episodes
     from hardwon.memory.results import Merged
     from hardwon.memory.skills import Skills
     from hardwon.store.types import Progress
@@ -53,7 +53,7 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
     """
 
     fixes: Noun[Fixes] = Noun("hardwon.fixes.reports:Fixes")
-    episodes: Noun[Episodes] = Noun("hardwon.memory.knowledge:Episodes")
+    episodes: Noun[Episodes] = Noun("hardwon.memory.episodes:Episodes")
     entries: Noun[Entries] = Noun("hardwon.memory.record:Entries")
     tests: Noun[Tests] = Noun("hardwon.capture.tests:Tests")
     tree: Noun[MemoryTree] = Noun("hardwon.tree.mirror:MemoryTree")

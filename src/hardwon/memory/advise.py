@@ -25,12 +25,12 @@ from hardwon.learn.actions import (
     judge_steps,
     looks_on_the_way,
     solving_steps,
-    task_key,
     worked,
 )
 from hardwon.learn.fixes import RankedStrategy, Solution, Strategy
 from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
-from hardwon.learn.tallies import attempt_key, generate_issue_signature, key_of_task
+from hardwon.lessons.issues import generate_issue_signature
+from hardwon.lessons.keys import attempt_key, key_of_task, task_key
 from hardwon.lessons.sources import by_turns
 from hardwon.memory.ask import CANDIDATES, Finder
 from hardwon.memory.knowledge import PairWords

@@ -69,10 +69,11 @@ if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
     from hardwon.learn.fixes import ModelInsights, Pattern
     from hardwon.learn.odds import Odds
-    from hardwon.learn.rules import Card, Rule, RuleState
     from hardwon.lessons.lesson import Lesson
+    from hardwon.lessons.rules import Card, Rule
     from hardwon.memory.context import Context
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
+    from hardwon.records.kinds import RuleState
 
 # --- believing ---
 

@@ -15,16 +15,15 @@ from functools import cache, partial
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.learn.tallies import (
-    SUCCEEDED,
+from hardwon.learn.tallies import tallies_of
+from hardwon.lessons.counts import SUCCEEDED, level_of_fix
+from hardwon.lessons.issues import (
     document_signature,
-    exact_key,
     generate_issue_signature,
-    level_of_fix,
-    pattern_name,
+    name_pattern,
     strategy_key,
-    tallies_of,
 )
+from hardwon.lessons.keys import exact_key
 from hardwon.memory.project import Change, Project, Standing, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import check_that, to_us
@@ -201,7 +200,7 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         decision=decision_id,
         model=fix.issue.model,
         issue_type=fix.issue.issue_type,
-        pattern=pattern_name(fix, signature),
+        pattern=name_pattern(fix, signature),
         signature=signature,
         strategy=strategy_key(fix),
         fix_commands=[

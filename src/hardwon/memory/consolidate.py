@@ -14,15 +14,14 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn import prompts
-from hardwon.learn.rules import (
-    Weighed,
-    holds_for_project,
-    near_duplicates,
-    opposite_outcomes,
-    opposite_rules,
-    situation_of,
+from hardwon.lessons.keys import decision_key
+from hardwon.lessons.order import (
+    find_near_duplicates,
+    find_opposite_outcomes,
+    find_opposite_rules,
+    situation_key,
 )
-from hardwon.learn.tallies import decision_key
+from hardwon.lessons.rules import Weighed, holds_for_project
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Change, Project, put_in_effect
 from hardwon.memory.results import Consolidation
@@ -139,10 +138,10 @@ def _consolidate(
                         tasks=sorted({other.task_id for other in active}),
                         evidence=sorted(evidence)[: limits.ITEMS_MAX],
                     )
-    for older, newer in opposite_outcomes(recent, limits.PAGE_RECORDS):
+    for older, newer in find_opposite_outcomes(recent, limits.PAGE_RECORDS):
         drafts.add(
             "contradiction",
-            target=situation_of(older),
+            target=situation_key(older),
             evidence=[older.id, newer.id],
             reason="the same situation, opposite outcomes",
         )
@@ -162,11 +161,11 @@ def _consolidate_task(
         if text := knowledge.worded(each, same):
             texts[each.kind][each.support.item] = text
     for worded in texts.values():
-        for kept, duplicate in near_duplicates(worded, knowledge.undone_merges(task)):
+        for kept, duplicate in find_near_duplicates(worded, knowledge.undone_merges(task)):
             reason = f"nearly the same words: {worded[kept]!r} and {worded[duplicate]!r}"
             drafts.add("merge", task_id=task, target=duplicate, replacement=kept, reason=reason)
     newest = {(each.kind, each.support.item): each.support.newest_ids[0] for each in weighed}
-    for works, avoid in opposite_rules(texts["works"], texts["avoid"]):
+    for works, avoid in find_opposite_rules(texts["works"], texts["avoid"]):
         drafts.add(
             "contradiction",
             task_id=task,

@@ -51,8 +51,10 @@ from hardwon.brief.lines import (
 )
 from hardwon.learn.actions import FULL_REWARD, error_in, same_key, worked
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
-from hardwon.learn.rules import Card, Rule
-from hardwon.learn.tallies import OUR_FENCE, attempt_key, strategy_key
+from hardwon.lessons.counts import OUR_FENCE
+from hardwon.lessons.issues import strategy_key
+from hardwon.lessons.keys import attempt_key
+from hardwon.lessons.rules import Card, Rule
 from hardwon.lessons.sources import few_of_each
 from hardwon.memory.advise import (
     Adviser,

@@ -14,7 +14,7 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.learn.actions import FAILED, judge_steps
-from hardwon.learn.tallies import generate_issue_signature
+from hardwon.lessons.issues import generate_issue_signature
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.lessons import LessonFinder, read_shown_failure
 from hardwon.memory.project import Project

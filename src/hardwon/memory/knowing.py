@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hardwon.learn.tallies import verdict_key
+from hardwon.lessons.keys import verdict_key
 from hardwon.lessons.lesson import Lesson
 from hardwon.memory.later import lessons
 from hardwon.memory.project import Change, Group

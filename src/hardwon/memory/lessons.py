@@ -8,8 +8,8 @@ from functools import cache
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
-from hardwon.learn.tallies import attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
+from hardwon.lessons.keys import attempt_key, key_of_task, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,

@@ -30,7 +30,7 @@ from hardwon.errors import (
     log_warning,
 )
 from hardwon.first_use import lazy
-from hardwon.learn.tallies import exact_key
+from hardwon.lessons.keys import exact_key
 from hardwon.memory.here import RecordedHere
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness, tokens
 from hardwon.memory.places import (

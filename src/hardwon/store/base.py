@@ -27,17 +27,16 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from hardwon import limits
 from hardwon.errors import BusyError, ClosedError, DamagedError, InvalidInputError, StorageError
 from hardwon.first_use import lazy
-from hardwon.learn.tallies import (
+from hardwon.learn.tallies import keys_of, tallies_of
+from hardwon.lessons.counts import (
     KIND_OF_SCOPE,
     TEACHING_STATUSES,
     RecordCounts,
     TallyKey,
-    exact_key,
-    keys_of,
     sum_counts,
-    summary_of,
-    tallies_of,
 )
+from hardwon.lessons.issues import summarize_fix
+from hardwon.lessons.keys import exact_key
 from hardwon.lessons.teaching import find_keys, teach_record
 from hardwon.records.fields import digest_of, to_us
 from hardwon.records.kinds import (
@@ -181,7 +180,7 @@ def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     return row._replace(
         body=packed_body(row.body, decision_id),
-        terms=index_text(summary_of(fix)),
+        terms=index_text(summarize_fix(fix)),
         keys=tuple(sorted({*row.keys, exact_key("tidied", decision_id)})),
     )
 

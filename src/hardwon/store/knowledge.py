@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hardwon import limits
 from hardwon.first_use import Later
 from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
-from hardwon.learn.tallies import (
-    ACTION_SCOPES,
-    LEVELS,
-    SCORED_SCOPES,
-    SUCCEEDED,
-    Tally,
-)
+from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
 from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up

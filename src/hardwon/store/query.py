@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.tallies import session_key
+from hardwon.lessons.keys import session_key
 from hardwon.lessons.teaching import Teaching
 from hardwon.records.fields import digest_of, from_us, to_us
 from hardwon.records.kinds import (

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import NewerFileError, OlderFileError
-from hardwon.learn.tallies import RecordCounts
+from hardwon.lessons.counts import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
+from hardwon.lessons.adopted import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Memory
 from hardwon.memory.results import Loaded
 from hardwon.outside import files

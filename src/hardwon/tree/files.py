@@ -34,7 +34,7 @@ from pydantic_core import PydanticCustomError, from_json
 
 from hardwon import limits
 from hardwon.errors import on_failure
-from hardwon.learn.tallies import OWN_KEYS
+from hardwon.lessons.keys import OWN_KEYS
 from hardwon.outside import files
 from hardwon.outside.files import MARK, SUFFIX
 from hardwon.records.fields import TIME_US_MAX, check_that, from_us, parse_time

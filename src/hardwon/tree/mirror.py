@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError, Problem
-from hardwon.learn.tallies import caller_keys, given_key
+from hardwon.lessons.keys import caller_keys, given_key
 from hardwon.memory.project import Change, Group, ProjectListener
 from hardwon.memory.results import Synced
 from hardwon.outside import files

@@ -24,7 +24,7 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
-from hardwon.learn.tallies import RecordCounts
+from hardwon.lessons.counts import RecordCounts
 from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import VIA_IMPORT, Event, Record
 from hardwon.search import rank as bm25

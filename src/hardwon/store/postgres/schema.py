@@ -26,7 +26,13 @@ from pkgutil import get_data
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.tallies import ANONYMOUS_SCOPES, KIND_OF_SCOPE, LEVELS, MILLIONTHS, SCORED_SCOPES
+from hardwon.lessons.counts import (
+    ANONYMOUS_SCOPES,
+    KIND_OF_SCOPE,
+    LEVELS,
+    MILLIONTHS,
+    SCORED_SCOPES,
+)
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
 from hardwon.store.base import adding_tallies
 

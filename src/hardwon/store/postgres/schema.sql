@@ -148,7 +148,7 @@ CREATE INDEX request_at ON request (at_us);
 --
 -- Whoever may only record says what a token of the scope `write` may: hypotheses, what they teach, and of others' records
 -- what decides nothing. Bodies are what is read in the end, so they have to say the same as the columns. What came from
--- elsewhere may claim more there: its arrival takes that. What hypotheses teach is added up as `learn.tallies.sum_counts`
+-- elsewhere may claim more there: its arrival takes that. What hypotheses teach is added up as `lessons.counts.sum_counts`
 -- does: each lesson of a record once, in the order of the table, as everybody does it who appends.
 CREATE FUNCTION add_records(rows json) RETURNS TABLE (new_id text, new_seq bigint)
 LANGUAGE plpgsql {as_owner} AS $$

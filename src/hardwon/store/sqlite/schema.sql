@@ -78,7 +78,7 @@ CREATE INDEX event_by_time ON event (project_id, at_us, id);
 CREATE INDEX event_forgotten ON event (project_id, record_id) WHERE kind = 'forgotten';
 CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
 
--- What the records taught, counted (`learn/tallies.py` lists the scopes). Derived, like everything but `body` and
+-- What the records taught, counted (`lessons/counts.py` lists the scopes). Derived, like everything but `body` and
 -- `event`.
 CREATE TABLE tally (
     project_id TEXT NOT NULL,

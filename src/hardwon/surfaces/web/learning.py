@@ -16,7 +16,7 @@ from typing import Any, Final, get_args
 from hardwon import limits
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import action_kinds
-from hardwon.learn.rules import Comparison, Curve
+from hardwon.lessons.scores import Comparison, Curve
 from hardwon.memory.care import Per
 from hardwon.memory.results import DayRate, Failure, Rates
 from hardwon.records.kinds import Episode

@@ -1,0 +1,120 @@
+"""A fix as the tables of fix history show it, and what they count of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.lessons.counts import level_of_fix
+from hardwon.lessons.issues import document_signature, name_pattern, strategy_key
+from hardwon.records.kinds import Cleaned, Fix, Record
+
+_NO_SYSTEM_INFO: Final = "{}"
+
+
+class FixRow(NamedTuple):
+    """The columns of `fix_history`, in their order. Commands and system information are JSON."""
+
+    id: int
+    timestamp: str
+    model_name: str
+    issue_type: str
+    issue_signature: str
+    description: str
+    fixer_type: str
+    claude_analysis: str
+    fix_commands: str
+    fix_success: int
+    verification_success: int
+    execution_time_seconds: float | None
+    system_info: str
+    notes: str | None
+
+
+class FixEntry(NamedTuple):
+    """What the tables need of one fix. `shown` is its row but for the id; None where only its
+    counts are left.
+    """
+
+    shown: tuple[str | int | float | None, ...] | None
+    pattern: str
+    signature: str
+    model: str
+    issue_type: str
+    strategy: str
+    level: int
+    timestamp: str
+
+
+def entry_of(record: Record) -> FixEntry | None:
+    """None for what is no fix."""
+    at = text_of(record.metadata.context.timestamp)
+    if isinstance(record, Cleaned):
+        counted = (record.pattern, record.signature, record.model, record.issue_type)
+        return FixEntry(None, *counted, record.strategy, record.level, at)
+    if not isinstance(record, Fix):
+        return None
+    issue, signature = record.issue, document_signature(record)
+    info = record.system_info
+    row = FixRow(
+        0,
+        at,
+        issue.model,
+        issue.issue_type,
+        signature,
+        issue.description,
+        record.fixer_type,
+        record.analysis,
+        json.dumps(record.fix_commands, ensure_ascii=False),
+        int(record.fix_success),
+        int(record.verification_success),
+        record.execution_time_seconds,
+        json.dumps(info, ensure_ascii=False) if info else _NO_SYSTEM_INFO,
+        record.notes,
+    )
+    counted = (name_pattern(record, signature), signature, issue.model, issue.issue_type)
+    return FixEntry(row[1:], *counted, strategy_key(record), level_of_fix(record), at)
+
+
+def shortened(entry: FixEntry) -> FixEntry:
+    """As it is shown when its details were packed away."""
+    if entry.shown is None:
+        return entry
+    row = FixRow(0, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
+    most = limits.BEGINNING_CHARS
+    commands = row.fix_commands
+    if len(commands) > most:
+        commands = json.dumps([json.loads(commands)[0][:most]])
+    short = row._replace(
+        description=row.description[:most],
+        claude_analysis=row.claude_analysis[:most],
+        fix_commands=commands,
+        system_info=_NO_SYSTEM_INFO,
+        notes=None if row.notes is None else row.notes[:most],
+    )
+    return entry._replace(shown=short[1:])
+
+
+def did(fields: Mapping[str, Any]) -> tuple[list[str], str]:
+    """What a fix did, as far as its strategy tells it from others: its commands, else its analysis.
+    `fields` are as JSON has them.
+    """
+    most = limits.LESSON_CHARS_MAX
+    cut = (" ".join(command.split())[:most] for command in fields.get("fix_commands", ()))
+    commands = list(islice(filter(None, cut), limits.FIXES_LISTED_MAX))
+    return commands, "" if commands else " ".join(fields.get("analysis", "").split())[:most]
+
+
+def strategy_text(commands: list[str], analysis: str) -> str:
+    """What was done, on one line: the commands, else the analysis."""
+    joined = " && ".join(" ".join(command.split()) for command in commands if command.strip())
+    return (joined or " ".join(analysis.split()))[: limits.LESSON_CHARS_MAX]
+
+
+def text_of(at: datetime) -> str:
+    """Always as long, and in UTC, so that times sort as text."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,197 @@
+"""What was adopted from a training memory, and claims rules and mistake cards without records.
+
+Training memory hands over lists of texts and counts: no reader can look up the episodes behind
+them. So a claim is one source's word. It counts once, whatever number stands beside it, and
+suggests until records of this memory bear it out or somebody verifies what was adopted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.lessons.keys import card_key, rule_key
+from hardwon.records.fields import (
+    Count,
+    Finite,
+    Model,
+    RequiredName,
+    Scalar,
+    Text,
+    Time,
+    Unit,
+    check_json,
+)
+from hardwon.records.kinds import Adopted, MistakeCard
+
+# The origin of what came from a training memory. Its `data`: `memory`, the file without what
+# follows; `scores`, the score histories; `log`, the episode log without its summaries (the episodes
+# are records, and may be forgotten).
+TRAINING_MEMORY: Final = "training_memory"
+
+# The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file
+# of that name, or what the database had added up: `issue_patterns` and `model_characteristics`,
+# lists of rows.
+FIX_HISTORY: Final = "fix history"
+
+# How often an adopted card can have been seen: more than any agent was trained for is no count.
+ADOPTED_SEEN_MAX: Final = 1_000_000
+
+_MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
+_CONSOLIDATED: Final = "[CONSOLIDATED]"
+
+
+class LoggedEpisode(Model):
+    """An entry of the episode log."""
+
+    model_config = ConfigDict(extra="allow")
+
+    timestamp: Time
+    task_id: RequiredName
+    score: Unit
+    steps: Count = 0
+    summary: Text = ""
+
+
+def _shorten(value: object) -> object:
+    """A name that is too long or has several lines, as one that can be shown: training memory took
+    any text.
+    """
+    if not isinstance(value, str) or (len(value) <= limits.NAME_CHARS_MAX and value.isprintable()):
+        return value
+    line = "".join(character if character.isprintable() else " " for character in value)
+    return " ".join(line.split())[: limits.NAME_CHARS_MAX].strip()
+
+
+def _flatten(value: object) -> object:
+    """A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a
+    decision.
+    """
+    if isinstance(value, list | dict):
+        return json.dumps(check_json(value), sort_keys=True, ensure_ascii=False)
+    return value
+
+
+_ShortName = Annotated[RequiredName, BeforeValidator(_shorten)]
+_PlainValue = Annotated[Scalar, BeforeValidator(_flatten)]
+
+
+class CountedCard(MistakeCard):
+    """A mistake card with how often it was seen, and in which episodes first and last. As it is
+    read: the file's own words are kept as they are.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    mistake_type: _ShortName = "unknown_mistake"
+    task_id: _ShortName
+    worker_id: _PlainValue = None
+    bad_decision: _PlainValue = None
+    correct_decision: _PlainValue = None
+    seen_count: Count = 1
+    first_seen_episode: Count = 0
+    last_seen_episode: Count = 0
+
+
+class OlderScores(Model):
+    """Scores of a task that are no longer listed."""
+
+    count: Count
+    sum: Finite
+
+
+class TrainingMemory(Model):
+    """A training memory's file, as far as its shape matters; keys that it has beside these are
+    allowed.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    version: Annotated[Any, AfterValidator(check_json)] = 1
+    total_episodes: Count = 0
+    last_consolidated_at: Scalar = None
+    global_rules: list[Text] = Field(default_factory=list)
+    task_rules: dict[RequiredName, list[Text]] = Field(default_factory=dict)
+    episode_log: list[LoggedEpisode] = Field(default_factory=list)
+    score_history: dict[RequiredName, list[Unit]] = Field(default_factory=dict)
+    mistakes: list[Text] = Field(default_factory=list)
+    mistake_cards: list[CountedCard] = Field(default_factory=list)
+    successes: list[Text] = Field(default_factory=list)
+    older_scores: dict[RequiredName, OlderScores] = Field(default_factory=dict)
+
+    def list_rules(self, task_id: str = "") -> list[tuple[str, str]]:
+        """The rules of a task, or of none, each with its kind (works, avoid or written), the newest
+        last. Mistakes and successes stand without a task.
+        """
+        newest = slice(-limits.LESSONS_PER_RECORD_MAX, None)
+        if task_id:
+            return [_read_mark(text) for text in self.task_rules.get(task_id, [])[newest]]
+        return [
+            *(_read_mark(text) for text in self.global_rules[newest]),
+            *(("works", text) for text in self.successes[newest]),
+            *(("avoid", text) for text in self.mistakes[newest]),
+        ]
+
+    def list_cards(self) -> list[CountedCard]:
+        """The mistake cards that count."""
+        return self.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]
+
+
+def read_training_memory(record: Adopted) -> TrainingMemory | None:
+    """The training memory that a record holds; None where it holds another thing, or cannot be read:
+    a file of records may hold anything.
+    """
+    if record.origin != TRAINING_MEMORY:
+        return None
+    try:
+        return TrainingMemory.model_validate(record.data.get("memory"))
+    except InvalidInputError:
+        return None
+
+
+def find_claims(memory: TrainingMemory) -> Iterator[tuple[str, str, str, int]]:
+    """What it claims: the kind (of rule, or `card`), the task ("": of none), the item, and where it
+    stood in its list, or how often a card was seen.
+    """
+    for task in ("", *memory.task_rules):
+        for place, (kind, text) in enumerate(memory.list_rules(task)):
+            if item := rule_key(text, kind):
+                yield kind, task, item, place
+    for card in memory.list_cards():
+        seen = min(card.seen_count, ADOPTED_SEEN_MAX)
+        yield "card", card.task_id, card_key(card, card.task_id), seen
+
+
+def word_adopted_rule(
+    memory: TrainingMemory, task_id: str | None, kind: str, items: Iterable[str]
+) -> str | None:
+    """How it words one of these rules; None where it does not have them."""
+    wanted = set(items)
+    texts = [
+        text
+        for about, text in memory.list_rules(task_id or "")
+        if about == kind and rule_key(text, kind) in wanted
+    ]
+    return " ".join(texts[-1].split())[: limits.LESSON_CHARS_MAX] if texts else None
+
+
+def word_adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:
+    """How it words this card; None where it does not have it."""
+    cards = memory.list_cards()
+    return next((card for card in cards if card_key(card, card.task_id) == item), None)
+
+
+def _read_mark(rule: str) -> tuple[str, str]:
+    """A rule as training memory writes it, as its kind and what it says. `[HIGH SCORE …]` is no
+    more than a text.
+    """
+    text = rule.removeprefix(_CONSOLIDATED).strip()
+    for mark, kind in _MARKS:
+        if text.startswith(mark):
+            return kind, text.removeprefix(mark).strip()
+    return "written", text

@@ -1,0 +1,279 @@
+"""What one record teaches, as things to count.
+
+Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of outcome. Counting
+commutes, so any order of arrival, any merge and any rebuild give the same knowledge, and whatever is shown (shares, decay,
+thresholds, the best, the latest) is worked out when it is read.
+
+scope            key                item        level                        asked by
+tool             tool               task or ""  outcome                      odds(tool=…, task=…)
+fix              ""                 fixer       outcome                      odds(), odds(fixer=…)
+fix.type         issue type         fixer       outcome                      odds, patterns
+fix.model        model              type, fixer outcome                      odds, patterns, model_insights
+fix.subject      subject            type, fixer outcome                      odds
+fix.signature    signature          fixer       outcome                      odds, patterns
+fix.words        issue type         degree      outcome                      advise
+fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
+strategy.type    issue type         strategy    outcome                      strategies, best fix
+strategy.model   model              type, strategy  outcome                  model_insights, best fix
+strategy.signature  signature       strategy    outcome                      best fix
+episode          ""                 ""          0                            when to consolidate
+score            task               ""          level of the score           score history, thresholds
+works, avoid     task               text        level of the score           rules
+card             task               type, card  level of the score           cards
+card.foreign     task               type, card  level of the score           cards that an episode of another task reported
+claim.works, claim.avoid, claim.written, claim.card
+                 task or ""         text, card  0; the value is its place    rules and cards that were adopted
+                                                in the list, or times seen
+pair             failure hash       action      HELPED or NOT_HELPED         solutions
+pair.task        task, failure hash action      HELPED or NOT_HELPED         solutions for a task
+act.all          ""                 ""          FAILED, WORKED, SOLVED or DONE  advise
+act.situation    situation          ""          FAILED, WORKED, SOLVED or DONE  advise
+act.kind         kind of action     ""          FAILED, WORKED, SOLVED or DONE  advise
+act.task         task               ""          FAILED, WORKED, SOLVED or DONE  advise
+act.action       shape              ""          FAILED, WORKED, SOLVED or DONE  advise
+act.same         task, action       ""          FAILED, WORKED, SOLVED or DONE  advise
+act.word         word               ""          FAILED, WORKED, SOLVED or DONE  advise
+credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
+
+Beside what it counts for, a record has keys by which it is found exactly (`lessons.keys`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.lessons.adopted import find_claims, read_training_memory
+from hardwon.lessons.issues import (
+    degree_of_words,
+    generate_issue_signature,
+    issue_subject,
+    strategy_key,
+)
+from hardwon.lessons.keys import BETWEEN_NAMES, card_key, rule_key
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    Adopted,
+    Episode,
+    Experience,
+    Fix,
+    Record,
+    Status,
+)
+
+FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
+NOT_HELPED, HELPED = 0, 1
+# Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
+# each.
+LEVELS: Final = 20
+
+MILLIONTHS: Final = 1_000_000
+
+TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
+
+# How every context begins (`brief.fence`). What repeats one teaches nothing: recalled text that
+# comes back is no new evidence.
+OUR_FENCE: Final = "<hardwon-memory"
+
+
+class Increment(NamedTuple):
+    """One thing to count. `value` is a score in millionths, 0 where there is none."""
+
+    scope: str
+    key: str
+    item: str
+    level: int
+    value: int
+
+
+class Tally(NamedTuple):
+    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest
+    value; `last_us` and `last_id` are of the newest record that taught it.
+    """
+
+    scope: str
+    key: str
+    item: str
+    day: int
+    author: str
+    vouched: int
+    total: int
+    best: int
+    last_us: int
+    last_id: str
+    levels: tuple[int, ...]
+
+    @property
+    def times(self) -> int:
+        """How many records taught it."""
+        return sum(self.levels)
+
+
+ACTION_SCOPES: Final = tuple(
+    f"act.{what}" for what in ("all", "situation", "kind", "task", "action", "same", "word")
+)
+FIX_SCOPES: Final = ("fix.type", "fix.model", "fix.subject", "fix.signature")
+STRATEGY_SCOPES: Final = ("strategy.type", "strategy.model", "strategy.signature")
+CLAIM_SCOPES: Final = ("claim.works", "claim.avoid", "claim.written", "claim.card")
+SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
+
+# Which kind of record teaches in a scope; each scope is taught by one kind.
+KIND_OF_SCOPE: Final[Mapping[str, str]] = {
+    "tool": "experience",
+    **dict.fromkeys(("pair", "pair.task", *ACTION_SCOPES), "trajectory"),
+    **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
+    **dict.fromkeys(("fix", *FIX_SCOPES, "fix.words", "fix.hour", *STRATEGY_SCOPES), "fix"),
+    **dict.fromkeys(CLAIM_SCOPES, "adopted"),
+}
+
+# Counted without their newest record: nobody asks for it, and taking one back need not look for the
+# next.
+ANONYMOUS_SCOPES: Final = frozenset(
+    {"tool", "fix", "fix.subject", "fix.words", "fix.hour", "episode", "credit", *ACTION_SCOPES}
+)
+
+
+def level_of_score(score: float) -> int:
+    """The twentieth that a score lies in; the best one has 1, too."""
+    return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
+
+
+def level_of_fix(fix: Fix) -> int:
+    """Whether it failed, was applied, or was applied and verified."""
+    return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+
+
+def count_experience(record: Experience) -> tuple[Increment, ...]:
+    """How its tool did; nothing of one that neither succeeded nor failed."""
+    well, extra = record.turned_out_well, record.__pydantic_extra__
+    if well is None or OUR_FENCE in record.content:
+        return ()
+    task = extra.get("task_id") or extra.get("task_type")
+    return _count_tool(record.tool or "", task if isinstance(task, str) else "", well)
+
+
+@lru_cache(maxsize=1024)  # few tools and tasks come again and again
+def _count_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    level = SUCCEEDED if succeeded else FAILED
+    return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
+
+
+def count_fix(fix: Fix) -> tuple[Increment, ...]:
+    """How it went, for its fixer, its issue and what was done."""
+    issue, fixer = fix.issue, fix.fixer_type
+    hour = fix.metadata.context.timestamp.astimezone(UTC).hour
+    signature = generate_issue_signature(issue)
+    counted = [
+        ("fix", "", fixer),
+        ("fix.type", issue.issue_type, fixer),
+        ("fix.model", issue.model, issue.issue_type + BETWEEN_NAMES + fixer),
+        ("fix.signature", signature, fixer),
+        ("fix.hour", issue.issue_type, f"{hour:02}"),
+    ]
+    if subject := issue_subject(issue):
+        counted.append(("fix.subject", subject, issue.issue_type + BETWEEN_NAMES + fixer))
+    if degree := degree_of_words("\n".join(fix.fix_commands).strip() or fix.analysis, issue):
+        counted.append(("fix.words", issue.issue_type, degree))
+    if strategy := strategy_key(fix):
+        counted += [
+            ("strategy.type", issue.issue_type, strategy),
+            ("strategy.model", issue.model, issue.issue_type + BETWEEN_NAMES + strategy),
+            ("strategy.signature", signature, strategy),
+        ]
+    level = level_of_fix(fix)
+    return tuple(Increment(scope, key, item, level, 0) for scope, key, item in counted)
+
+
+def count_episode(episode: Episode) -> tuple[Increment, ...]:
+    """Its score, and what it reports at that score: what works, what to avoid, mistake cards."""
+    cards = (text for card in episode.mistake_cards for text in (card.lesson, card.evidence))
+    texts = (episode.trajectory_summary, *episode.successes, *episode.mistakes, *cards)
+    if any(OUR_FENCE in text for text in texts):
+        return ()
+    task, most = episode.task_id, limits.LESSONS_PER_RECORD_MAX
+    counted = [("score", task, "")]
+    for scope, lessons in (("works", episode.successes), ("avoid", episode.mistakes)):
+        keys = (rule_key(text, scope) for text in lessons[:most])
+        counted += [(scope, task, item) for item in keys if item]
+    for card in episode.mistake_cards[:most]:
+        about = card.task_id or task
+        counted.append(("card" if about == task else "card.foreign", about, card_key(card, task)))
+    level, value = level_of_score(episode.score), round(episode.score * MILLIONTHS)
+    episodes = Increment("episode", "", "", 0, 0)
+    return (episodes, *(Increment(*place, level, value) for place in dict.fromkeys(counted)))
+
+
+def count_claims(adopted: Adopted) -> tuple[Increment, ...]:
+    """What a training memory claims; nothing of anything else that was adopted."""
+    memory = read_training_memory(adopted)
+    if memory is None:
+        return ()
+    claims = {(kind, task, item): value for kind, task, item, value in find_claims(memory)}
+    return tuple(
+        Increment(f"claim.{kind}", task, item, 0, value)
+        for (kind, task, item), value in claims.items()
+    )
+
+
+def count_credit(record: Record) -> tuple[Increment, ...]:
+    """What was recalled before an attempt helped, or did not, as the attempt turned out; nothing
+    where nobody knows how it did.
+    """
+    if not record.recalled or record.turned_out_well is None:
+        return ()
+    recalled = [name for name in dict.fromkeys(record.recalled) if name != record.id]
+    level = HELPED if record.turned_out_well else NOT_HELPED
+    return tuple(
+        Increment("credit", name, "", level, 0)
+        for name in recalled[: limits.LESSONS_PER_RECORD_MAX]
+    )
+
+
+class RecordCounts(NamedTuple):
+    """What a record adds to the tallies, with what it is counted under."""
+
+    project_id: str
+    author: str
+    at_us: int
+    id: str
+    status: str
+    increments: tuple[Increment, ...]
+
+
+# project, scope, key, item, day, author
+TallyKey = tuple[str, str, str, str, int, str]
+
+_NONE: Final = [0] * LEVELS
+_NOBODY: Final = (0, "")
+_FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
+
+
+def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
+    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at
+    level 0, at level 1 …].
+    """
+    tallies: dict[TallyKey, list[Any]] = {}
+    for project, author, at_us, record_id, status, lessons in taught:
+        if not lessons or status not in TEACHING_STATUSES:
+            continue
+        vouched = int(status in VOUCHED_STATUSES)
+        day = at_us // limits.DAY_US
+        for scope, key, item, level, value in lessons:
+            place = (project, scope, key, item, day, author)
+            last = _NOBODY if scope in ANONYMOUS_SCOPES else (at_us, record_id)
+            known = tallies.get(place)
+            if known is None:
+                known = tallies[place] = [vouched, value, value, *last, *_NONE]
+            else:
+                known[0] += vouched
+                known[1] += value
+                if value > known[2]:
+                    known[2] = value
+                if last > (known[3], known[4]):
+                    known[3:_FIRST_LEVEL] = last
+            known[_FIRST_LEVEL + level] += 1
+    return tallies

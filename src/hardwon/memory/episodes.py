@@ -1,0 +1,115 @@
+"""How tasks went, and what their episodes taught: `memory.episodes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, Unpack
+
+from hardwon import limits
+from hardwon.errors import DamagedError
+from hardwon.lessons.evidence import Evidence
+from hardwon.lessons.rules import Rule
+from hardwon.lessons.scores import (
+    Comparison,
+    Scored,
+    ScoreHistory,
+    TaskScores,
+    add_up_task,
+    compare,
+    make_history,
+)
+from hardwon.memory.project import Group
+from hardwon.memory.rules import WRITTEN
+from hardwon.records.fields import check_all, check_text, check_that, is_derived
+from hardwon.search.terms import Filters, MoreFilters
+from hardwon.store.query import written_in
+
+# Episodes that a comparison of runs reads, the newest: a second of work, and more would not change
+# its interval.
+COMPARED_EPISODES_MAX: Final = 20_000
+
+
+class Episodes(Group):
+    """How tasks went, and what their episodes taught: `memory.episodes`."""
+
+    def tasks(self, limit: int = 20) -> list[TaskScores]:
+        """The tasks with the most episodes: how many, their mean and best score, and whether they
+        go better of late.
+        """
+        known, store = self._project.knowledge, self._project.store
+        check_all(limit=limit)
+        tasks = store.most_counted(self._project.name, "score", limit)
+        supports = ((task, known.supports("score", task).get("")) for task in tasks)
+        return [add_up_task(task, support) for task, support in supports if support]
+
+    def scores(self, task_id: str) -> ScoreHistory:
+        """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
+        known = self._project.knowledge
+        support = known.supports("score", check_text("task_id", task_id)).get("", Evidence(""))
+        newest = [episode.score for episode in known.newest_episodes(task_id)]
+        return make_history(task_id, support, newest)
+
+    def compare(
+        self,
+        task_id: str | None = None,
+        *,
+        tag: str | None = None,
+        by_run: bool = False,
+        **filters: Unpack[MoreFilters],
+    ) -> Comparison:
+        """Whether the memory helps, at a `task_id` or at all: scores of episodes that had it
+        against scores of those that had not. An episode had it that says what it recalled, be it
+        nothing (`recalled=`, or `ep.context()`); or, with a `tag`, that has this one. `by_run`: the
+        episodes of a run (`source.id`) count as one, which is right where they learn from one
+        another. Filters as in `browse`; of very many episodes the newest are compared.
+        """
+        asked, *_ = check_all(
+            lambda: Filters.of(self._project.name, {**filters, "task_id": task_id}),
+            tag=tag,
+            by_run=by_run,
+        )
+        check_that(
+            asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
+        )
+        self._project.before_read()
+        scored = list(self._find_scored(asked.altered(kind="episode"), tag))
+        return compare(scored[::-1], by_run=by_run)
+
+    def _find_scored(self, filters: Filters, tag: str | None) -> Iterator[Scored]:
+        """Each with whether it had the memory. Of what was adopted nobody knows what it
+        recalled.
+        """
+        project = self._project
+        for stored in project.store.page(
+            project.name, filters, None, COMPARED_EPISODES_MAX, trusted=True
+        ):
+            with suppress(DamagedError):
+                fields = written_in(stored)
+                metadata = fields.get("metadata", {})
+                had = fields.get("recalled") is not None
+                if tag is not None:
+                    had = tag in metadata.get("tags", ())
+                elif is_derived(fields["id"]):
+                    continue
+                run = metadata.get("source", {}).get("id", "")
+                yield Scored(fields["task_id"], fields["score"], had, run)
+
+    def candidate_rules(self, limit: int = 20) -> list[Rule]:
+        """Rules that wait to be borne out, or to be verified: of the whole project, and of the
+        tasks that were tried most. Those that an LLM wrote down come first, then those that most
+        episodes speak for.
+        """
+        known, store = self._project.knowledge, self._project.store
+        check_all(limit=limit)
+        tasks = store.most_counted(self._project.name, "score", limits.LOOKED_INTO_MAX)
+        found = {
+            (rule.task_id, rule.id): rule
+            for task in (None, *tasks)
+            for rule in known.rules(task, "candidate", limit)
+        }
+        order = sorted(
+            found.values(),
+            key=lambda rule: (rule.kind != WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
+        )
+        return order[:limit]

@@ -1,0 +1,95 @@
+"""What the store counted and keeps, read once for one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from hardwon import limits
+from hardwon.lessons.counts import Tally
+from hardwon.lessons.evidence import Evidence, gather
+from hardwon.memory.project import Project, R
+from hardwon.records.kinds import AnyRecord
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
+from hardwon.store.types import Daily, Stored
+
+S = TypeVar("S", bound="TallyReading")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def read_once(read: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """What was read for one part of an answer is not read again for another."""
+
+    @wraps(read)
+    def kept(self: S, /, *args: P.args, **options: P.kwargs) -> T:
+        key = (read, *args)
+        if key not in self._kept:
+            self._kept[key] = read(self, *args, **options)
+        answer: T = self._kept[key]
+        return answer
+
+    return kept
+
+
+class TallyReading:
+    """The counts and the records of one project. Made anew for every question."""
+
+    def __init__(self, project: Project) -> None:
+        self._store, self.project = project.store, project.name
+        self.today = project.today
+        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._stored: dict[str, Stored | None] = {}
+        self._records: dict[str, AnyRecord | None] = {}
+
+    @read_once
+    def daily(self, scope: str, key: str) -> list[Daily]:
+        """Counts by item and day; nothing where nothing was counted."""
+        return self._store.daily(self.project, scope, key)
+
+    @read_once
+    def _has_one_source(self, scope: str) -> bool:
+        return self._store.has_one_source(self.project, scope)
+
+    def _all(self, scope: str, key: str) -> list[Tally]:
+        return self._store.tallies(self.project, scope, key, limits.CONSIDERED_MAX)
+
+    def supports(self, scope: str, key: str) -> dict[str, Evidence]:
+        """What speaks for each item under a key; nothing where nothing was counted."""
+        return gather(self._all(scope, key))
+
+    def read_first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
+        """The first thing that can be read off some records; None where it is off none."""
+        records = (record for record_id in ids if (record := self.record(record_id)))
+        return next((thing for thing in map(read, records) if thing is not None), None)
+
+    def record(self, record_id: str) -> AnyRecord | None:
+        """None also where it cannot be read: one damaged record must not hide what the others
+        say.
+        """
+        if record_id not in self._records:
+            self.read_ahead([record_id])
+            stored = self._stored.get(record_id)
+            self._records[record_id] = next(readable([stored]), None) if stored else None
+        return self._records[record_id]
+
+    @property
+    def read(self) -> dict[str, AnyRecord]:
+        """The records that were read so far."""
+        return {name: record for name, record in self._records.items() if record}
+
+    def read_ahead(self, ids: Iterable[str]) -> None:
+        """Records that are about to be asked for, in one go."""
+        wanted = [name for name in dict.fromkeys(ids) if name not in self._stored]
+        stored = self._store.get_many(self.project, wanted) if wanted else ()
+        self._stored |= {**dict.fromkeys(wanted), **{one.id: one for one in stored}}
+
+    def _newest(self, filters: Filters, kind: type[R], limit: int = limits.COMPARED_MAX) -> list[R]:
+        return keep_kind(kind, self._store.page(self.project, filters, None, limit, trusted=True))
+
+
+def keep_kind(kind: type[R], stored: Iterable[Stored]) -> list[R]:
+    """Of the records that can be read, those of one kind."""
+    return [record for record in readable(stored) if isinstance(record, kind)]
