@@ -117,7 +117,6 @@ def _near_copy(memory: Memory, other: Memory, random: Random) -> tuple[str, Any]
         other["content"],
         other["content"].upper(),
         f"{other['content']} #{number}",
-        f"The {other['content']}, and that {number} more",
         " ".join(reversed(other["content"].split())),
     ]
     return "content", memory | {"content": random.choice(altered)}

@@ -161,9 +161,6 @@ TREE_BATCH_FILES: Final = 500
 # always showed.
 RECENT_SHOWN: Final = 5
 
-# Memories that an engine has told and remembers the words of, about 25 MB: the next recall of them
-# takes half the time.
-TREE_REMEMBERED_MAX: Final = 20_000
 
 # Files or rows of each sort that a report on a tree, on staleness or on an older store names. It
 # counts all of them.

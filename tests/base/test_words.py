@@ -33,14 +33,14 @@ CODE_LINES_MAX = {
     "memory": 7_320,
     "capture": 2_570,
     "adapters": 650,
-    "tree": 3_255,
+    "tree": 3_070,
     "training": 1_120,
     "fixes": 2_536,
     "surfaces": 8_590,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 65_400
+TEST_LINES_MAX = 65_100
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""

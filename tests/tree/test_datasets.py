@@ -10,8 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict
-from datetime import UTC, date, datetime
-from itertools import pairwise
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from hardwon.tree.datasets.check import (
     RANGES,
     fingerprint,
     is_within,
-    too_little,
 )
 from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
 from hardwon.tree.datasets.read import read
@@ -91,16 +89,6 @@ def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
         assert abs(count - table[name] / 200 * failed) < 1
     assert errors.total() == failed == counts(memories, "error_type").total()
     assert {(memory["outcome"], memory.get("tool")) for memory in memories} == set(ROUTES)
-
-
-def test_named_sizes() -> None:
-    assert {name: len(generate(name)) for name in ("small", "medium", "large")} == {
-        "small": 100,
-        "medium": 1_000,
-        "large": 10_000,
-    }
-    assert SIZES["vast"] == 50_000
-    assert len(generate()) == 1_000
 
 
 @settings(max_examples=examples(200))
@@ -176,43 +164,10 @@ def test_whole_numbers_as_close_as_they_can_be() -> None:
 
 # --- generate: contents ---
 
-TEMPLATES = {
-    ("success", "write"): [r"Implemented .+ using .+"],
-    ("success", "debug"): [r"Fixed .+ in .+ by .+", r"Debugged .+ - root cause was .+"],
-    ("success", "refactor"): [
-        r"Refactored .+ to use .+",
-        r"Optimized \w+\(\).* reducing latency by \d+%.*",
-    ],
-    ("failure", "runtime"): [r"[A-Z]\w+(Error|Iteration) .*when .+ - .+"],
-    ("failure", "syntax"): [r"Syntax error - (missing|wrong|un\w+|\w+).+ in .+"],
-    ("failure", "logic"): [r"Logic error in \w+\(\) broke .+"],
-    ("failure", "timeout"): [r"Timeout error - .+ hit max .+"],
-    ("learning", "pattern"): [r"Codebase uses .+ for .+"],
-    ("learning", "correction"): [r"Learned to always .+ before .+"],
-    ("learning", "preference"): [r"User prefers .+ over .+"],
-    ("learning", "fact"): [r"Fact: .+ .+ in .+"],
-    ("interaction", "positive"): [r"User \w+ with .+ of .+", r"User (praised|complimented) .+"],
-    ("interaction", "neutral"): [r"User requested .+"],
-    ("interaction", "negative"): [r"User \w+ with .+ of .+", r"User criticized .+"],
-}
-
 
 def value_of(memory: dict[str, Any]) -> str:
     route = ROUTES[memory["outcome"], memory.get("tool")]
     return memory[route[0]] if route else ""
-
-
-@each("seed", [0, 1, 2])
-def test_every_template_occurs_where_it_belongs(seed: int) -> None:
-    said: dict[tuple[str, str], list[str]] = {}
-    for memory in generate(1_000, seed):
-        said.setdefault((memory["outcome"], value_of(memory)), []).append(memory["content"])
-    for place, templates in TEMPLATES.items():
-        for template in templates:
-            assert any(re.fullmatch(template, content) for content in said[place]), (
-                place,
-                template,
-            )
 
 
 def test_contents_fit_their_routing_key(vast: list[dict[str, Any]]) -> None:
@@ -278,7 +233,7 @@ def test_summaries_are_made_of_the_content() -> None:
 
 
 def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
-    code = "import json, hardwon.tree.datasets as d; print(json.dumps(d.generate(500, 7, sessions=True)))"
+    code = "import json, hardwon.tree.datasets as d; print(json.dumps(d.generate(500, 7)))"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -289,7 +244,7 @@ def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
         for hash_seed in ("0", "1", "4242")
     }
     assert len(outputs) == 1
-    assert json.loads(outputs.pop()) == generate(500, 7, sessions=True)
+    assert json.loads(outputs.pop()) == generate(500, 7)
     assert generate(200, 3) == generate(200, 3) != generate(200, 4)
 
 
@@ -315,89 +270,12 @@ def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
         {"seed": "7"},
         {"seed": 2**63},
         {"seed": True},
-        {"start": "2026-01-05"},
-        {"start": "soon", "sessions": True},
-        {"start": 5, "sessions": True},
-        {"start": "1969-12-31", "sessions": True},
-        {"start": datetime(2026, 1, 5, tzinfo=UTC), "sessions": True},
-        {"start": date(9999, 12, 30), "sessions": True},
     ],
 )
 def test_generate_refuses_what_it_cannot_do(call: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError) as caught:
         generate(**call)
     assert caught.value.field in call
-
-
-# --- generate: sessions ---
-
-
-def test_sessions_tell_of_working_days() -> None:
-    memories = generate(1_000, 5, sessions=True, start="2024-02-26")
-    times = [datetime.fromisoformat(memory["timestamp"]) for memory in memories]
-    assert all(time.utcoffset() is not None for time in times)
-    assert all(before < after for before, after in pairwise(times))
-    days = sorted({time.date() for time in times})
-    assert days[0] == date(2024, 2, 26)
-    assert all(day.weekday() < 5 for day in days)
-    assert len(days) == -(-1_000 // limits.DATASET_DAY_MEMORIES)
-    hours = {"morning": range(8, 13), "afternoon": range(13, 18), "evening": range(18, 22)}
-    for memory, time in zip(memories, times, strict=True):
-        day, part = memory["session"].split("_")
-        assert int(day.removeprefix("day")) == days.index(time.date()) + 1
-        assert time.hour in hours[part]
-    assert len({memory["session"] for memory in memories}) == 3 * len(days)
-    assert validate(memories).problems == ()
-
-
-def test_each_part_of_the_day_has_its_theme() -> None:
-    memories = generate(1_000, sessions=True)
-    parts: dict[str, Counter[str]] = {
-        part: Counter() for part in ("morning", "afternoon", "evening")
-    }
-    for memory in memories:
-        part = parts[memory["session"].split("_")[1]]
-        part.update([memory["outcome"], value_of(memory)])
-    busiest = {
-        what: max(parts, key=lambda part: parts[part][what])
-        for what in set().union(*parts.values())
-    }
-    assert {
-        what: busiest[what]
-        for what in (
-            "write",
-            "debug",
-            "failure",
-            "correction",
-            "refactor",
-            "explain",
-            "interaction",
-            "fact",
-        )
-    } == {
-        "write": "morning",
-        "debug": "afternoon",
-        "failure": "afternoon",
-        "correction": "afternoon",
-        "refactor": "evening",
-        "explain": "evening",
-        "interaction": "evening",
-        "fact": "evening",
-    }
-
-
-def test_sessions_change_when_and_not_what() -> None:
-    plain, told = generate(300, 2), generate(300, 2, sessions=True)
-    bare = [
-        {key: value for key, value in memory.items() if key not in ("timestamp", "session")}
-        for memory in told
-    ]
-    assert sorted(bare, key=str) == sorted(plain, key=str)
-    assert [memory["content"] for memory in plain] != [memory["content"] for memory in bare]
-    assert generate(1, sessions=True)[0]["session"].startswith("day01_")
-    assert datetime.fromisoformat(generate("large", sessions=True)[-1]["timestamp"]) < datetime.now(
-        UTC
-    )
 
 
 # --- validate ---
@@ -417,22 +295,6 @@ def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(
         problem.wrong and problem.remedy and len(problem.value) <= 82 for problem in report.problems
     )
     json.dumps(report.to_dict())
-
-
-@settings(max_examples=examples(20))
-@given(st.integers(0, 2**32), st.integers(60, 400), st.integers(1, 30))
-def test_planted_faults_are_found_in_any_data_set(seed: int, size: int, faults: int) -> None:
-    spoilt, planted, _ = plant(generate(size, seed % 1_000), faults, seed)
-    report = validate(spoilt)
-    assert {each for each in report.problems if each.index is None} == {
-        each for each in report.warnings if each.index is None
-    }
-    entry_level = Report(
-        report.total,
-        tuple(each for each in report.problems if each.index is not None),
-        report.distributions,
-    )
-    assert found(entry_level) == planted
 
 
 def test_a_fault_tells_where_and_what_to_do() -> None:
@@ -475,17 +337,13 @@ def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
         "outcome",
         "summary",
         "id",
-        "ticket",
         "timestamp",
     ]
     assert [problem.field for problem in validate([{}]).errors] == ["content", "outcome"]
     learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
     for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
-        assert [each.field for each in validate([learnt | {"content": content}]).errors] == [
-            "content",
-            "tool",
-            "insight_type",
-        ]
+        fields = [each.field for each in validate([learnt | {"content": content}]).errors]
+        assert fields == ["tool", "insight_type", "content"]
 
 
 def test_summaries_are_compared_as_they_are_kept() -> None:
@@ -506,37 +364,30 @@ def test_summaries_are_compared_as_they_are_kept() -> None:
 def test_a_key_without_a_value_is_no_key() -> None:
     empty = {f"key_{number}": None for number in range(limits.EXTRA_KEYS_MAX + 1)}
     assert validate([LOGIN | empty]).problems == ()
-    assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["entry"]
+    assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["record"]
 
 
 @each(
-    "content",
+    ("content", "vague"),
     [
-        "Fixed a bug", "Did some research", "Learned something", "Made improvements", "Looked at code", "Talked to user",
-        "Successfully debugged issue #1007", "Implemented feature #3", "Found documentation on topic 4",
-        "Runtime error in module 8", "User happy with result #2", "Observed pattern #1 in codebase", "1234567890",
+        ("Fixed a bug", True),
+        ("Did some research", True),
+        ("Implemented feature #3", True),
+        ("User happy with result #2", True),
+        ("1234567890", True),
+        ("Added a mutex to the payment processor, which ends the race", False),
+        ("json.dumps() raised TypeError for None", False),
+        ("修复了登录表单的空格问题", False),
     ],
-)  # fmt: skip
-def test_what_says_nothing_is_called_generic_or_vague(content: str) -> None:
-    assert too_little(content) in ("too generic", "too vague")
-    assert validate([LOGIN | {"content": content}]).warnings[0].field == "content"
-
-
-@each(
-    "content",
-    [
-        "Added a mutex to the payment processor, which ends the race", "OAuth2 authorization code flow with PKCE works now",
-        "json.dumps() raised TypeError for None", "asyncio.gather() runs tasks concurrently", "User wants inline comments",
-        "Explained closures and scopes", "Größe der Uploads begrenzt", "修复了登录表单的空格问题",
-    ],
-)  # fmt: skip
-def test_what_says_something_is_not(content: str) -> None:
-    assert too_little(content) is None
+)
+def test_few_words_say_too_little(content: str, vague: bool) -> None:
+    warnings = validate([LOGIN | {"content": content}]).warnings
+    assert [each.wrong for each in warnings] == ["says too little"] * vague
 
 
 def test_near_copies_are_found_by_what_they_say() -> None:
     assert fingerprint("Fixed bug #7 in the Login form") == fingerprint(
-        "fixed a bug 12 in login form!"
+        "fixed bug 12 in THE login form!"
     )
     assert fingerprint("commit deadbeef1 broke login") == fingerprint("commit 0a1b2c3d broke login")
     assert fingerprint("Fixed the login form") != fingerprint("Fixed the logout form")
@@ -605,7 +456,8 @@ def test_counted_series_are_stored_but_warned_of() -> None:
     ]
     report = validate(hundred)
     assert (report.total, report.errors) == (100, ())
-    assert {problem.index for problem in report.warnings} == {None, *range(100)}
+    alike = Counter(each.wrong.partition(" memory")[0] for each in report.warnings)
+    assert alike["says the same as"] == 92, "all but the first of each series"
     out = {problem.value for problem in report.warnings if problem.index is None}
     assert {"code_interpreter", "web_search", "file_operation", "timeout", "refactor"} <= out
     assert not out & {"success", "failure", "learning", "interaction"}
@@ -847,15 +699,6 @@ def test_literals_come_as_json_would_give_them(tmp_path: Path) -> None:
     ]
 
 
-def test_many_alike_are_one_line() -> None:
-    bugs = series(300, "Fixed bug #{}", "bug_{}", **CODE)
-    features = series(200, "Implemented feature #{}", "feature_{}", **CODE)
-    text = str(validate([*bugs, *features]))
-    assert text.count("says the same as memory ") == text.count("is too generic") == 1
-    assert "(and 497 more like it)" in text
-    assert text.startswith("500 memories: 500 errors, 1006 warnings of 10 kinds\n")
-
-
 UNREADABLE_JSON = {
     "cut off": ('[{"content": "x"},\n{"content": ', "line 2"),
     "deep": ("[" * 100_000, "line 1"),
@@ -949,7 +792,7 @@ def test_a_memory_that_knows_no_end_is_refused() -> None:
 
 
 def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
-    memories = generate(2_500, 4, sessions=True)
+    memories = generate(2_500, 4)
     calls: list[tuple[int, int]] = []
     loaded = load_dataset(
         memory, memories, author="set-4", progress=lambda done, total: calls.append((done, total))
@@ -973,8 +816,7 @@ def test_a_data_set_is_stored_as_it_is(memory: Memory) -> None:
             given_["outcome"],
             given_.get("tool"),
         )
-        assert (record.summary, record.extra["session"]) == (given_["summary"], given_["session"])
-        assert record.metadata.context.timestamp == datetime.fromisoformat(given_["timestamp"])
+        assert record.summary == given_["summary"]
         route = ROUTES[record.outcome, record.tool]
         assert record.route == ((route[0], given_[route[0]]) if route else None)
         assert not record.redacted  # nothing that was made up looks like a secret

@@ -911,17 +911,6 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
     assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
 
 
-def test_more_than_an_engine_remembers_is_told_all_the_same(
-    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hardwon.limits.TREE_REMEMBERED_MAX", 7)
-    engine.remember_many([{"content": f"number {one:02}", **FAILURE} for one in range(20)])
-    for _ in range(4):
-        assert contents(engine) == [f"number {one:02}" for one in range(20)]
-    assert contents(engine, content="number 03") == ["number 03"]
-    assert len(contents(engine)) == 20
-
-
 def test_an_edit_of_tags_or_author_is_an_edit(engine: MemoryEngine) -> None:
     path = Path(engine.remember("Tagged", **FAILURE, tags=["old"], author="bob"))
     said = json.loads(path.read_text())

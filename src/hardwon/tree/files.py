@@ -398,15 +398,6 @@ def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def fragment(name: str, value: object) -> str | None:
-    """What a record's JSON has in it if this key of every record has this value; None where that
-    cannot be told.
-    """
-    if name not in ("content", "summary", "author") or not isinstance(value, str):
-        return None
-    return f'"{name}":{_quoted(value)}' if value.isprintable() else None
-
-
 def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
     said = [

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,7 +47,6 @@ from hardwon.tree.files import (
     TreeFiles,
     UnreadableError,
     file_text,
-    fragment,
     given_keys,
     payload_of,
     read_back,
@@ -102,7 +101,6 @@ class Mirror(ProjectListener):
         self.store, self.project, self.prepare, self.clock = store, project, prepare, clock
         self.files = TreeFiles(root)
         self._unsynced = 0
-        self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self.edits = Edits(self)
 
     # --- as a listener ---
@@ -415,14 +413,12 @@ class Mirror(ProjectListener):
         """
         asked = {name: value for name, value in intent.items() if value is not None}
         looked_at: dict[str, Any] = {name: asked.pop(name) for name in _LOOKED_AT if name in asked}
-        saying = next(filter(None, map(fragment, looked_at, looked_at.values())), None)
         matches = glob.split()[1] if glob else None
-        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
         self.edits.catch_up()
         with self.reading() as index:
             folders = index.folders()
             wanted, unsure = self._wanted(folders, asked, glob)
-            found = index.find(wanted, names, saying)
+            found = index.find(wanted)
         if matches:
             found = [match for match in found if matches(match.name)]
         if not looked_at and not unsure:
@@ -437,33 +433,14 @@ class Mirror(ProjectListener):
 
     def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
-        forgotten this very moment. What was told before is remembered: a record never changes.
+        forgotten this very moment.
         """
-        known = self._payloads
-        # By what the file says, too: the number of a record that was forgotten may be another's by
-        # now.
-        keys = [match.key for match in found]
-        digests = dict(key for key in keys if key not in known)
-        fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
-        if digests:
-            with self.reading() as index:
-                kept = index.records(list(digests))
-            fresh = {(seq, digests[seq]): payload_of(sound_body(each), "") for seq, each in kept}
-            # What is remembered already still answers this question, also where there is no room
-            # for both.
-            room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
-            new = islice(fresh.items(), limits.TREE_REMEMBERED_MAX)
-            # of one with lists or objects in it, a copy would share what a caller could change
-            flat = {
-                key: each
-                for key, each in new
-                if not any(type(value) in (list, dict) for value in each["metadata"].values())
-            }
-            self._payloads = {**room, **flat}
-        told = [(fresh.get(key) or known.get(key) or {}).copy() for key in keys]
-        for payload in filter(None, told):
-            payload["metadata"] = payload["metadata"].copy()
-        return told
+        with self.reading() as index:
+            kept = dict(index.records([match.seq for match in found]))
+        return [
+            payload_of(sound_body(kept[match.seq]), "") if match.seq in kept else {}
+            for match in found
+        ]
 
     def _wanted(
         self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None

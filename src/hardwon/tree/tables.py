@@ -33,19 +33,15 @@ _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
-_FOUND: Final = (
-    f"{_LIVE} AND (:names IS NULL OR f.name GLOB :names) AND (:saying IS NULL OR EXISTS "
-    "(SELECT 1 FROM record r WHERE r.seq = f.seq AND instr(r.body, :saying) > 0))"
-)
 _FIND: Final = (
     f"SELECT {_FILE}, '', f.at_us FROM json_each(:folders) j CROSS JOIN tree_file f ON "
-    f"f.folder = j.value WHERE {_FOUND}"
+    f"f.folder = j.value WHERE {_LIVE}"
 )
 _FIND_BY_KEYS: Final = (
     f"SELECT {_FILE}, '', f.at_us FROM (SELECT seq FROM record_key WHERE project_id = :project AND "
     "key IN (SELECT value FROM json_each(:keys)) GROUP BY seq HAVING count(*) = :count) k "
     "CROSS JOIN tree_file f ON f.seq = k.seq "
-    f"WHERE f.folder IN (SELECT value FROM json_each(:folders)) AND {_FOUND}"
+    f"WHERE f.folder IN (SELECT value FROM json_each(:folders)) AND {_LIVE}"
 )
 _BY_TIME: Final = itemgetter(8, 2)  # its record's time, then when it came in
 
@@ -363,15 +359,9 @@ class TreeIndex:
 
     # --- finding ---
 
-    def find(
-        self,
-        wanted: Mapping[tuple[str, ...], Sequence[int]],
-        names: str | None = None,
-        saying: str | None = None,
-    ) -> list[File]:
+    def find(self, wanted: Mapping[tuple[str, ...], Sequence[int]]) -> list[File]:
         """Files and the records they mirror, newest first: what has all of the exact keys and is in
-        one of the folders that stand beside them, as far as the name matches the glob `names` and
-        the record's JSON has `saying` in it.
+        one of the folders that stand beside them.
         """
         rows: list[Any] = []
         for keys, folders in wanted.items():
@@ -380,8 +370,6 @@ class TreeIndex:
                 "keys": json.dumps(keys),
                 "count": len(set(keys)),
                 "folders": json.dumps(folders),
-                "names": names,
-                "saying": saying,
             }
             rows += self._run(_FIND_BY_KEYS if keys else _FIND, given).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)

@@ -330,16 +330,12 @@ def generate(
         str, arg("small (100), medium (1,000), large (10,000), vast (50,000), or a number.")
     ],
     seed: Annotated[int, opt("The same seed makes the same data set.", min=0)] = 0,
-    sessions: Annotated[
-        bool, opt("In the order of working days, with times.", "--sessions")
-    ] = False,
-    start: Annotated[Text, opt("The first of those days.", metavar="DATE")] = None,
 ) -> None:
     """Make up a data set of memories that looks like an agent's real history, as JSON Lines.
 
     \b
     Examples:
-      hardwon tree generate 200 --seed 7 --sessions > memories.jsonl
+      hardwon tree generate 200 --seed 7 > memories.jsonl
       hardwon tree generate small | hardwon --memory agent_brain load -
     """
     from hardwon.tree import datasets
@@ -347,7 +343,7 @@ def generate(
     # Python refuses to read endless numbers; what is no size, or a longer number, is refused below
     is_number = size.isascii() and size.isdigit() and len(size) <= 18
     wanted = int(size) if is_number else size
-    for memory in datasets.generate(wanted, seed, sessions=sessions, start=start):
+    for memory in datasets.generate(wanted, seed):
         write(json.dumps(memory) + "\n")
 
 

@@ -11,14 +11,12 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
-
-from pydantic_core import PydanticCustomError
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, on_failure, shown
@@ -26,8 +24,16 @@ from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_items, check_keys, check_that, derived_id, now
-from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Moment, Source, safe_summary
+from hardwon.records.fields import ABSENT, check_items, check_that, derived_id, now
+from hardwon.records.kinds import (
+    OUTCOMES,
+    ROUTES,
+    Experience,
+    Metadata,
+    Moment,
+    Source,
+    safe_summary,
+)
 from hardwon.store.types import Progress
 from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
@@ -71,61 +77,29 @@ _CODED: Final = {"error_type": "failure", "task_type": "success"}
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
 _RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
 _ROUTING: Final = frozenset(route[0] for route in ROUTES.values() if route)
-# what `generate` adds for the sessions of a day
+# sessions group what happened on a day
 _KNOWN: Final = frozenset((*_OWN, *_ROUTING, *ENVELOPE_KEYWORDS, "session"))
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
 # placeholders for secrets may be longer than what they stand for
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2
-
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _HEX: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b")
-_VAGUE_WORDS_MAX: Final = 3
-_OTHER: Final = re.compile(r"(?<=memory )\d+")
-
-_STOP: Final = frozenset(
-    """an the and or but of in on at to for from by with without about as is was are were be been being it its this that these
-    those some any more most other another into over after before when while so than then there here has have had not no
-    very just also which who our my your his her their me us him them we you he she they""".split()
-)
-_VAGUE_DEEDS: Final = frozenset(
-    """made make making looked look looking talked talk talking worked work working did do doing done tried try trying checked
-    check checking handled handle handling changed change changing updated update updating went used got""".split()
-)
-_GENERIC: Final = _VAGUE_DEEDS | frozenset(
-    """fixed fix fixing resolved resolve solved solve debugged debug debugging implemented implement implementing added add
-    adding created create wrote write writing built build refactored refactor found find finding searched search learned
-    learn learning learnt observed observe noticed notice discovered discover explained explain improved improve completed
-    complete finished successfully success successful failed fail failure error errors runtime syntax logic timeout
-    exception bug bugs issue issues problem problems feature features improvement improvements enhancement change changes
-    thing things something anything everything stuff code codebase module modules function functions method class component
-    file files system project task tasks item items topic topics docs documentation research result results output outputs
-    pattern patterns insight insights lesson fact facts information info data user users customer happy glad pleased
-    satisfied frustrated confused unhappy angry annoyed good bad great nice better well new old big small various several
-    many few lot lots misc general test tests case example memory memories occurred happened encountered unexpected
-    experience step steps number no nr id""".split()
-)
+# Of fewer, a content says nothing of its own: "Fixed a bug", "User happy with result".
+_WORDS_MIN: Final = 5
 
 
 def fingerprint(content: str) -> str:
-    """The words that carry meaning, whatever their order, case and number, and without any digits:
-    near-copies share it.
+    """The words, whatever their order, case and number, and without any digits: near-copies share
+    it.
     """
     lowered = content.lower()
     words = _WORD.findall(_HEX.sub(" ", lowered) if any(map(str.isdigit, lowered)) else lowered)
-    return " ".join(sorted(set(words) - _STOP))
+    return " ".join(sorted(set(words)))
 
 
-def too_little(content: str) -> str | None:
-    """Why the content says too little, or None."""
-    words = _WORD.findall(content.lower())
-    meant = set(words) - _STOP
-    specific = meant - _GENERIC
-    if not specific:
-        return "too vague" if meant & _VAGUE_DEEDS else "too generic"
-    # not all scripts put spaces between words
-    if len(specific) == 1 and len(words) <= _VAGUE_WORDS_MAX and content.isascii():
-        return "too vague"
-    return None
+def is_vague(content: str) -> bool:
+    """Whether the content says too little. Not all scripts put spaces between words."""
+    return content.isascii() and len(_WORD.findall(content)) < _WORDS_MIN
 
 
 def is_within(count: int, base: int, target: Range) -> bool:
@@ -203,8 +177,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{counted(self.total, 'memory', 'memories')}: {_counted(self.errors, 'error')}, "
-            f"{_counted(self.warnings, 'warning')}"
+            f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
+            f"{counted(len(self.warnings), 'warning')}"
         ]
         for found in self.distributions:
             verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
@@ -243,32 +217,11 @@ class DatasetLoaded:
         return "\n".join([first, *_listed(self.rejected)])
 
 
-def _alike(problems: Iterable[Fault]) -> list[list[Fault]]:
-    """Those that are wrong in the same way with one another, whichever memory they name."""
-    alike: dict[tuple[object, ...], list[Fault]] = {}
-    for each in problems:
-        wrong = each.wrong if each.index is None else _OTHER.sub("", each.wrong)
-        alike.setdefault((each.severity, each.field, wrong), []).append(each)
-    return list(alike.values())
-
-
-def _counted(problems: Sequence[Fault], noun: str) -> str:
-    kinds = len(_alike(problems))
-    return counted(len(problems), noun) + (
-        f" of {kinds} kinds" if 1 < kinds < len(problems) else ""
-    )
-
-
-def _listed(problems: Iterable[Fault]) -> list[str]:
-    """The first of them as lines, and how many more there are. What is wrong with many memories in
-    the same way is one line.
-    """
-    lines = [
-        str(first) + (f" (and {len(others)} more like it)" if others else "")
-        for first, *others in _alike(problems)
-    ]
-    left = len(lines) - limits.SCREEN_ITEMS
-    return [*lines[: limits.SCREEN_ITEMS], f"… and {left} more"] if left > 0 else lines
+def _listed(problems: Sequence[Fault]) -> list[str]:
+    """The first of them as lines, and how many more there are."""
+    left = len(problems) - limits.SCREEN_ITEMS
+    lines = list(map(str, problems[: limits.SCREEN_ITEMS]))
+    return [*lines, f"… and {left} more"] if left > 0 else lines
 
 
 def _fault(
@@ -407,12 +360,12 @@ def _judge(
                 record = None
         if "content" in texts:  # what could be kept and should say better
             content = texts["content"]
-            if poor := too_little(content):
+            if is_vague(content):
                 remedy = "name what it was about: the component, the error, the cause, the cure"
-                found.append(_fault("content", content, f"is {poor}", remedy, "warning"))
+                found.append(_fault("content", content, "says too little", remedy, "warning"))
             first = contents.setdefault(fingerprint(content), index)
             if first != index:
-                wrong = f"says the same as memory {first}, but for numbers and small words"
+                wrong = f"says the same as memory {first}, but for numbers and the order of words"
                 remedy = "say what sets it apart, or leave it out"
                 found.append(_fault("content", content, wrong, remedy, "warning"))
         line = entries.lines[index] if entries.lines else None
@@ -438,57 +391,51 @@ def check(
     if author is not None:
         envelope.setdefault("author", author)
     found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
+    at_fault = {fault.field for fault in found if fault.severity == "error"}
     try:
-        recalled, related = envelope.pop("recalled", None), envelope.pop("related_files", ())
-        metadata = metadata_of(envelope, at, None)
-        # files of the place that the data set comes from: they are named and not hashed
-        paths = [
-            {"path": str(path) if isinstance(path, Path) else path}
-            for path in check_items("related_files", related)
-        ]
-        if paths:
-            moment = Moment.model_validate({"related_files": paths})
-            context = metadata.context.altered(related_files=moment.related_files)
-            metadata = metadata.altered(context=context)
-        if any(fault.severity == "error" for fault in found):
-            return None, found
-        if recalled is not None:
-            given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
-        record = Experience(metadata=metadata, **given)
+        metadata = _read_envelope(envelope, given, at)
+        kept = {key: value for key, value in given.items() if key not in _RESERVED - {"recalled"}}
+        record = Experience(metadata=metadata, **kept)
         size = len(record.to_json_bytes())
-        check_that(
-            size <= _BYTES_MAX, "entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON"
-        )
-        return record, found
+        allowed = f"at most {_BYTES_MAX} bytes as JSON"
+        check_that(size <= _BYTES_MAX, "entry", f"{size} bytes", allowed)
+        return None if at_fault else record, found
     except InvalidInputError as error:
         refused = [
             _fault(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
             for problem in error.problems
+            if problem.field not in at_fault
         ]
-        return None, found + refused
+        names = {fault.field for fault in refused}
+        return None, [fault for fault in found if fault.field not in names] + refused
 
 
-def _first_fault(field: str, value: object, *cases: tuple[bool, str, str]) -> list[Fault]:
-    """Of cases: whether it is so, what is wrong then, and the remedy."""
-    return [_fault(field, value, *case[1:]) for case in cases if case[0]][:1]
+def _read_envelope(envelope: dict[str, Any], given: dict[str, Any], at: datetime) -> Metadata:
+    """The metadata; `recalled`, which is no part of it, goes to what else is given."""
+    recalled, related = envelope.pop("recalled", None), envelope.pop("related_files", ())
+    metadata = metadata_of(envelope, at, None)
+    if recalled is not None:
+        given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
+    # files of the place that the data set comes from: they are named and not hashed
+    paths = [
+        {"path": str(path) if isinstance(path, Path) else path}
+        for path in check_items("related_files", related)
+    ]
+    if not paths:
+        return metadata
+    moment = Moment.model_validate({"related_files": paths})
+    context = metadata.context.altered(related_files=moment.related_files)
+    return metadata.altered(context=context)
 
 
-def _content(given: Mapping[str, Any]) -> list[Fault]:
+def _content(given: Mapping[str, Any]) -> Iterator[Fault]:
     content = given.get("content", ABSENT)
-    text = content if isinstance(content, str) else ""
     least, most = limits.DATASET_CONTENT_CHARS_MIN, limits.DATASET_CONTENT_CHARS_MAX
-    unfit = "has characters that cannot be kept", "take out NUL characters and lone surrogates"
-    short = f"is shorter than {least} characters", "say what happened to what, and why"
-    long = f"is longer than {most} characters", f"shorten it to {most} characters"
-    return _first_fault(
-        "content",
-        content,
-        (content is ABSENT, "is required", "say what happened, in a sentence"),
-        (not isinstance(content, str), "is not text", "say what happened, in a sentence"),
-        (len(text.strip()) < least, *short),
-        (len(text) > most, *long),
-        (re.search("[\0\ud800-\udfff]", text) is not None, *unfit),
-    )
+    if not isinstance(content, str):
+        yield _fault("content", content, "is no text", "say what happened, in a sentence")
+    elif not least <= len(content.strip()) <= len(content) <= most:
+        wrong = f"has less than {least} or more than {most} characters"
+        yield _fault("content", content, wrong, "say what happened to what, and why")
 
 
 def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
@@ -518,54 +465,25 @@ def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault(key, given[key], wrong, "leave it out: it does not route", "warning")
 
 
-def _summary(given: Mapping[str, Any]) -> list[Fault]:
+def _summary(given: Mapping[str, Any]) -> Iterator[Fault]:
     summary = given.get("summary", ABSENT)
-    text = summary if isinstance(summary, str) else ""
     if summary is ABSENT:
         made = safe_summary(str(given.get("content", ""))[: limits.SUMMARY_FROM_CONTENT_CHARS])
-        return [
-            _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
-        ]
-    return _first_fault(
-        "summary",
-        summary,
-        (not isinstance(summary, str), "is not text", "name it in a few lowercase words"),
-        (
-            _SUMMARY.fullmatch(text) is None,
-            "is not fit for a file name",
-            f"use {safe_summary(text)}",
-        ),
-    )
+        yield _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
+    elif not isinstance(summary, str):
+        yield _fault("summary", summary, "is not text", "name it in a few lowercase words")
+    elif not _SUMMARY.fullmatch(summary):
+        wrong = "is not fit for a file name"
+        yield _fault("summary", summary, wrong, f"use {safe_summary(summary)}")
 
 
 def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
-    """Keys of the caller's own."""
-    own = given.keys() - _OWN
-    if len(own) > limits.EXTRA_KEYS_MAX:
-        yield _fault(
-            "entry",
-            f"{len(own)} keys",
-            "has too many keys",
-            f"keep at most {limits.EXTRA_KEYS_MAX} of your own",
-        )
-    for key in sorted(own):
+    """Keys of the caller's own. Whether their values can be kept, the record tells."""
+    for key in sorted(given.keys() - _KNOWN):
         value = given[key]
         if key in _RESERVED:
             yield _fault(key, value, "is a name that records use themselves", "rename the key")
             continue
-        try:
-            check_keys({key: value})
-        except PydanticCustomError as error:
-            yield _fault(
-                key[: limits.KEY_CHARS_MAX] or "entry",
-                value,
-                "cannot be kept as JSON",
-                f"give {error.message()}",
-            )
-            continue
-        if key not in _KNOWN:
-            like = get_close_matches(key, _ROUTING | _OWN, 1, 0.7)
-            remedy = (
-                f"write {like[0]}" if like else "leave it out, or know that it is kept as it is"
-            )
-            yield _fault(key, value, "is no key of a data set", remedy, "warning")
+        like = get_close_matches(key, _ROUTING | _OWN, 1, 0.7)
+        remedy = f"write {like[0]}" if like else "leave it out, or know that it is kept as it is"
+        yield _fault(key, value, "is no key of a data set", remedy, "warning")

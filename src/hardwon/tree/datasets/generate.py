@@ -23,17 +23,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 from importlib.resources import files
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, T
+from hardwon.errors import T
 from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES
 from hardwon.tree.datasets.check import RANGES, Range, fingerprint
@@ -64,38 +62,6 @@ _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
     "sentiment": {"positive": 45, "neutral": 25, "negative": 30},
 }
 
-# Where a caller names no day. Always the same, so that the same call gives the same data set; a
-# Monday, and long enough ago for the largest named size to lie in the past.
-FIRST_DAY: Final = date(2023, 1, 2)
-_FIRST_POSSIBLE: Final = date(1970, 1, 1)  # no record is older
-_SATURDAY: Final = 5
-
-# The sessions of a day, in UTC.
-_SESSIONS: Final = (
-    ("morning", time(8, 30), time(12, 15)),
-    ("afternoon", time(13, 0), time(17, 45)),
-    ("evening", time(18, 30), time(21, 30)),
-)
-
-# How the memories of a sort divide between the three, and how late in its session each comes (0
-# first, 1 last). In the morning something new is written and shows its first bugs; in the afternoon
-# it is debugged, more fails and corrections are learned; in the evening it is cleaned up and
-# explained, users answer, and the day is looked back on.
-_THEMES: Final[dict[str, tuple[tuple[int, int, int], tuple[float, float, float]]]] = {
-    "write": ((70, 20, 10), (0.1, 0.5, 0.2)),
-    "debug": ((25, 60, 15), (0.8, 0.5, 0.2)),
-    "refactor": ((5, 15, 80), (0.6, 0.8, 0.1)),
-    "explain": ((5, 15, 80), (0.5, 0.9, 0.4)),
-    "web_search": ((45, 40, 15), (0.2, 0.3, 0.3)),
-    "file_operation": ((50, 20, 30), (0.1, 0.5, 0.2)),
-    "conversation": ((15, 20, 65), (0.5, 0.8, 0.5)),
-    "failure": ((25, 60, 15), (0.8, 0.3, 0.1)),
-    "correction": ((10, 65, 25), (0.9, 0.9, 0.8)),
-    "learning": ((15, 25, 60), (0.6, 0.8, 0.9)),
-    "interaction": ((10, 20, 70), (0.7, 0.8, 0.6)),
-}
-_SPREAD: Final = 0.6  # how far chance moves a memory within its session
-
 _TRIES: Final = 200
 _COUNTER_CHARS: Final = 6
 _TELLING: Final = ("component", "function", "noun", "feature")
@@ -116,37 +82,19 @@ class MemorySort(NamedTuple):
 def generate(
     size: int | str = "medium",
     seed: int = 0,
-    *,
-    sessions: bool = False,
-    start: date | str | None = None,
 ) -> list[dict[str, Any]]:
     """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it,
     summary.
 
     `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are
     about made-up programs, no two alike; summaries are unique. How many there are of what is told
-    at the top of this module. With `sessions` they come in the order of working days from `start` on
-    (a date, or its ISO text), each with the `timestamp` and `session` that it belongs to; otherwise
-    shuffled.
+    at the top of this module.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
     is_size = isinstance(count, int) and 1 <= count <= limits.DATASET_GENERATED_MAX
     allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
     check_that(is_size and not isinstance(count, bool), "size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
-    check_that(
-        start is None or sessions,
-        "start",
-        start,
-        "nothing, unless sessions=True: without them no memory has a time",
-    )
-    day: object = FIRST_DAY if start is None else start
-    with suppress(ValueError):
-        day = date.fromisoformat(start) if isinstance(start, str) else day
-    if not isinstance(day, date) or isinstance(day, datetime) or day < _FIRST_POSSIBLE:
-        raise InvalidInputError.one(
-            "start", start, "a date from 1970 on, or its ISO text (2026-01-31)"
-        )
     random = Random(seed)
     writer = MemoryWriter(random)
     sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
@@ -160,17 +108,7 @@ def generate(
         memories.append(
             {"content": content, "outcome": sort.outcome, **routing, "summary": summary}
         )
-    if not sessions:
-        return [
-            memory
-            for _, _, memory in sorted(
-                (random.random(), index, memory) for index, memory in enumerate(memories)
-            )
-        ]
-    return [
-        memories[index] | {"timestamp": timestamp, "session": session}
-        for index, timestamp, session in _arrange(random, sorts, day)
-    ]
+    return _shuffle(random, memories)
 
 
 def plan(size: int) -> dict[MemorySort, int]:
@@ -221,54 +159,10 @@ def split(
     return counts
 
 
-def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple[int, str, str]]:
-    """When each memory happened, and in which session: (its index, time, session) in the order of
-    time, no two at the same second.
-    """
-    pools = _pools(random, sorts)
-    slots: list[tuple[int, str, str]] = []
-    days = -(-len(sorts) // limits.DATASET_DAY_MEMORIES)
-    # the start, whatever day it is, and the working days after it
-    working, day = [start], start
-    try:
-        while len(working) < days:
-            day += timedelta(days=1)
-            working += [day] if day.weekday() < _SATURDAY else []
-    except OverflowError:
-        raise InvalidInputError.one(
-            "start", start.isoformat(), f"a day with {days} working days after it"
-        ) from None
-    for number, day in enumerate(working):
-        for (name, begins_at, ends_at), pool in zip(_SESSIONS, pools, strict=True):
-            # the index settles ties
-            ordered = sorted(pool[number * len(pool) // days : (number + 1) * len(pool) // days])
-            begins = datetime.combine(day, begins_at, UTC)
-            span_s = int((datetime.combine(day, ends_at, UTC) - begins).total_seconds())
-            offsets = sorted(int(random.random() * (span_s - len(ordered))) for _ in ordered)
-            for place, ((_late, index), offset) in enumerate(zip(ordered, offsets, strict=True)):
-                moment = (begins + timedelta(seconds=offset + place)).isoformat()
-                slots.append((index, moment, f"day{number + 1:02d}_{name}"))
-    return slots
-
-
-def _pools(random: Random, sorts: list[MemorySort]) -> list[list[tuple[float, int]]]:
-    """For each session of the day, what happens in it: (how late, index), shuffled."""
-    by_theme: dict[str, list[int]] = {}
-    for index, sort in enumerate(sorts):
-        theme = next(name for name in (sort.value, sort.outcome, sort.tool) if name in _THEMES)
-        by_theme.setdefault(str(theme), []).append(index)
-    pools: list[list[tuple[float, int]]] = [[] for _ in _SESSIONS]
-    for theme, indexes in by_theme.items():
-        weights, lateness = _THEMES[theme]
-        counts = split(len(indexes), dict(enumerate(weights)))
-        shuffled = [index for _, index in sorted((random.random(), index) for index in indexes)]
-        for number, count in counts.items():
-            pools[number] += [
-                (lateness[number] + _SPREAD * random.random(), index) for index in shuffled[:count]
-            ]
-            del shuffled[:count]
+def _shuffle(random: Random, items: Iterable[T]) -> list[T]:
+    """By `random()` alone: it is the one method whose results Python promises to keep."""
     return [
-        [item for _, item in sorted((random.random(), item) for item in pool)] for pool in pools
+        item for _, _, item in sorted((random.random(), n, item) for n, item in enumerate(items))
     ]
 
 
@@ -289,7 +183,6 @@ def _words() -> tuple[
 
 
 def _pick(random: Random, items: Sequence[T]) -> T:
-    """By `random()` alone: it is the one method whose results Python promises to keep."""
     return items[int(random.random() * len(items))]
 
 
