@@ -5,6 +5,7 @@ for.
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -52,19 +53,38 @@ def a_database() -> Iterator[str]:
     """The URL of a database that is set up, with nothing in it. Emptying one takes a tenth of what
     making one takes.
     """
-    url = _unused.pop() if _unused else _new_database()
+    url = _unused.pop() if _unused else _new_database(*PROJECTS)
     try:
         yield url
     finally:
         _empty(url)
 
 
-def _new_database() -> str:
+def _new_database(*projects: str) -> str:
     url = postgres_server.fresh_database()
-    link = Link(url)
-    setup.initialise(link, PROJECTS)
-    link.close()
+    with closing(Link(url)) as link:
+        setup.initialise(link, projects)
     return url
+
+
+@contextmanager
+def own_database(*projects: str) -> Iterator[str]:
+    """The URL of a database that is set up for these projects, and goes at the end."""
+    url = _new_database(*projects)
+    yield url
+    postgres_server.drop(url)
+
+
+@contextmanager
+def own_login(url: str, project: str, access: str) -> Iterator[str]:
+    """The same place, as a login of one's own that reaches a project so far."""
+    login = f"login_{access}_{secrets.token_hex(4)}"
+    postgres_server.server().run(f"CREATE ROLE {login} LOGIN")
+    with closing(Link(url)) as link:
+        setup.grant(link, login, project, access)
+        yield url.replace("postgres@", f"{login}@")
+        setup.revoke(link, login, project)
+    postgres_server.server().run(f"DROP ROLE {login}")
 
 
 def _empty(url: str) -> None:

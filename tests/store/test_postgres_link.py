@@ -100,7 +100,8 @@ def socket_of(server: Server) -> Path:
 
 def insert(link: Link, *ids: int) -> None:
     with link.writing("hardwon", LOCK, True) as session:
-        session.run_many("INSERT INTO note (id) VALUES (?)", [(each,) for each in ids])
+        for number in ids:
+            session.run("INSERT INTO note (id) VALUES (?)", [number])
 
 
 def ids(link: Link) -> list[int]:
@@ -153,20 +154,12 @@ def interrupt_asleep(database: str) -> None:
             "postgresql://ann@db.example:5433/team",
         ),
         (
-            f"postgres://ann@db.example/team?password={ENCODED}&sslmode=require",
-            "postgres://ann@db.example/team?sslmode=require",
-        ),
-        (
             f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b",
             "postgresql://db/team?user=a%40b",
         ),
         (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
         (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
         (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
-        (
-            "postgresql:///team?host=/run/postgresql&port=5433",
-            "postgresql:///team?host=/run/postgresql&port=5433",
-        ),
         ("postgresql://?service=shared", "postgresql://?service=shared"),
         ("postgresql://", "postgresql://"),
     ],
@@ -186,11 +179,9 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
         "brain.db",
         f"mysql://ann:{SECRET}@db/team",
         f"ann:{SECRET}@db/team",
-        f"postgresql://ann:{SECRET}@db/team",
         f"postgresql://ann:x{SECRET}@db:5432/team?sslmode=require",
         "postgresql://ann:Gr8heim/nis@db/team",
         "postgresql://ann:Gr8heim@nis@db/team",
-        "postgresql://ann:Gr8heim nis@db/team",
         "postgresql://ann:Gr8heim%zznis@db/team",
         "postgresql://ann:Gr8heim://@nis@db/team",
         "postgresql://ann:Gr8heim",
@@ -443,7 +434,7 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
     ):
         session.run("INSERT INTO note (id) VALUES (3)")
         own_server.kill_backend(session.backend)
-        session.run_many("INSERT INTO note (id) VALUES (?)", [(4,), (5,)])
+        session.run("INSERT INTO note (id) VALUES (4)")
     with (
         pytest.raises(InterruptedWriteError, match="nothing was kept"),
         link.writing("hardwon", LOCK, True) as session,
@@ -488,70 +479,6 @@ def test_a_write_waits_for_the_server_that_takes_over(own_server: Server) -> Non
         insert(link, 1)
     assert ids(link) == [1]
     link.close()
-
-
-# --- inside a pipeline ---
-
-
-@contextmanager
-def through_a_proxy(database: str) -> Iterator[tuple[Link, Proxy]]:
-    with Proxy(socket_of(postgres_server.server())) as proxy:
-        link = Link(f"postgresql://postgres@127.0.0.1:{proxy.port}/{name_of(database)}")
-        yield link, proxy
-        link.close()
-
-
-@pytest.mark.parametrize("lag_s", [0.0, 0.2])
-@pytest.mark.parametrize("more", [0, 2])
-def test_what_is_certain_when_the_server_sends_a_pipeline_away(
-    link: Link, database: str, lag_s: float, more: int
-) -> None:
-    """With a lag, its last words come as the answer to the end of the pipeline, and the driver only
-    says that it cannot end.
-    """
-    undone: list[int] = []
-    with through_a_proxy(database) as (cut, proxy):
-
-        def do(session: PostgresSession, sql: str) -> None:
-            with session.together():
-                session.run(sql, [1])
-                session.run(sql, [2])
-                proxy.lag_s = lag_s
-                postgres_server.server().run(
-                    f"SELECT pg_terminate_backend({session.backend}, 10000)"
-                )
-                for number in range(more):
-                    session.run(sql, [3 + number])
-
-        with pytest.raises(ConnectionLostError, match="try again"), cut.reading() as session:
-            do(session, "SELECT id FROM note WHERE id = ?1")
-        proxy.lag_s = 0.0
-        with (
-            pytest.raises(InterruptedWriteError, match="nothing was kept"),
-            cut.writing("hardwon", LOCK, True) as session,
-        ):
-            session.undos.append(lambda: undone.append(1))
-            do(session, "INSERT INTO note (id) VALUES (?1)")
-        proxy.lag_s = 0.0
-        insert(cut, 7)
-        assert ids(cut) == [7]
-    assert undone == [1]
-
-
-def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -> None:
-    counted = "SELECT count(*) FROM note WHERE id = ?1"
-    for number in range(5):  # so often that the driver has the next one prepared
-        with link.reading() as session:
-            assert session.first(counted, [number]) == (0,)
-    with (
-        pytest.raises(BusyError, match="because"),
-        link.writing("hardwon", LOCK, True) as session,
-        session.together(),
-    ):
-        session.run("DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '55P03'; END $$")
-        session.run(counted, [5])
-    with link.reading() as session:
-        assert session.first(counted, [6]) == (0,)
 
 
 # --- a COMMIT without an answer ---
@@ -601,34 +528,30 @@ def test_a_write_that_never_arrived_is_known_not_to_be_kept(
     assert undone == [1]
 
 
-def test_a_witness_of_what_the_server_calls_lost_leaves_the_outcome_open(
-    link: Link, database: str
+@pytest.mark.parametrize(
+    ("cut", "witness", "error", "taken_back"),
+    [("before", 0, UnknownOutcomeError, []), ("after", 2, InterruptedWriteError, [1])],
+)
+def test_a_witness_and_the_server_may_say_different_things(
+    link: Link,
+    database: str,
+    cut: str,
+    witness: int,
+    error: type[StorageError],
+    taken_back: list[int],
 ) -> None:
+    """It calls lost what is there: it has another history. Or it gave the number again of what was
+    lost.
+    """
     undone: list[int] = []
-    unknown = pytest.raises(UnknownOutcomeError, match="another history")
     with (
-        cutting(database, "before") as (cutter, _),
-        unknown,
+        cutting(database, cut) as (cutter, _),
+        pytest.raises(error),
         cutter.writing("hardwon", LOCK, True) as session,
     ):
         keep_one(session, 1, undone)
-        session.witness = "SELECT 1 FROM note WHERE id = ?1", [0]
-    assert undone == []
-
-
-def test_a_number_that_was_given_again_does_not_stand_for_what_was_lost(
-    link: Link, database: str
-) -> None:
-    undone: list[int] = []
-    lost = pytest.raises(InterruptedWriteError)
-    with (
-        cutting(database, "after") as (cutter, _),
-        lost,
-        cutter.writing("hardwon", LOCK, True) as session,
-    ):
-        keep_one(session, 1, undone)
-        session.witness = "SELECT 1 FROM note WHERE id = ?1", [2]
-    assert undone == [1]
+        session.witness = "SELECT 1 FROM note WHERE id = ?1", [witness]
+    assert undone == taken_back
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])

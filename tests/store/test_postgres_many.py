@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,13 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-import postgres_server
 from cases import TORTURE, seed_of_the_run
-from engines import schemas_of, wrong_with
+from engines import own_database, own_login, schemas_of, wrong_with
 from hardwon import Memory
 from hardwon.errors import ForbiddenError, InvalidInputError
-from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.schema import WRITER
 from processes import Child, Tell
 
@@ -34,25 +30,15 @@ OLD_REQUESTS = 3000
 
 @pytest.fixture
 def place() -> Iterator[str]:
-    url = postgres_server.fresh_database()
-    link = Link(url)
-    setup.initialise(link, ["default"])
-    link.close()
-    yield url
-    postgres_server.drop(url)
+    with own_database("default") as url:
+        yield url
 
 
 @pytest.fixture
 def writer(place: str) -> Iterator[str]:
     """The same place, as a login that may record and decide nothing."""
-    login = f"login_writer_{secrets.token_hex(4)}"
-    postgres_server.server().run(f"CREATE ROLE {login} LOGIN")
-    link = Link(place)
-    setup.grant(link, login, "default", WRITER)
-    yield place.replace("postgres@", f"{login}@")
-    setup.revoke(link, login, "default")
-    link.close()
-    postgres_server.server().run(f"DROP ROLE {login}")
+    with own_login(place, "default", WRITER) as url:
+        yield url
 
 
 def issue(rng: random.Random) -> dict[str, str]:

@@ -237,6 +237,3 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         assert 0 < records_in(target) < records_in(source)
         answered("--memory", target, "merge", source, "--trust", "all")
         assert known(target) == known(source)
-
-
-# --- the command ---

@@ -11,11 +11,9 @@ import psycopg
 import pytest
 
 import plausible
-import postgres_server
-from engines import schema_of
+from engines import own_database, schema_of
 from hardwon import Memory
-from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link, PostgresSession, in_postgres
+from hardwon.store.postgres.connection import PostgresSession, in_postgres
 from hardwon.store.types import Values
 
 SIZES = {"large": 3_000, "middling": 800, "small": 200}
@@ -30,28 +28,22 @@ About 70 as it is.
 @pytest.fixture(scope="module")
 def unequal() -> Iterator[str]:
     """The URL of a database with a project of each size."""
-    url = postgres_server.fresh_database()
-    link = Link(url)
-    setup.initialise(link, list(SIZES))
-    link.close()
-    for project, count in SIZES.items():
-        with Memory(url, project, consolidate_every=0) as memory:
-            memory.add_many(list(plausible.records(count, project=project)))
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("VACUUM ANALYZE")
-    yield url
-    postgres_server.drop(url)
+    with own_database(*SIZES) as url:
+        for project, count in SIZES.items():
+            with Memory(url, project, consolidate_every=0) as memory:
+                memory.add_many(list(plausible.records(count, project=project)))
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
+        yield url
 
 
 def entries_read(url: str) -> int:
     """From the primary key of the texts, by all who have left."""
-    link = Link(url)
-    try:
-        with link.reading() as session:
-            sql = "SELECT sum(idx_tup_read) FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
-            return int((session.first(sql) or (0,))[0])
-    finally:
-        link.close()
+    sql = (
+        "SELECT sum(idx_tup_read) FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
+    )
+    with psycopg.connect(url) as connection:
+        return int((connection.execute(sql.encode()).fetchone() or (0,))[0])
 
 
 @pytest.mark.parametrize("project", SIZES)
@@ -68,14 +60,10 @@ def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(
 @pytest.fixture(params=[10, 100, 1_000])
 def unseen(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of a memory of so many records that came at once, and that nobody looked at since."""
-    url = postgres_server.fresh_database()
-    link = Link(url)
-    setup.initialise(link, ["default"])
-    link.close()
-    with Memory(url, "default", consolidate_every=0) as memory:
-        memory.add_many(list(plausible.records(request.param)))
-    yield url
-    postgres_server.drop(url)
+    with own_database("default") as url:
+        with Memory(url, "default", consolidate_every=0) as memory:
+            memory.add_many(list(plausible.records(request.param)))
+        yield url
 
 
 def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Any]]]:

@@ -5,7 +5,6 @@ they answer on a file.
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
 import httpx2
@@ -20,8 +19,6 @@ from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
 from mcp_calls import text_of
 from serving import Process
-
-FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -105,40 +102,6 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
 
 
 # --- the everyday commands ---
-
-WALK: tuple[tuple[str, ...], ...] = (
-    ("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"),
-    ("remember", "login works with a default", "--outcome", "learning", "--insight-type", "fact"),
-    ("record", "fact", "Uploads over 2 GB fail with HTTP 413.", "--fact-type", "error"),
-    ("record", "episode", "parse_dates", "--score", "0.9", "--success", "Read the log first"),
-    ("record", "episode", "parse_dates", "--score", "0.2", "--mistake", "Forgot time zones"),
-    ("recall", "login KeyError"),
-    ("recall", "uploads", "--kind", "fact"),
-    ("context", "login KeyError", "--task-id", "parse_dates"),
-    ("advise", "use a default"),
-    ("stats",),
-    ("browse", "--limit", "7"),
-    ("tree", "map"),
-    ("tree", "reflect"),
-    ("fixes", "solutions"),
-    ("care", "consolidate"),
-    ("rules",),
-    ("care", "decisions"),
-    ("care", "rollback", "somebody", "--reason", "it made things up"),
-    ("care", "rebuild"),
-    ("care", "cleanup", "--yes"),
-    ("care", "compact", "--yes"),
-    ("forget", "--tag", "auth", "--yes"),
-    ("stats",),
-    ("export", "records.jsonl", "--force"),
-    ("load", "records.jsonl"),
-)
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
-_OF_THE_PLACE = frozenset(
-    "location size_bytes before_bytes after_bytes memory tokens first_us last_us next".split()
-)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ import psycopg
 import pytest
 
 import plausible
-import postgres_server
-from engines import schema_of, wrong_with
+from engines import own_database, own_login, schema_of, wrong_with
 from hardwon import Episode, Fact, Memory, Metadata, Trajectory
 from hardwon.errors import ForbiddenError
 from hardwon.limits import LESSONS_AT_ONCE_MAX, VOTES_OF_AUTHOR_MAX
@@ -24,8 +23,6 @@ from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Event, Source, Validation
 from hardwon.search.terms import Filters
 from hardwon.store.base import row_of
-from hardwon.store.postgres import projects as setup
-from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.engine import _given
 from hardwon.store.postgres.schema import WRITER
 
@@ -37,26 +34,15 @@ Json = dict[str, Any]
 @pytest.fixture
 def owner() -> Iterator[str]:
     """The URL of a memory, as whoever set it up."""
-    url = postgres_server.fresh_database()
-    link = Link(url)
-    setup.initialise(link, [PROJECT])
-    link.close()
-    yield url
-    postgres_server.drop(url)
+    with own_database(PROJECT) as url:
+        yield url
 
 
 @pytest.fixture
 def writer(owner: str) -> Iterator[str]:
     """The same, as a login that may record."""
-    login = f"login_writer_{secrets.token_hex(4)}"
-    postgres_server.server().run(f"CREATE ROLE {login} LOGIN")
-    link = Link(owner)
-    setup.grant(link, login, PROJECT, WRITER)
-    setup.grant(link, login, PROJECT, WRITER)
-    yield owner.replace("postgres@", f"{login}@")
-    setup.revoke(link, login, PROJECT)
-    link.close()
-    postgres_server.server().run(f"DROP ROLE {login}")
+    with own_login(owner, PROJECT, WRITER) as url:
+        yield url
 
 
 def connected(url: str) -> psycopg.Connection[Any]:

@@ -53,10 +53,6 @@ class Session(ABC):
         """How many rows it changed."""
 
     @abstractmethod
-    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        """The same statement for many rows."""
-
-    @abstractmethod
     def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows one after the other, other statements of this session in between: for results
         that may be larger than what should be held at once.

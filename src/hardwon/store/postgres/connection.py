@@ -15,7 +15,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -226,8 +226,6 @@ class PostgresSession(Session):
         self._opened = connection
         self._address = address
         self._process = os.getpid()
-        # by a pipeline that failed: the driver believes what never came to its turn to be prepared
-        self._is_spoilt = False
         self._streams = 0
         self.schema = SCHEMA
         self._forget_transaction()
@@ -270,11 +268,6 @@ class PostgresSession(Session):
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 
-    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        text, used = in_postgres(sql)
-        with self.together(), self._connection.cursor() as cursor:
-            cursor.executemany(text, ([row[place] for place in used] for row in rows))
-
     def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a
         snapshot, or a write.
@@ -285,17 +278,6 @@ class PostgresSession(Session):
         while rows := self.select(f"FETCH {limits.PAGE_ROWS} FROM {name}"):
             yield from rows
         self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """What is run in the block is sent without waiting for each answer, and answered when the
-        block ends.
-        """
-        was_spoilt, self._is_spoilt = self._is_spoilt, True  # until it ends well
-        self.reconnect = None  # whoever sends several at once cannot tell which were done
-        with self._own_errors(), self._connection.pipeline():
-            yield
-        self._is_spoilt = was_spoilt
 
     def _execute(
         self, sql: str, values: Values = (), *, often: bool = False
@@ -378,7 +360,7 @@ class PostgresSession(Session):
         if info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             with suppress(psycopg.Error):
                 self._connection.execute("ROLLBACK", prepare=False)
-        return info.transaction_status == TransactionStatus.IDLE and not self._is_spoilt
+        return info.transaction_status == TransactionStatus.IDLE
 
     def close(self) -> None:
         if os.getpid() != self._process:
@@ -402,12 +384,7 @@ class PostgresSession(Session):
         try:
             yield
         except psycopg.Error as error:
-            cause = error
-            # Where a pipeline fails, what the driver says of its end hides what the server said
-            # before.
-            while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
-                cause = cause.__context__
-            raise self._failed(cause) from self._address.cause(cause)
+            raise self._failed(error) from self._address.cause(error)
 
     def _failed(self, error: psycopg.Error) -> HardwonError:
         code = error.sqlstate

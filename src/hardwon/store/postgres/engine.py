@@ -293,9 +293,8 @@ class PostgresWriter(Writer):
             )
 
     def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
-        with self.session.together():
-            for table in DERIVED_TABLES:
-                self.session.run(f"DELETE FROM {table} WHERE seq = ?1", (seq,))
+        for table in DERIVED_TABLES:
+            self.session.run(f"DELETE FROM {table} WHERE seq = ?1", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:  # noqa: ARG002
         self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
