@@ -10,7 +10,6 @@ import logging
 import pickle
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,11 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from cases import each, examples
+from cases import each
 from embedding_server import PATH, FakeEmbeddings, item, vector_of
 from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
@@ -41,7 +37,6 @@ from secrets_corpus import made_up
 
 INSTALL = "in a checkout of Hardwon: pip install '.[embeddings]'"
 KEY = "gsk" + "_" + made_up(52)
-BARE_KEY = made_up(32)  # a key that no pattern knows
 
 
 def calling(function: Callable[[list[str]], object], dimension: int = 3) -> CallableEmbedder:
@@ -91,14 +86,6 @@ def test_any_numbers_will_do(answer: object) -> None:
     assert np.allclose(as_vectors(calling(lambda _: answer), ["a"]), [[1 / 3, 2 / 3, 2 / 3]])
 
 
-@settings(max_examples=examples(200))
-@given(hnp.arrays(np.float64, (2, 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
-def test_finite_numbers_become_rows_of_length_one_or_zero(array: Any) -> None:
-    vectors = as_vectors(calling(lambda _: array), ["a", "a"])
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
-    assert np.allclose(lengths, array.any(axis=1), atol=1e-6)
-
-
 # ---- zeros
 
 
@@ -136,20 +123,14 @@ def raises(error: Exception) -> Callable[[list[str]], object]:
 BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [[1, 2, 3]], "returned an array of shape (1, 3)"),
     (lambda _: [[1, 2], [3, 4]], "returned an array of shape (2, 2)"),
-    (lambda _: [[[1, 2, 3]], [[1, 2, 3]]], "returned an array of shape (2, 1, 3)"),
     (lambda _: [[1, 2, 3], [1, 2]], "returned a list that is no array (ValueError: "),
     (lambda _: [[1, 2, 3], [1, float("nan"), 3]], "returned NaN or infinity in row 1"),
-    (lambda _: [[float("inf"), 2, 3], [1, 2, 3]], "returned NaN or infinity in row 0"),
     (
         lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble),
         "returned NaN or infinity in row 0",
     ),
     (lambda _: [["1", "2", "3"]] * 2, "returned a list that is no array of real numbers"),
-    (lambda _: "vectors", "returned a str that is no array of real numbers"),
     (lambda _: None, "returned a NoneType that is no array of real numbers"),
-    (lambda _: [[True, False, True]] * 2, "returned a list that is no array of real numbers"),
-    (lambda _: [[1j, 2, 3]] * 2, "returned a list that is no array of real numbers"),
-    (lambda _: [[10**400, 2, 3]] * 2, "returned a list that is no array of real numbers"),
     (
         lambda texts: ([1, 2, 3] for _ in texts),
         "returned a generator that is no array of real numbers",
@@ -158,7 +139,6 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (raises(ValueError("out\n of  order")), "failed: ValueError: out of order"),
     (raises(UnprintableError()), "failed: UnprintableError"),
     (raises(RuntimeError("x" * 10_000)), "failed: RuntimeError: " + "x" * 199 + "…"),
-    (raises(MemoryError()), "failed: MemoryError"),
 ]
 
 
@@ -354,36 +334,14 @@ def at(
     return EndpointEmbedder(server.url, "fake", key, dimension, timeout_s=timeout_s)
 
 
-def shown_of(error: BaseException) -> str:
-    """Everything that a log, a crash report or a debugger's dump would show of an error."""
-    shown = [str(error), repr(error), repr(vars(error)), *traceback.format_exception(error)]
-    return "\n".join(
-        [*shown, *traceback.TracebackException.from_exception(error, capture_locals=True).format()]
-    )
-
-
-def assert_key_is_not_in(text: str) -> None:
-    for key in (KEY, BARE_KEY):
-        assert not [
-            start for start in range(len(key) - 7) if key[start : start + 8].lower() in text.lower()
-        ]
-
-
 def fails(embedder: EndpointEmbedder, texts: Sequence[str] = ("a", "b")) -> str:
-    """The message of the error that must come of it, without the key in anything that can be
-    seen.
+    """The message of the error that must come of it. It leads to no other, which could show the
+    key (`test_llm.py`).
     """
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(embedder, texts)
-    error = caught.value
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    assert_key_is_not_in(
-        "\n".join(
-            [shown_of(error), repr(embedder), repr(vars(embedder)), repr(vars(embedder._endpoint))]
-        )
-    )
-    return str(error)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    return str(caught.value)
 
 
 def test_question_and_answer(server: FakeEmbeddings) -> None:
@@ -436,18 +394,14 @@ def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(
 GOOD = vector_of("a", 4)
 BAD_ANSWERS: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [], "sent 0 vectors; wanted: 2, with each index from 0 to 1 once"),
-    (lambda _: [item(place, GOOD) for place in range(3)], "sent 3 vectors; wanted: 2"),
     (lambda _: [item(0, GOOD), item(0, GOOD)], "sent 2 vectors; wanted: 2, with each index"),
     (lambda _: [item("0", GOOD), item(1, GOOD)], "has no index"),
-    (lambda _: [{"embedding": GOOD}] * 2, "has no index"),
     (lambda _: [item(0, GOOD), item(1, "AACAPwAAAEA=")], "no embedding that is a list"),
-    (lambda _: [item(0, GOOD), item(1, None)], "no embedding that is a list"),
     (lambda _: [None, 7], "has no index"),
     (lambda _: None, "sent JSON without data"),
     (lambda _: [item(0, GOOD), item(1, [*GOOD, 1])], "sent a vector of 5 numbers; wanted: 4"),
     (lambda _: [item(0, GOOD), item(1, [1, 2, 3, float("nan")])], "no finite number"),
     (lambda _: [item(0, GOOD), item(1, [1, 2, 3, 10**400])], "no finite number"),
-    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, "4"])], "no finite number"),
     (lambda _: [item(0, GOOD), item(1, [1, 2, 3, True])], "no finite number"),
 ]
 
@@ -465,22 +419,10 @@ def test_a_reply_is_checked(
     assert problem in message
 
 
-@pytest.mark.parametrize("key", [KEY, BARE_KEY])
-@pytest.mark.parametrize("status", [200, 400, 401])
-@pytest.mark.parametrize("echo", ["wrong key {key}", "you sent {cut}…", "WRONG KEY {upper}"])
-def test_an_error_that_repeats_the_key_is_shown_without_it(
-    server: FakeEmbeddings, echo: str, status: int, key: str
-) -> None:
-    server.status(
-        status, {}, f'{{"error": "{echo.format(key=key, cut=key[:20], upper=key.upper())}"}}'
-    )
-    assert fails(at(server, key)).isprintable()
-
-
 def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
     embedder = EndpointEmbedder("https://example.org/v1/", "m", KEY)
     assert repr(embedder) == "EndpointEmbedder('https://example.org/v1', model='m')"
-    assert_key_is_not_in(f"{embedder} {vars(embedder)} {vars(embedder._endpoint)}")
+    assert KEY not in f"{embedder} {vars(embedder)} {vars(embedder._endpoint)}"
     for leave in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match="neither pickled nor copied"):
             leave(embedder)

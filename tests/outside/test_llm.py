@@ -8,7 +8,6 @@ import copy
 import json
 import logging
 import pickle
-import random
 import socket
 import threading
 import time
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import trustme
 
@@ -155,18 +153,6 @@ def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
         assert_key_is_not_in(shown_of(caught.value))
 
 
-def test_a_program_that_logs_everything_does_not_log_the_key(
-    server: FakeLlm, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What httpx logs for others is theirs to decide."""
-    caplog.set_level(logging.DEBUG)
-    server.status(200, {"X-Echo": KEY}, json.dumps(completion("fine")))
-    assert chat(server).complete("s", "u") == "fine"
-    assert caplog.text == ""
-    httpx.post(f"{server.url}/chat/completions").raise_for_status()
-    assert "X-Echo" in caplog.text
-
-
 ECHOES = [
     "wrong key {key}",
     "Authorization: Bearer {key} is unknown",
@@ -272,21 +258,13 @@ def test_a_server_that_drips_does_not_hold_longer_than_the_timeout(
     started = time.monotonic()
     message = fails(chat(server, timeout_s=IMPATIENT_S))
     assert time.monotonic() - started < IMPATIENT_S + SLACK_S
-    assert ("did not finish its answer within 0.8 s" in message) or (
-        "(HTTP 500)" in message and b"500 Oh" in head
-    )
-
-
-def test_a_server_that_hangs(server: FakeLlm, fails: Fails) -> None:
-    server.hang()
-    started = time.monotonic()
-    message = fails(chat(server, timeout_s=IMPATIENT_S))
-    assert message == (
-        f"the LLM endpoint at http://127.0.0.1:{server.port} did not finish its answer within 0.8 "
-        f"s; "
-        "try again later, or allow more time"
-    )
-    assert time.monotonic() - started < IMPATIENT_S + SLACK_S
+    if b"500 Oh" in head:
+        assert "(HTTP 500)" in message
+    else:
+        assert message == (
+            f"the LLM endpoint at http://127.0.0.1:{server.port} did not finish its answer within "
+            "0.8 s; try again later, or allow more time"
+        )
 
 
 def test_a_name_server_that_hangs(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,15 +327,6 @@ def test_localhost_must_be_this_machine(
 # ---- TLS
 
 
-def test_tls_with_a_server_that_speaks_none(server: FakeLlm, fails: Fails) -> None:
-    message = fails(ChatModel(server.url.replace("http", "https"), "m", KEY))
-    assert (
-        f"https://127.0.0.1:{server.port} could not be trusted, and was sent nothing: TLS failed ("
-        in message
-    )
-    assert server.asked == []
-
-
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     return trustme.CA()
@@ -376,7 +345,13 @@ def _trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
 
 
-def test_tls_with_a_certificate_nobody_vouches_for(certificate: Path, fails: Fails) -> None:
+def test_tls_with_a_server_that_nobody_vouches_for_or_that_speaks_none(
+    certificate: Path, server: FakeLlm, fails: Fails
+) -> None:
+    message = fails(ChatModel(server.url.replace("http", "https"), "m", KEY))
+    place = f"https://127.0.0.1:{server.port} could not be trusted, and was sent nothing"
+    assert f"{place}: TLS failed (" in message
+    assert server.asked == []
     with FakeLlm(certificate=str(certificate)) as server:
         message = fails(chat(server))
         assert (
@@ -387,17 +362,11 @@ def test_tls_with_a_certificate_nobody_vouches_for(certificate: Path, fails: Fai
 
 
 @pytest.mark.usefixtures("_trusted")
-def test_tls_with_a_certificate_for_another_host(certificate: Path, fails: Fails) -> None:
-    with FakeLlm(certificate=str(certificate)) as server:
-        assert "TLS failed (Hostname mismatch" in fails(
-            ChatModel(f"https://localhost:{server.port}/v1", "m", KEY)
-        )
-        assert server.asked == []
-
-
-@pytest.mark.usefixtures("_trusted")
 def test_tls_with_a_trusted_certificate(certificate: Path, fails: Fails) -> None:
     with FakeLlm(certificate=str(certificate), key=KEY) as server:
+        elsewhere = ChatModel(f"https://localhost:{server.port}/v1", "m", KEY)
+        assert "TLS failed (Hostname mismatch" in fails(elsewhere)
+        assert server.asked == []
         assert chat(server).complete("s", "u") == "fine"
         server.drip(0.02)
         assert "did not finish its answer within 0.8 s" in fails(
@@ -482,16 +451,7 @@ def test_a_compressed_reply(server: FakeLlm, fails: Fails) -> None:
     assert "sent a reply that is not JSON" in fails(chat(server))
 
 
-NOT_JSON = [
-    "",
-    "hello",
-    "<html>moved</html>",
-    '{"choices": [',
-    "[" * 100_000,
-    b"\xff\xfe",
-    '"\\ud800"',
-    '{"a": 1} {"b": 2}',
-]
+NOT_JSON = ["", "<html>moved</html>", '{"choices": [', "[" * 100_000, b"\xff\xfe", '"\\ud800"']
 
 
 @pytest.mark.parametrize("body", NOT_JSON, ids=range(len(NOT_JSON)))
@@ -504,9 +464,8 @@ def test_a_reply_that_is_not_json(server: FakeLlm, fails: Fails, body: str | byt
 
 
 OTHER_SHAPES: list[object] = [
-    None, 7, "text", [], {}, {"choices": None}, {"choices": []}, {"choices": {}}, {"choices": [None]}, {"choices": ["text"]},
-    {"choices": [{}]}, {"choices": [{"message": "text"}]}, {"choices": [{"message": {}}]}, {"choices": [{"text": "old API"}]},
-    {"choices": [{"message": {"content": 7}}]}, {"choices": [{"message": {"content": ["a", "b"]}}]}, [completion("fine")],
+    None, [], {}, {"choices": []}, {"choices": {}}, {"choices": [None]}, {"choices": [{"message": "text"}]},
+    {"choices": [{"message": {"content": ["a", "b"]}}]}, [completion("fine")],
 ]  # fmt: skip
 
 
@@ -516,45 +475,7 @@ def test_json_of_another_shape(server: FakeLlm, fails: Fails, value: object) -> 
     assert "sent JSON without choices[0].message.content" in fails(chat(server))
 
 
-def test_any_bytes_are_an_answer_or_an_error(server: FakeLlm) -> None:
-    """Real replies with bytes changed, put in and taken out."""
-    rng = random.Random(7)
-    answer = json.dumps(completion("fine")).encode()
-    replies = [
-        b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer),
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"
-        % (len(answer), answer),
-        b'HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 14\r\n\r\n{"error": "x"}',
-    ]
-    model = chat(server, timeout_s=20)
-    failed = 0
-    for _ in range(300):
-        reply = bytearray(rng.choice(replies))
-        for _ in range(rng.randint(1, 4)):
-            at = rng.randrange(len(reply))
-            reply[at : at + rng.randint(0, 2)] = rng.choice(
-                [b"", b"\0", b"\r\n", b":", b"\xff", b"-", b"9", b" "]
-            )
-        server.raw(bytes(reply))
-        try:
-            assert isinstance(model.complete("s", "u"), str)
-        except LlmError:
-            failed += 1
-    assert 0 < failed < 300
-
-
 # ---- the environment
-
-
-def test_the_environment_without_anything_asks_for_no_model() -> None:
-    for environ in (
-        {},
-        {"GROQ_API_KEY": ""},
-        {"GROQ_API_KEY": "  "},
-        {"LLM_MODEL": "m"},
-        {"API_BASE_URL": ""},
-    ):
-        assert ChatModel.from_environment(environ) is None
 
 
 def test_the_environment_with_a_key() -> None:
@@ -578,12 +499,14 @@ def test_the_environment_with_a_server_on_this_machine_needs_no_key(server: Fake
     assert "Authorization" not in server.asked[0].headers
 
 
-@each(
-    "url",
-    ["https://example.org/v1", "http://example.org/v1", "http://u:p@localhost/v1", "/api", "x"],
-)
-def test_the_environment_with_an_address_elsewhere_and_no_key(url: str) -> None:
-    assert ChatModel.from_environment({"API_BASE_URL": url}) is None
+@each("environ", [
+    {}, {"GROQ_API_KEY": "  "}, {"LLM_MODEL": "m"}, {"API_BASE_URL": "https://example.org/v1"},
+    {"API_BASE_URL": "http://u:p@localhost/v1"}, {"API_BASE_URL": "x"},
+])  # fmt: skip
+def test_the_environment_without_a_key_or_a_server_on_this_machine_asks_for_no_model(
+    environ: dict[str, str],
+) -> None:
+    assert ChatModel.from_environment(environ) is None
 
 
 @each("environ", [
