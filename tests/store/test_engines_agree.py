@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
-from math import fmod
 from typing import Any
 
 import apsw
@@ -14,24 +13,22 @@ import psycopg
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic_core import to_json
 
 import postgres_server
 from cases import examples
 from engines import memories
-from hardwon import Experience, Memory, Metadata
+from hardwon import Memory, Metadata
 from hardwon.lessons.counts import KIND_OF_SCOPE
 from hardwon.limits import DAY_US
 from hardwon.records.fields import to_us
 from hardwon.records.kinds import STATUSES, AnyRecord, Moment
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store
-from hardwon.store.postgres.engine import as_text
 from hardwon.store.postgres.search import POSTGRES
 from hardwon.store.sqlite.connection import SQLITE
 from hardwon.text.terms import query_terms
 from logs import records as recurring
-from strategies import at, json_values, kept_records
+from strategies import at, kept_records
 
 SIGNS = st.sampled_from([*"ab-]c/.\\*?[!^é", "😀", "\n"])
 globs = st.text(SIGNS, max_size=8)
@@ -85,87 +82,6 @@ def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
     )
     assert again == answer, (ask, asked, how)
     return answer
-
-
-def in_sqlite(values: list[Any]) -> list[str]:
-    """How SQLite words values that it takes out of JSON."""
-    with closing(apsw.Connection(":memory:")) as connection:
-        found = connection.execute(
-            "SELECT CAST(value AS TEXT) FROM json_each(?1)", (to_json(values),)
-        )
-        return [text for (text,) in found]
-
-
-def short(value: Any) -> Any:
-    """Of many digits each version of SQLite makes something else."""
-    return round(fmod(value, 1e5), 3) if isinstance(value, float) else value
-
-
-given_values = json_values.filter(lambda value: value is not None).map(short)
-
-
-@settings(max_examples=examples(200))
-@given(st.lists(given_values | st.floats(-1e9, 1e9).map(short), min_size=1))
-def test_a_value_is_worded_alike(values: list[Any]) -> None:
-    assert [as_text(value) for value in values] == in_sqlite(values)
-
-
-@settings(max_examples=examples(20))
-@given(st.lists(given_values, min_size=1, max_size=15))
-@example(
-    [
-        True,
-        False,
-        0,
-        -0.0,
-        1.0,
-        1e15,
-        1e20,
-        1.5e300,
-        1e-5,
-        0.1,
-        2**62,
-        "",
-        "1",
-        [1e16, "é"],
-        {"a": [None, True]},
-    ]
-)
-def test_a_key_has_the_same_values(values: list[Any]) -> None:
-    made = [
-        Experience(
-            content="x",
-            outcome="success",
-            tool="conversation",
-            metadata=metadata_at(number),
-            ticket=value,
-        )
-        for number, value in enumerate(values)
-    ]
-    words = [
-        *in_sqlite(values),
-        *(form for value in values for form in (str(value), json.dumps(value))),
-    ]
-    askable = {
-        word
-        for word in words
-        if 0 < len(word) < 150 and word.isprintable() and word == word.strip()
-    }
-    with one_of_each() as (one, other):
-        one.add_many(made)
-        other.add_many(made)
-
-        def asked(key: str) -> int:
-            return len(
-                both(one._project.store, other._project.store, "page", Filters(key=key), None, 99)
-            )
-
-        found = [asked(f"ticket={word}") for word in askable]
-        assert any(found) or askable.isdisjoint(in_sqlite(values))
-        assert (asked("kind=experience"), asked("content=x"), asked("outcome=success")) == (
-            len(made),
-        ) * 3
-        assert (asked(f"id={made[0].id}"), asked("content=y"), asked("metadata=x")) == (1, 0, 0)
 
 
 kept = st.lists(

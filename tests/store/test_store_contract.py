@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engines import ENGINES, a_location
-from hardwon import Decision, Episode, Fact, Metadata
+from hardwon import Decision, Episode, Experience, Fact, Metadata
 from hardwon.lessons.counts import Increment
 from hardwon.lessons.keys import rule_key
 from hardwon.limits import DAY_US
@@ -533,6 +533,34 @@ class TestKnowledge:
         assert store.page("p", EVERYTHING, None, 10) == []
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
         assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)
+
+    def test_experiences_are_found_by_what_they_say_under_a_key(self, store: Store) -> None:
+        metadata = Metadata(project_id="p")
+        values = [True, 1, "1", 0.5, "déjà vu", ["a", None], None]
+        made = [
+            Experience(
+                content="x",
+                outcome="success",
+                tool="conversation",
+                metadata=metadata,
+                **{"größe": value},
+            )
+            for value in values
+        ]
+        with store.write("p") as writer:
+            writer.append([row_of(record) for record in made])
+        asked = {"true": 1, "1": 2, "0.5": 1, "déjà vu": 1, '["a",null]': 1, "no": 0, "null": 0}
+        for value, times in asked.items():
+            assert store.count("p", Filters(key=f"größe={value}")) == times, value
+        assert store.count("p", Filters(key=f"id={made[0].id}")) == 1
+        assert store.count("p", Filters(key="content=x")) == len(made)
+        assert store.count("p", Filters(key="metadata=x")) == 0
+        routed = store.routes("p", ["größe"])
+        assert sum(one.records for one in routed) == len(made)
+        assert {one.packet.get("größe") for one in routed} == {
+            *(value for value, times in asked.items() if times),
+            None,
+        }
 
     def test_facts_are_found_by_their_key(self, store: Store) -> None:
         rows = [row("The pool leaks at night.", number) for number in (3, 1, 2)]

@@ -413,7 +413,9 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
         conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
-        conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
+        conditions.append(
+            f"r.kind = 'experience' AND {dialect.given(bound.add(name))} = {bound.add(value)}"
+        )
     return " AND ".join(conditions), tuple(bound[1:])
 
 

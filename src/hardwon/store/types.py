@@ -84,8 +84,6 @@ class Dialect(ABC):
     # What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or
     # cannot be read.
     given: Callable[[str], str]
-    # Whether the record `r` is an experience with this key and this value of it, both parameters.
-    has_key: Callable[[str, str], str]
     # Whether the fact `r` names an entity, a parameter that is put in.
     names_entity: str
 

@@ -9,7 +9,6 @@ everything else is done alone (`Store.write`).
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,8 +18,6 @@ from itertools import accumulate
 from pathlib import Path
 from threading import local
 from typing import Any, Final, NamedTuple
-
-from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
@@ -54,7 +51,6 @@ from hardwon.store.postgres.schema import (
 from hardwon.store.postgres.search import (
     COUNTED,
     GROWN,
-    IN_BODY_ALONE,
     MOST,
     POSTGRES,
     TIMES,
@@ -456,35 +452,12 @@ def _given(row: Row, *, lessons: bool = False) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in RECORD if name in Row._fields},
         "digest": row.digest.hex(),
-        "extra": json.dumps(
-            {
-                name: as_text(value)
-                for name, value in json.loads(row.body).items()
-                if name not in IN_BODY_ALONE and value is not None
-            }
-        )
-        if row.kind == "experience"
-        else None,
         **text_columns(row.terms),
         "tags": row.tags,
         "files": row.files,
         "keys": row.keys,
         "lessons": row.taught.increments if lessons and row.taught else None,
     }
-
-
-def as_text(value: Any) -> str:
-    """As SQLite has it when it takes a value out of JSON; of numbers with many digits its versions
-    differ.
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float):
-        whole, e, power = repr(value + 0.0).partition("e")  # there is no -0.0
-        return (whole if "." in whole else f"{whole}.0") + e + power
-    return to_json(value).decode()
 
 
 # --- tokens ---

@@ -5,7 +5,6 @@ of it the user who asks reaches), `token` and `migrated`. Every project has a sc
 with tables and columns named as in SQLite (`store/sqlite/schema.sql`), and these differences:
 
 project_id      is no column: a schema holds one project.
-record          `extra` (keys of the caller's own) is a column, so that no body is parsed.
 record_text     what a search reads of each text that has a term, in rows as short as can be.
 event           what queries ask of its body has columns of its own.
 term_count      how many records have a term, as of the last count; how many were counted is in
@@ -75,7 +74,7 @@ def _read_columns(text: str) -> dict[str, str]:
 RECORD: Final = _read_columns(
     "id text, kind text, at_us bigint, author text, outcome text, tool text, task_id "
     "text, model text, issue_type text, body text, digest bytea, status text, "
-    "validation text, teaching text, helped bigint, hindered bigint, extra jsonb"
+    "validation text, teaching text, helped bigint, hindered bigint"
 )
 EVENT: Final = _read_columns(
     "id text, record_id text, kind text, at_us bigint, body text, said_by text, "
@@ -107,7 +106,7 @@ def columns_of(columns: Mapping[str, str]) -> str:
 # item, level, value.
 _GIVEN: Final = columns_of(
     RECORD
-    | {"digest": "text", "extra": "text", "terms": "text", "often": "text", "length": "integer"}
+    | {"digest": "text", "terms": "text", "often": "text", "length": "integer"}
     | {"tags": "text[]", "files": "text[]", "keys": "text[]", "lessons": "json"}
 )
 _DERIVED: Final = f"""
@@ -131,7 +130,7 @@ def insert_records(rows: str) -> str:
     given out in the order in which the rows came; rows are inserted in the order of their ids.
     """
     columns = ", ".join(RECORD)
-    values = columns.replace("digest", "decode(digest, 'hex')").replace("extra", "extra::jsonb")
+    values = columns.replace("digest", "decode(digest, 'hex')")
     return f"""
 WITH given AS MATERIALIZED (
     SELECT nextval('record_seq_seq') AS seq, u.* FROM json_to_recordset({rows}) AS u ({_GIVEN})

@@ -37,8 +37,7 @@ CREATE TABLE record (
     validation text COLLATE "C",
     teaching text COLLATE "C",
     helped bigint NOT NULL DEFAULT 0,
-    hindered bigint NOT NULL DEFAULT 0,
-    extra jsonb
+    hindered bigint NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX record_by_seq ON record (seq);
 CREATE INDEX record_by_time ON record (at_us, id);

@@ -17,9 +17,6 @@ from hardwon.store.types import Dialect, Session, Values
 # once.
 _TERMS_COUNTED_EVERY: Final = 20
 
-# Keys of experiences that no column has beside: nobody asks for them often, and they are long.
-IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
-
 # before a term in the index, by how often a text has it: once, twice, three times, more; no term
 # has this sign in it
 TIMES: Final = ("", "=", "==", "===")
@@ -39,12 +36,7 @@ class PostgresDialect(Dialect):
     within = "{} = ANY ({})".format
     gathered = "coalesce(json_agg({} ORDER BY {}), '[]')::text".format
     said = "{}.said_{}".format
-    given = "r.extra ->> {}".format
-    has_key = (
-        "CASE WHEN r.kind <> 'experience' THEN false "
-        f"WHEN {{0}} IN ({', '.join(map(repr, IN_BODY_ALONE))}) "
-        "THEN r.body::json ->> {0} = {1} ELSE r.extra ->> {0} = {1} END"
-    ).format
+    given = "r.body::json ->> {}".format
 
     names_entity = (
         "jsonb_path_exists(r.body::jsonb, '$.entities.*[*] ? (@ == $name)', "

@@ -112,12 +112,10 @@ class SqliteDialect(Dialect):
     within = "{} IN (SELECT value FROM json_each({}))".format
     gathered = "json_group_array({} ORDER BY {})".format
     said = "{}.body ->> '{}'".format
-    given = "CASE WHEN json_valid(r.body) THEN r.body ->> {} END".format
     # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
-    has_key = (
-        "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM "
-        "json_each(r.body) AS given WHERE given.key = {} AND CAST(given.value AS TEXT) = {}) "
-        "ELSE 0 END"
+    given = (
+        "CASE WHEN json_valid(r.body) THEN (SELECT CASE WHEN g.type IN ('true', 'false') THEN g.type "
+        "ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g WHERE g.key = {}) END"
     ).format
 
     names_entity = (
