@@ -543,7 +543,7 @@ class TestKnowledge:
                 outcome="success",
                 tool="conversation",
                 metadata=metadata,
-                **{"größe": value},
+                größe=value,
             )
             for value in values
         ]

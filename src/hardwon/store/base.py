@@ -580,12 +580,16 @@ class Writer(Reader):
             "hindered = ?7 WHERE project_id = ?1 AND id = ?2",
             (*place, *standing, validation, *credited),
         )
+        self._follow_standing(project, record_id, *standing)
         if changed:
             now = changed.taught._replace(status=status, author=standing[1])
             if now.increments:
                 change_counts(self.session, self.dialect, changed.taught, now)
             for listener in self._listeners([changed.record.kind]):
                 listener.on_standing(changed, now)
+
+    def _follow_standing(self, project: str, record_id: str, status: str, author: str) -> None:
+        """What is indexed of a record follows its status and its source."""
 
     def rewrite(self, row: Row) -> None:
         """Replaces everything derived of a row that is kept."""

@@ -529,12 +529,6 @@ class Reader(ABC):
         with self.read(values[0]) as session:
             return session.select(sql, values)
 
-    def _standing(self, project: str) -> tuple[bool, bool]:  # noqa: ARG002
-        """Whether anybody was helped by a record, and whether a source was rolled back: yes, unless
-        somebody who asked before knows better.
-        """
-        return True, True
-
     def _stored(self, sql: str, values: Values) -> list[Stored]:
         return [Stored._make(row) for row in self._select(sql, values)]
 
@@ -810,8 +804,7 @@ class Query(Reader):
         """
         if not any(hit.session for hit in hits):
             return []
-        voted, rolled_back = self._standing(project)
-        where, bound = search_condition_of(self.dialect, project, filters, rolled_back=rolled_back)
+        where, bound = search_condition_of(self.dialect, project, filters)
         given = ", ".join(
             f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
             for hit in hits
@@ -822,7 +815,7 @@ class Query(Reader):
             f"WITH hit (seq, key) AS (VALUES {given}), near (hit, seq) AS ("
             f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
             f"SELECT seq, {other.format('min', '>')} FROM hit) "
-            f"SELECT near.hit, {found_columns(self.dialect, votes=voted, rolled_back=rolled_back)} "
+            f"SELECT near.hit, {found_columns(self.dialect)} "
             f"FROM near {self.dialect.join} record r "
             f"ON r.seq = near.seq {self.dialect.join} record_text ON record_text.seq = r.seq "
             f"WHERE {where}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -543,20 +543,13 @@ class PostgresStore(Store):
 
     @contextmanager
     def together(self, project: str) -> Iterator[None]:
-        before = self._together.__dict__.copy()
+        before = getattr(self._together, "opened", None)
         with self.read(project) as session:
             self._together.opened = project, session
             try:
                 yield
             finally:
-                self._together.__dict__.clear()
-                self._together.__dict__.update(before)
-
-    def _standing(self, project: str) -> tuple[bool, bool]:
-        known: tuple[str, _Known] | None = getattr(self._together, "known", None)
-        if known and known[0] == project:
-            return known[1].voted, known[1].rolled_back
-        return True, True
+                self._together.opened = before
 
     def snapshot(self, project: str) -> AbstractContextManager[PostgresSession]:
         return self._link.snapshot(self._reach(project).schema)
@@ -597,13 +590,11 @@ class PostgresStore(Store):
             return []
         with self.read(project) as session:
             known = _known(session, wanted)
-            if hasattr(self._together, "opened"):  # what else is asked in its block need not ask
-                self._together.known = project, known
             # all of them, if need be
             having, texts = known.frequencies.having, known.frequencies.texts
             few = rarest(having) if whole else bm25.rare_enough(having, texts)
             for chosen in dict.fromkeys((few, few if whole else wanted)):
-                search = _Search(session, project, chosen, known, filters, limit, whole=whole)
+                search = _Search(session, project, chosen, known, filters, limit, whole)
                 if found := from_everybody(search.best, known.sources, known.vouched, limit):
                     return found
         return []
@@ -809,65 +800,55 @@ def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
     )
 
 
+@dataclass
 class _Search:
     """One search of a project for some terms, whoever's records are asked for."""
 
-    def __init__(
-        self,
-        session: PostgresSession,
-        project: str,
-        terms: Sequence[str],
-        known: _Known,
-        filters: Filters,
-        limit: int,
-        *,
-        whole: bool,
-    ) -> None:
-        self._session = session
-        self._project = project
-        self._terms = terms
-        self._known = known
-        self._filters = filters
-        self._limit = limit
-        self._whole = whole
-        # records, and how many were looked at
-        self._answers: dict[Among, tuple[list[Found], int]] = {}
-        self._scores: dict[int, float] = {}
+    session: PostgresSession
+    project: str
+    terms: Sequence[str]
+    known: _Known
+    filters: Filters
+    limit: int
+    whole: bool
+    # records, and how many were looked at
+    answers: dict[Among, tuple[list[Found], int]] = field(default_factory=dict)
+    scores: dict[int, float] = field(default_factory=dict)
 
     def best(self, among: Among) -> list[Scored]:
         """The best of a project that match, and pass the filters."""
-        if among not in self._answers:
+        if among not in self.answers:
             # What is vouched for is asked for next, nearly always: matching takes the time.
-            both = among == Among() and self._known.vouched
+            both = among == Among() and self.known.vouched
             self._ask([among, Among(vouched=True)] if both else [among], self._most)
-        rows, looked_at = self._answers[among]
+        rows, looked_at = self.answers[among]
         # The best by their words alone, which nearly always pass; only where too few do, all that
         # match are asked.
-        if len(rows) < self._limit and looked_at >= self._most:
+        if len(rows) < self.limit and looked_at >= self._most:
             self._ask([among], None)
-            rows, _ = self._answers[among]
-        fresh = [found for found in rows if found.seq not in self._scores]
-        scores = bm25.scores(self._terms, [found.terms for found in fresh], self._known.frequencies)
-        self._scores.update(zip((found.seq for found in fresh), scores, strict=True))
+            rows, _ = self.answers[among]
+        fresh = [found for found in rows if found.seq not in self.scores]
+        scores = bm25.scores(self.terms, [found.terms for found in fresh], self.known.frequencies)
+        self.scores.update(zip((found.seq for found in fresh), scores, strict=True))
         scored = sorted(
-            ((found, self._scores[found.seq]) for found in rows),
+            ((found, self.scores[found.seq]) for found in rows),
             key=lambda pair: (pair[1], pair[0].at_us, pair[0].id),
             reverse=True,
         )
-        return scored[: self._limit]
+        return scored[: self.limit]
 
     @property
     def _most(self) -> int:
-        return max(_FIRST_MIN, _FIRST_SPARE * self._limit)
+        return max(_FIRST_MIN, _FIRST_SPARE * self.limit)
 
     def _ask(self, whose: Sequence[Among], most: int | None) -> None:
         """The best records of each that pass the filters, of those that match best."""
         where, bound = search_condition_of(
-            POSTGRES, self._project, self._filters, rolled_back=self._known.rolled_back
+            POSTGRES, self.project, self.filters, rolled_back=self.known.rolled_back
         )
-        frequencies = self._known.frequencies
+        frequencies = self.known.frequencies
         # The rarest, as many as a search may go through all entries of, and at least one.
-        rarest = sorted(self._terms, key=lambda term: (frequencies.having[term], term))
+        rarest = sorted(self.terms, key=lambda term: (frequencies.having[term], term))
         entries = accumulate(frequencies.having[term] for term in rarest)
         few = sum(so_far <= _TERM_ENTRIES_MAX for so_far in entries)
         searched = rarest[: max(1, few)]
@@ -879,19 +860,19 @@ class _Search:
             for times, sign in enumerate(TIMES, 1)
         ]
         # which have all of them, however often
-        every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self._terms]
-        all_of_them = "".join(f" & ({each})" for each in every) if self._whole else ""
+        every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self.terms]
+        all_of_them = "".join(f" & ({each})" for each in every) if self.whole else ""
         texts = bound.add("\n".join(query + all_of_them for _, query, _ in queries))
         times = bound.add(_write_array(times for _, _, times in queries))
         worth = {term: frequencies.worth(term) for term in searched}
         gain = bound.add(_write_array(worth[term] * times for term, _, times in queries))
         slow = bm25.K1 * (1 - bm25.B), bm25.K1 * bm25.B / frequencies.usual_length
         least, each = (f"{bound.add(number)}::float8" for number in slow)
-        wanted = bound.add(self._limit)
+        wanted = bound.add(self.limit)
         # Of so many more, those whose score may be higher than it seems; all of them, where some
         # terms only count among what others find.
         higher = "true"
-        if len(searched) == len(self._terms):
+        if len(searched) == len(self.terms):
             most_often = bound.add([f"{MOST}{term}" for term in searched])
             higher = (
                 f"(SELECT string_to_array(x.often, ' ') && {most_often} FROM record_text x "
@@ -920,7 +901,7 @@ class _Search:
         # BM25 (`search.rank`). All of it comes from the index and short rows: to read the texts of
         # all that match would take ten times as long. OFFSET 0: each is looked up by its number. The
         # planner would go through all records, thinking that many are found.
-        rows = self._session.select(
+        rows = self.session.select(
             f"WITH matching AS {kept}(SELECT t.seq, {vouched}"
             "sum(u.gain / (u.times + t.slowness)) AS score "
             f"FROM unnest(string_to_array({texts}, E'\\n')::tsquery[], {times}::float8[], {gain}::float8[]) "
@@ -930,7 +911,7 @@ class _Search:
             f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
             f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
             f"{', '.join(f'best.is{number}' for number in numbers)}, "
-            f"{found_columns(POSTGRES, votes=self._known.voted, rolled_back=self._known.rolled_back)} "
+            f"{found_columns(POSTGRES, votes=self.known.voted, rolled_back=self.known.rolled_back)} "
             "FROM best "
             "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
             "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
@@ -943,7 +924,7 @@ class _Search:
             chosen_ones = [
                 each for each, row in zip(found, rows, strict=True) if row[len(whose) + number]
             ]
-            self._answers[among] = chosen_ones, rows[0][number] if rows else (most or 0)
+            self.answers[among] = chosen_ones, rows[0][number] if rows else (most or 0)
 
 
 def _write_array(numbers: Iterable[float]) -> str:

@@ -201,18 +201,9 @@ class SqliteWriter(Writer):
             self.set_state(row.project_id, _RELAXED, 1)
         super().replace(row)
 
-    def set_standing(
-        self,
-        project: str,
-        record_id: str,
-        status: str,
-        validation: str | None,
-        credited: tuple[int, int],
-        source: str | None = None,
-    ) -> None:
-        super().set_standing(project, record_id, status, validation, credited, source)
-        sql = "SELECT seq, author FROM record WHERE project_id = ? AND id = ?"
-        for seq, author in self.session.select(sql, (project, record_id)):
+    def _follow_standing(self, project: str, record_id: str, status: str, author: str) -> None:
+        seq = self._seq_of(project, record_id)
+        if seq is not None:
             WordIndex(self.session, project).mark(seq, marks_of(author, status))
 
     def _drop_derived(self, project: str, seq: int) -> None:
