@@ -471,10 +471,6 @@ COMPRESS_DAYS: Final = 90
 # An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500
 
-# How often a verified record has to help before it is published by itself: once may be chance,
-# twice too.
-PUBLISH_AFTER_CREDITS: Final = 3
-
 # Days of a chart or trend of fixes where the caller names none: a month, as fix history always
 # showed.
 FIX_DAYS: Final = 30

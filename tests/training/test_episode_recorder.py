@@ -339,7 +339,6 @@ def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Cloc
         {"source": {"id": object()}},
         {"source": 5},
         {"timestamp": "yesterday"},
-        {"related_files": [5]},
         {"git_commit": 5},
         {"failure_hash": 5},
     ],
@@ -373,15 +372,6 @@ def test_nothing_replaces_the_callers_own_error(memory: Memory, own: type[BaseEx
     with pytest.raises(own), memory.trajectory("t") as tr:
         tr.steps.append(5)  # type: ignore[arg-type]
         raise own
-
-
-def test_a_recorder_is_for_one_block(memory: Memory) -> None:
-    ep = memory.episode("t")
-    with ep:
-        ep.mistake("x")
-    with pytest.raises(InvalidInputError, match="another"), ep:
-        pass
-    assert memory.stats().records == 1
 
 
 def test_to_leave_on_purpose_is_no_mistake(memory: Memory) -> None:

@@ -51,7 +51,7 @@ class Lifecycle(RuleBasedStateMachine):
         super().__init__()
         self._until_torn_down = ExitStack()
         self._now = at(0)
-        opened = memories(self.engine, 1, clock=self._tick, publish_after=3)
+        opened = memories(self.engine, 1, clock=self._tick)
         (self.memory,) = self._until_torn_down.enter_context(opened)
         self.model: dict[str, Known] = {}
 
@@ -220,30 +220,17 @@ TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count
 
 def test_proving_itself() -> None:
     two = {"ann": (2, 2), "bob": (1, 0)}
-    assert proved_itself("verified", two, 3)
-    assert not proved_itself("verified", {**two, "cy": (0, 1)}, 3)
-    assert not proved_itself("verified", {"ann": (1, 0), "bob": (1, 0)}, 3)
-    assert not proved_itself("verified", {"ann": (3, 0)}, 3), "one source publishes nothing"
-    assert proved_itself("verified", {"ann": (1, 0)}, 1)
-    assert not proved_itself("hypothesis", two, 3)
-    assert not proved_itself("verified", two, 0)
+    assert proved_itself("verified", two)
+    assert not proved_itself("verified", {**two, "cy": (0, 1)})
+    assert not proved_itself("verified", {"ann": (1, 0), "bob": (1, 0)})
+    assert not proved_itself("verified", {"ann": (3, 0)}), "one source publishes nothing"
+    assert not proved_itself("hypothesis", two)
 
 
 def test_the_least_believed_decides() -> None:
     assert least(["published", "verified"]) == "verified"
     assert least(["published", "hypothesis", "archived"]) == "archived"
     assert least([]) == "hypothesis"
-
-
-def test_publishing_can_be_switched_off(place: Places) -> None:
-    with Memory(place("brain"), publish_after=0) as memory:
-        fact = memory.record_fact("The build needs Node 20.", "observation")
-        memory.verify(fact.id, "compiler")
-        for _ in range(9):
-            memory.credit(fact.id, True)
-        assert memory.get(fact.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-    with pytest.raises(InvalidInputError, match="publish_after"):
-        Memory(place("brain"), publish_after=-1)
 
 
 def test_nobody_publishes_alone_what_he_says_himself(place: Places) -> None:

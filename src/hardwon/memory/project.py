@@ -186,21 +186,18 @@ class Project:
         embedder: Embedder | None,
         llm: Llm | None,
         consolidate_every: int,
-        publish_after: int,
-        staleness: bool,
         checkout: bool,
         busy_timeout_ms: int | None,
     ) -> None:
         """`folder` is the one that we are in; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
-        self.consolidate_every, self.publish_after = consolidate_every, publish_after
+        self.consolidate_every = consolidate_every
         self._llm = llm
         self._seen_us = 0  # what a clock that was given showed last
         # What the memory's clock says.
         self.now: Clock = partial(self._read, clock) if clock else partial(datetime.now, UTC)
         self._request = threading.local()
         self._folder = folder if checkout else None
-        self._looks_at_files = staleness
         self.listeners: list[ProjectListener] = []
         self.store = open_store(where, busy_timeout_ms)
         # After the store: what is done here before a fork, and at the end, comes before what it does.
@@ -268,9 +265,7 @@ class Project:
 
     @lazy
     def staleness(self) -> Watch | None:
-        if not self._looks_at_files or not self.checkout:
-            return None
-        return staleness.Watch(self.checkout)
+        return staleness.Watch(self.checkout) if self.checkout else None
 
     @property
     def head(self) -> Head:
@@ -337,8 +332,6 @@ class Project:
         metadata = Metadata(source=Source(author=by), context=Moment(timestamp=at))
         return self.prepare(Decision(id=new_id(at), action=action, metadata=metadata, **fields))
 
-    # --- writing ---
-
     def carry_out(self, work: Callable[[Change], T], *, exclusive: bool = True) -> T:
         """Does the work in one transaction. Where the connection was lost and nothing was kept, it
         is done again.
@@ -386,8 +379,6 @@ class Project:
         finally:
             self._request.current = None
 
-    # --- what listens ---
-
     def find_listeners(self, session: Session | None = None) -> list[ProjectListener]:
         """Also those that another process made since this memory was opened."""
         if self.listeners or self.place.path is None:
@@ -418,8 +409,6 @@ class Project:
 
             refresh(self)
 
-    # --- reading ---
-
     def pages(
         self, filters: Filters, limit: int | None = None, *, trusted: bool = False
     ) -> Iterator[Stored]:
@@ -428,8 +417,6 @@ class Project:
         while page := self.store.page(self.name, filters, before, size, trusted=trusted):
             yield from page
             before = Cursor(page[-1].at_us, page[-1].id)
-
-    # --- vectors ---
 
     def embed_query(self, query: str) -> Sequence[float]:
         self.check_embedder()
@@ -572,7 +559,7 @@ class Change:
         it to the next who may.
         """
         writer, name = self.writer, self.project.name
-        if not self.project.publish_after or not writer.may_govern(name):
+        if not writer.may_govern(name):
             return
         for record_id in record_ids:
             stored = writer.get(name, record_id)
@@ -586,7 +573,7 @@ class Change:
             credited = credits_by_source(events, writer.votes(name, record_id))
             for name in sources_named(author):
                 credited.pop(name, None)
-            if proved_itself(status, credited, self.project.publish_after):
+            if proved_itself(status, credited):
                 helped = sum(good for good, _ in credited.values())
                 reason = f"credited {helped} times by {len(credited)} sources"
                 self.happen(record_id, "status", BY_MEMORY, status="published", reason=reason)
@@ -706,9 +693,6 @@ def project_name(given: str) -> str:
     return name
 
 
-# --- what hangs on a memory ---
-
-
 class Group:
     """Some of the uses of a memory: those that hang on a noun, such as `memory.fixes`, and those
     that `Memory` has itself.
@@ -735,8 +719,6 @@ class Opened(Group):
         llm: Llm | None = None,
         clock: Clock | None = None,
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
-        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
-        staleness: bool = True,
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
     ) -> None:
@@ -745,12 +727,10 @@ class Opened(Group):
         was looked for, `default` where it was named. `embedder` adds meaning to text search
         (`hardwon.outside.embedders` has some). `llm` writes rules when `consolidate(llm=True)` asks
         for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
-        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a
-        verified record that was credited so often is published; 0 means never. `staleness`: inside
-        a git checkout, recall looks whether the files that hits are about are still what they were.
-        `checkout`: whether the git checkout that we are in counts at all; not where others record
-        from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers,
-        where that is to be shorter than usual.
+        the memory is consolidated by itself, without the LLM; 0 means never. `checkout`: whether
+        the git checkout that we are in counts at all (its commit, its files); not where others
+        record from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other
+        writers, where that is to be shorter than usual.
         """
         most = limits.JSON_INT_ABS_MAX
         check_all(
@@ -761,7 +741,6 @@ class Opened(Group):
                 "something with a method complete(system, user), such as a ChatModel",
             ),
             lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
-            lambda: check_whole_number("publish_after", publish_after, 0, most),
             lambda: (
                 busy_timeout_ms is None
                 or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
@@ -777,7 +756,6 @@ class Opened(Group):
                 embedder,
                 "an object with name, dimension and embed(texts)",
             ),
-            lambda: check_flag("staleness", staleness),
             lambda: check_flag("checkout", checkout),
         )
         folder = current_folder()
@@ -790,8 +768,6 @@ class Opened(Group):
             embedder=embedder,
             llm=llm,
             consolidate_every=consolidate_every,
-            publish_after=publish_after,
-            staleness=staleness,
             checkout=checkout,
             busy_timeout_ms=busy_timeout_ms,
         )
@@ -850,9 +826,6 @@ class Noun(Generic[G]):
     def __get__(self, memory: Memory | None, owner: type) -> type[G] | G:
         group: type[G] = resolve_name(self._where)
         return group if memory is None else group(memory._project)
-
-
-# --- what is derived ---
 
 
 def batches(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -52,7 +52,6 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
-    SOLVED_FROM,
     AnyRecord,
     Entities,
     Episode,
@@ -598,9 +597,6 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     return RelatedFile(path=name.as_posix(), hash=known)
 
 
-# --- facts: what a sentence is about, whether it stands alone, and whether somebody said it before
-
-
 def _state(project: Project, given: Fact, restate: bool) -> Fact:
     """A fact as it will be kept; with `restate`, in the words of the LLM."""
     check_flag("restate", restate)
@@ -681,9 +677,6 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     change.concern([first.id])
 
 
-# --- entries: one behind the other, whatever clocks say
-
-
 def _behind(record: R, stood: Sequence[Stored | Record]) -> R:
     """Later than the first of what stood there: whoever puts something last is read, whatever its
     clock says.
@@ -710,9 +703,6 @@ def _fitting(steps: list[Step]) -> list[Step]:
 def cut(text: str, chars: int) -> str:
     """The beginning of a text. Secrets go first: half of one would not be recognised."""
     return text if len(text) <= chars else redact(text)[0][:chars]
-
-
-# --- recording while something happens, whatever happens ---
 
 
 class _Recorder(ABC):
@@ -799,11 +789,15 @@ class EpisodeRecorder(_Recorder):
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
         recalled: Any = envelope.get("recalled")
         recalled = items_of(getattr(recalled, "ids", recalled))
-        checked, began = check_all(
-            lambda: _checked_envelope(envelope),
+        once: Any = envelope.copy()  # what can be read once is read here
+        for name in {"tags", "related_files"} & once.keys():
+            once[name] = items_of(once[name])
+        _, began = check_all(
+            # files are read when the block ends: it may be what writes them
+            lambda: metadata_of({**once, "related_files": ()}, datetime.now(UTC), None),
             lambda: Episode(task_id=task_id, score=0.0, recalled=recalled),
         )
-        super().__init__(memory, checked)
+        super().__init__(memory, once)
         self.task_id = began.task_id
         self.mistakes: list[str] = []
         self.successes: list[str] = []
@@ -811,7 +805,6 @@ class EpisodeRecorder(_Recorder):
         self.record: Episode | None = None
         self._score: float | None = None
         self._summary = ""
-        self._entered = False
         self._recalled = began.recalled
 
     @property
@@ -856,44 +849,15 @@ class EpisodeRecorder(_Recorder):
         card, _ = redact_json({"mistake_type": mistake_type, **fields})
         self.cards.append(MistakeCard.model_validate(card))
 
-    def context(
-        self,
-        query: str | None = None,
-        *,
-        issue: Issue | Mapping[str, Any] | None = None,
-        budget_tokens: int = limits.CONTEXT_TOKENS,
-        count_tokens: Callable[[str], int] | None = None,
-        solved_from: float = SOLVED_FROM,
-        explain: bool = False,
-    ) -> Context:
+    def context(self, query: str | None = None, **options: Any) -> Context:
         """What the memory has to say before the attempt, as `Memory.context` does. The episode
         names what it was shown, so that its score tells whether that helped, and `Memory.compare`
         knows that it had the memory.
         """
-        counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
-        found = self._memory.context(
-            query,
-            task_id=self.task_id,
-            issue=issue,
-            budget_tokens=budget_tokens,
-            solved_from=solved_from,
-            explain=explain,
-            **counting,
-        )
-        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[
-            : limits.ITEMS_MAX
-        ]
+        found = self._memory.context(query, task_id=self.task_id, **options)
+        shown = dict.fromkeys([*(self._recalled or ()), *found.ids])
+        self._recalled = list(shown)[: limits.ITEMS_MAX]
         return found
-
-    def __enter__(self) -> Self:
-        check_that(
-            not self._entered,
-            "episode",
-            self.task_id,
-            "one block for each memory.episode(…): begin another one",
-        )
-        self._entered = True
-        return self
 
     def _checked(self, **fields: Any) -> Episode:
         return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
@@ -923,22 +887,6 @@ class EpisodeRecorder(_Recorder):
             self.cards[-limits.CARDS_PER_EPISODE_MAX :],
             **envelope,
         )
-
-
-def _checked_envelope(given: Envelope) -> Envelope:
-    """The envelope, if it is allowed. Related files are read when the block ends: it may be what
-    writes them.
-    """
-    envelope: Any = given.copy()
-    for name in {"tags", "related_files"} & envelope.keys():
-        envelope[name] = items_of(envelope[name])
-    others = {name: value for name, value in envelope.items() if name != "related_files"}
-    files = partial(check_items, "related_files", envelope.get("related_files", ()))
-    check_all(
-        lambda: [check_path("related_files", each) for each in files()],
-        lambda: metadata_of(others, datetime.now(UTC), None),
-    )
-    return envelope  # type: ignore[no-any-return]  # as it was given
 
 
 def _fitting_texts(texts: list[str], room: int) -> list[str]:

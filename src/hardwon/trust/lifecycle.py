@@ -181,8 +181,6 @@ def as_arrived(claimed: Validation, status: Status = "hypothesis") -> Validation
     )
 
 
-# --- what may be claimed ---
-
 # Sources whose record may be verified from the start, and by whom it then says that it was. What an
 # agent did is its own word until somebody else confirms it.
 MAY_CLAIM_VERIFIED: Final[Mapping[SourceType, Verifier]] = {
@@ -226,14 +224,17 @@ def was_confirmed(events: Iterable[Event]) -> bool:
     )
 
 
-def proved_itself(status: Status, credited: Credits, needed: int) -> bool:
-    """Whether a record is to be published: verified, credited so often by several sources, and more
-    often as a help than not. 0: never.
+def proved_itself(status: Status, credited: Credits) -> bool:
+    """Whether a record is to be published: verified, credited three times by several sources, and
+    more often as a help than not.
     """
     helped = [good for good, _ in credited.values() if good]
     hindered = sum(bad for _, bad in credited.values())
-    several = len(helped) >= min(needed, limits.PROOFS_MIN)
-    return status == "verified" and several and 0 < needed <= sum(helped) > hindered
+    several = len(helped) >= limits.PROOFS_MIN
+    return status == "verified" and several and _CREDITS_TO_PUBLISH <= sum(helped) > hindered
+
+
+_CREDITS_TO_PUBLISH: Final = 3
 
 
 def least(statuses: Iterable[Status]) -> Status:
@@ -241,9 +242,6 @@ def least(statuses: Iterable[Status]) -> Status:
     none, not at all yet.
     """
     return min(statuses, key=ORDER.index, default="hypothesis")
-
-
-# --- staleness ---
 
 
 def stale_files(

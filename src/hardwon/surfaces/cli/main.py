@@ -341,7 +341,7 @@ def memory_options() -> list[str]:
     """
     memory, project = (
         setting.value if setting.origin in ("option", "environment") else None
-        for setting in list(read_settings())[:2]
+        for setting in read_settings()[:2]
     )
     if memory and "://" in memory:
         where = without_password(memory)
