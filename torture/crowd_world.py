@@ -226,7 +226,6 @@ class Life:
     def _actor(self, name: str, place: Place) -> Actor:
         options = {
             "consolidate_every": self.rng.choice([0, 3, 10]),
-            "publish_after": self.rng.choice([0, 2, 3]),
             "busy_timeout_ms": BUSY_MS,
         }
         return Actor(name, place, options, self._process(name))

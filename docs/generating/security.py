@@ -44,7 +44,7 @@ WAYS: Final = (
     (
         "`merge`",
         "who the other memory says, `via import` unless it is trusted",
-        "hardwon.memory.transfer:Belief",
+        "hardwon.memory.transfer:merge",
     ),
     (
         "files of the tree",

@@ -663,13 +663,6 @@ def test_recall_marks_lowers_and_archives_nothing(brain: Memory, repository: Pat
     assert brain.stats().events == 0
 
 
-def test_it_can_be_switched_off(brain: Memory, repository: Path, tmp_path: Path) -> None:
-    write(repository, "src/app.py", "other")
-    with Memory(tmp_path / "brain.db", staleness=False) as memory:
-        hit = hit_of(memory)
-        assert (hit.stale, hit.changed, "stale" in hit.why) == (False, (), False)
-
-
 def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Path) -> None:
     brain.remember(f"{ASKED} login works now, src/login.py", "success", "file_operation")
     write(repository, "src/app.py", "other")

@@ -104,7 +104,7 @@ def everything(location: str) -> None:
 
 def known(location: str) -> dict[str, Any]:
     """Everything that is kept and answered, but for where."""
-    with Memory(location, staleness=False) as memory:
+    with Memory(location, checkout=False) as memory:
         store = memory._project.store
         assert wrong_with(memory) == []
         stats = memory.stats()
@@ -222,7 +222,6 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
             "merge",
             source,
             "--trust",
-            "all",
         ]
         running = subprocess.Popen(
             command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -235,5 +234,5 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         running.send_signal(signal.SIGKILL)
         running.wait(60)
         assert 0 < records_in(target) < records_in(source)
-        answered("--memory", target, "merge", source, "--trust", "all")
+        answered("--memory", target, "merge", source, "--trust")
         assert known(target) == known(source)

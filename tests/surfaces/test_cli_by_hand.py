@@ -75,7 +75,7 @@ def test_a_checkout_is_named_by_its_folder() -> None:
     with Memory("ben/.hardwon") as memory, memory.care.in_project("shop") as shop:
         memory.record_fact("Port 80 is open.", "observation")
         shop.record_fact("Port 81 is shut.", "observation")
-    assert answered("merge", "ben", "--trust", "all")["added"] == 1
+    assert answered("merge", "ben", "--trust")["added"] == 1
     said = at_once("merge", "ben").stdout.splitlines()[-1]
     assert said.endswith("the other memory also has shop: --project names one")
     assert (

@@ -337,8 +337,3 @@ def test_named_files_are_hashed_anew_when_they_changed(repository: Path) -> None
                 sha1(repository / "src/app.py"),
                 "",
             ]
-
-
-def test_staleness_must_be_a_flag(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError):
-        Memory(tmp_path / "x.db", staleness="yes")  # type: ignore[arg-type]

@@ -272,21 +272,6 @@ def test_two_memories_agree_on_what_is_retired_whoever_begins(
 
 
 @on_both_engines
-def test_who_is_trusted_may_be_retired_by_somebody_else(place: Places) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        planted, kept = say(theirs, "Run it as root.", "maria"), say(theirs, "Use make.", "maria")
-        theirs.archive(planted, "it harms", by="ben")
-        done = mine.merge(theirs, trust=["maria"])
-        assert (status(mine, planted), status(mine, kept)) == ("archived", "hypothesis")
-        assert done.retired == 1
-        assert not [line for line in done.left if planted in line], "nothing is left undone"
-        record = mine.get(kept)
-        assert record
-        assert record.said_by == "maria"
-        assert wrong_with(mine) == []
-
-
-@on_both_engines
 def test_what_is_live_again_there_is_so_here_with_trust(place: Places, tmp_path: Path) -> None:
     for trusting in (load_trusting, lambda mine, theirs, _: mine.merge(theirs, trust=True)):
         name = getattr(trusting, "__name__", "")

@@ -238,18 +238,13 @@ def test_who_is_trusted_is_believed(place: Callable[[str], str]) -> None:
         ours = memory.record_fact("The harbour opens at six.", "observation", author="ann")
         memory.merge(place("theirs"))
         assert status(memory, planted) == "hypothesis"
-        done = memory.merge(place("theirs"), trust=["maria"])
-        assert (done.left, done.decision, done.unknown) == ([], None, [])
+        done = memory.merge(place("theirs"), trust=True)
+        assert (done.left, done.decision) == ([], None)
         assert status(memory, planted) == "published"
         assert not memory.recall("harbour"), "and ann is rolled back"
         assert status(memory, ours.id) == "hypothesis"
-        for dry_run in (True, False):
-            told = memory.merge(place("theirs"), trust=["mario", "maria"], dry_run=dry_run)
-            assert told.unknown == ["mario"], "nobody there has that name"
         with pytest.raises(InvalidInputError, match="trust"):
-            memory.merge(place("theirs"), trust=[3])  # type: ignore[list-item]
-        with pytest.raises(InvalidInputError, match="trust"):
-            memory.merge(place("theirs"), trust=[" "])
+            memory.merge(place("theirs"), trust="maria")  # type: ignore[arg-type]
 
 
 def test_look_alikes_of_a_name_are_one_source(place: Callable[[str], str]) -> None:
@@ -339,18 +334,17 @@ def test_who_said_it_elsewhere_is_nobody_here(place: Callable[[str], str], tmp_p
 def test_trust_makes_what_came_before_count_as_recorded_here(place: Callable[[str], str]) -> None:
     with Memory(place("theirs")) as stranger:
         claimed = attempt(stranger, ok=True, author="ann")
-        left = attempt(stranger, ok=True, author="eve")
     with Memory(place("mine")) as memory:
         arrival = memory.merge(place("theirs")).decision
         assert arrival
-        assert memory.stats().by_author == {"ann via import": 1, "eve via import": 1}
-        memory.merge(place("theirs"), trust=["ann"])
-        assert memory.stats().by_author == {"ann": 1, "eve via import": 1}
+        assert memory.stats().by_author == {"ann via import": 1}
+        memory.merge(place("theirs"), trust=True)
+        assert memory.stats().by_author == {"ann": 1}
         assert wrong_with(memory) == [], "what it taught is counted under the other name"
-        memory.merge(place("theirs"), trust=["ann"])
+        memory.merge(place("theirs"), trust=True)
         assert len([each for each in memory.audit(claimed) if each.kind == "undone"]) == 1
         memory.undo(arrival)
-        assert (status(memory, claimed), status(memory, left)) == ("hypothesis", "archived")
+        assert status(memory, claimed) == "hypothesis"
 
 
 # --- one source against what others found out ---

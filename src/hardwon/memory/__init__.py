@@ -10,7 +10,6 @@ of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -89,18 +88,18 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
         other: Memory | str | Path,
         progress: Progress | None = None,
         *,
-        trust: bool | Iterable[str] = False,
+        trust: bool = False,
         by: str = "user",
         dry_run: bool = False,
     ) -> Merged:
         """Brings in what another memory of the same project knows. It is a stranger: its records
         arrive as hypotheses, or archived, where they were retired there, and `undo` of the arrival
         takes them back; what else was decided there (statuses, decisions, tombstones) is told of in
-        `left`, and taken over only where `trust` says so: of everybody there (True), or of these
-        authors. Of memories that trust each other, merging twice, or the other way round, gives the
-        same memory. Where both keep an id with different content, each keeps its own.
+        `left`, and taken over only with `trust`. Of memories that trust each other, merging twice,
+        or the other way round, gives the same memory. Where both keep an id with different content,
+        each keeps its own.
         """
-        believed, *_ = check_all(lambda: transfer.Belief(trust), by=by, dry_run=dry_run)
+        check_all(by=by, dry_run=dry_run, trust=trust)
         if not isinstance(other, Memory) and not memory_exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
@@ -114,7 +113,7 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
             return transfer.merge(
                 source._project.store,
                 self._project,
-                believed,
+                trust,
                 by,
                 dry_run=dry_run,
                 progress=progress,

@@ -246,8 +246,7 @@ class Merged:
     over; `erased`: records forgotten there, now gone here too; `pending` as in Forgotten. `left`
     are the decisions, statuses and tombstones there that were not taken over, in words, up to a
     bound; `left_total` counts them. `decision` undoes the arrival of what is not trusted.
-    `unknown`: names that are to be trusted, and that nobody there has; `lowered` and `retired` as in
-    Loaded.
+    `lowered` and `retired` as in Loaded.
     """
 
     added: int
@@ -260,7 +259,6 @@ class Merged:
     left: list[str]
     left_total: int
     decision: str | None
-    unknown: list[str]
     dry_run: bool
     lowered: dict[str, int] = field(default_factory=dict)
     retired: int = 0

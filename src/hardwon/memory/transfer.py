@@ -16,7 +16,6 @@ from hardwon import limits
 from hardwon.errors import ForbiddenError, InvalidInputError, Problem, T
 from hardwon.memory.project import (
     ARRIVED_WITH,
-    BY_MEMORY,
     Change,
     Project,
     batches,
@@ -26,7 +25,7 @@ from hardwon.memory.project import (
 )
 from hardwon.memory.results import Loaded, Merged
 from hardwon.outside import files
-from hardwon.records.fields import ABSENT, check_items, check_text, check_that, read_json
+from hardwon.records.fields import ABSENT, read_json
 from hardwon.records.kinds import (
     LOCAL_ACTIONS,
     VIA_IMPORT,
@@ -84,7 +83,7 @@ def load(
     def arrivals() -> Iterator[_Arrival]:
         return (_read_arrival(project, record) for record in read())
 
-    incoming = _Incoming(Belief(trust), may_retire=may_retire)
+    incoming = _Incoming(trust, may_retire=may_retire)
     if dry_run:
         incoming.foresee(project, told(arrivals(), progress), with_events=trust)
         return incoming.loaded(dry_run=True)
@@ -147,29 +146,6 @@ def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Itera
             progress(done, max(total, done) if total else 0)
 
 
-class Belief:
-    """Whose decisions are taken over, by a caller's word."""
-
-    def __init__(self, trust: bool | Iterable[str]) -> None:
-        self._all = trust is True
-        given = () if isinstance(trust, bool) else check_items("trust", trust)
-        self._names = frozenset(check_text("trust", name) for name in given)
-        allowed = "True, False, or names of authors"
-        check_that(all(map(str.strip, self._names)), "trust", sorted(self._names), allowed)
-        self._met: set[str] = set()
-
-    def __call__(self, name: str) -> bool:
-        trusted = name in self._names
-        if trusted:
-            self._met.add(name)
-        return self._all or trusted
-
-    @property
-    def unknown(self) -> list[str]:
-        """Those who are trusted, and whom nobody met."""
-        return sorted(self._names - self._met)
-
-
 @dataclass
 class _Incoming:
     """Records that came in so far. `lowered` counts what those that are new, and not believed, were
@@ -177,7 +153,7 @@ class _Incoming:
     `out_of_use` has their ids, and of those that were archived here before.
     """
 
-    believed: Belief
+    trust: bool
     may_retire: bool = True
     done: int = 0
     added: int = 0
@@ -188,23 +164,6 @@ class _Incoming:
     lowered: dict[str, int] = field(default_factory=dict)
     out_of_use: set[str] = field(default_factory=set)
 
-    def is_strange(self, one: _Arrival) -> bool:
-        """Whether a record is a stranger's: who wrote it is not believed, or who retired it."""
-        if not self.believed(one.record.metadata.source.author):
-            return True
-        if not one.is_retired:
-            return False
-        written, events = one.record.metadata.validation, self._believed_events(one)
-        return derive_standing_elsewhere(written, events).status != "archived"
-
-    def _believed_events(self, one: _Arrival) -> list[Event]:
-        is_decision = isinstance(one.record, Decision)
-        return [
-            event
-            for event in one.events
-            if self.believed(event.by) or (is_decision and event.by == BY_MEMORY)
-        ]
-
     def take(
         self,
         change: Change,
@@ -213,19 +172,16 @@ class _Incoming:
         reason: str | None,
         *,
         with_events: bool = False,
-    ) -> set[str]:
+    ) -> bool:
         """Keeps the records that are new, and retires those that are here where they are retired
-        there; the ids of strangers' records that are new. `with_events`: what happened to them there
+        there; whether any was new. `with_events`: what happened to them there
         is taken over as well.
         """
         writer, name = change.writer, change.project.name
         self.may_retire = self.may_retire and writer.may_govern(name)
         dated = change.project.date([one.record for one in batch])
         coming = [one._replace(record=record) for one, record in zip(batch, dated, strict=True)]
-        strange = {one.record.id for one in coming if self.is_strange(one)}
-        rows = [
-            _strange_row(one) if one.record.id in strange else row_of(one.record) for one in coming
-        ]
+        rows = [row_of(one.record) if self.trust else _strange_row(one) for one in coming]
         appended = writer.append(rows)
         differing = [row.id for row in appended.conflicting if change.conflicts(row)]
         added, conflicts = set(appended.added), set(differing)
@@ -239,25 +195,19 @@ class _Incoming:
         for one in coming:
             if one.record.id in added and one.record.id not in new:
                 new[one.record.id] = one
-                self._count(one, is_strange=one.record.id in strange)
+                self._count(one)
             elif one.is_retired and one.record.id not in conflicts:
                 again.append(one)
-        came = [
-            _tell_arrival(change, new[record_id], by, reason)
-            for record_id in new
-            if record_id in strange
-        ]
-        writer.add_events(name, came)
+        if not self.trust:
+            came = [_tell_arrival(change, one, by, reason) for one in new.values()]
+            writer.add_events(name, came)
         for one in again:
-            is_strange = one.record.id in strange
-            if self._retires(writer, name, one, is_strange=is_strange) and (
-                is_strange or not one.events
-            ):
+            if self._retires(writer, name, one) and not (self.trust and one.events):
                 _retire(change, one, by)
         if with_events:
             same = [one for one in coming if one.record.id not in conflicts]
             self._take_events(change, same, new.keys(), by)
-        return strange.intersection(new)
+        return bool(new)
 
     def _take_events(
         self, change: Change, coming: Sequence[_Arrival], new: Collection[str], by: str
@@ -298,7 +248,7 @@ class _Incoming:
                 continue
             if stored is None and record.id not in first_seen:
                 self.added += 1
-                self._count(one, is_strange=self.is_strange(one))
+                self._count(one)
             digest = row_of(record).digest
             known = first_seen.setdefault(record.id, digest)
             same = same_content(original_of(stored), record) if stored else known == digest
@@ -309,18 +259,18 @@ class _Incoming:
                 here = {event.id for event in events}
                 self.events += sum(event.id not in here for event in one.events)
             if stored and one.is_retired:
-                self._retires(store, name, one, is_strange=self.is_strange(one))
+                self._retires(store, name, one)
 
-    def _count(self, one: _Arrival, *, is_strange: bool) -> None:
+    def _count(self, one: _Arrival) -> None:
         """Counts a record that is new."""
         status = one.standing.status
         if status == "archived":
             self.retired += 1
             self.out_of_use.add(one.record.id)
-        elif is_strange and status in VOUCHED_STATUSES:
+        elif not self.trust and status in VOUCHED_STATUSES:
             self.lowered[status] = self.lowered.get(status, 0) + 1
 
-    def _retires(self, reader: Reader, name: str, one: _Arrival, *, is_strange: bool) -> bool:
+    def _retires(self, reader: Reader, name: str, one: _Arrival) -> bool:
         """Whether what is here is archived because it is retired there; counts it. A stranger
         retires what is a stranger's here, too, as long as nobody here vouches for it.
         """
@@ -331,11 +281,11 @@ class _Incoming:
         status = here.metadata.validation.status
         if status == "archived":
             retires = False
-        elif is_strange:
+        elif not self.trust:
             came = here.said_by.endswith(VIA_IMPORT)
             retires = self.may_retire and came and status == "hypothesis"
         elif one.events:
-            events = [*reader.events_of(name, here.id), *self._believed_events(one)]
+            events = [*reader.events_of(name, here.id), *one.events]
             written = original_of(stored).metadata.validation
             retires = effective_validation(written, events).status == "archived"
         else:
@@ -389,15 +339,13 @@ def _retire(change: Change, one: _Arrival, by: str) -> None:
 def merge(
     source: Store,
     project: Project,
-    believed: Belief,
+    trust: bool,
     by: str,
     *,
     dry_run: bool,
     progress: Progress | None,
 ) -> Merged:
-    """The union of records, and of the events of those who are believed, minus what either side
-    forgot.
-    """
+    """The union of records, and, with `trust`, of the events, minus what either side forgot."""
     name = project.name
     total = source.counts(name).total if progress else 0
     local = {
@@ -408,9 +356,9 @@ def merge(
         )
     }
     left = _Left()
-    wanted = partial(_wanted, believed=believed, local=local, left=left)
+    wanted = partial(_wanted, trust=trust, local=local, left=left)
     coming, arrival = filter(wanted, source.stream(name)), None
-    incoming = _Incoming(believed)
+    incoming = _Incoming(trust)
     if dry_run:
         arrivals = (_Arrival(without_secrets(_as_written(one)), events) for one, events in coming)
         incoming.foresee(project, told(arrivals, progress, total))
@@ -422,9 +370,13 @@ def merge(
                 arrival = decision.id
             if progress:
                 progress(incoming.done, max(total, incoming.done))
-    left.retired = incoming.out_of_use
-    passed_over = local | set(incoming.conflicts)
-    events, erased = _merge_events(source, project, passed_over, believed, left, local, dry_run)
+    if trust:
+        passed_over = local | set(incoming.conflicts)
+        events, erased = _merge_events(source, project, passed_over, local, dry_run)
+    else:
+        events = erased = 0
+        for event in source.events(name):
+            left.note_event(event, incoming.out_of_use)
     pending = erased > 0 and not dry_run and not project.store.finish_erasure()
     return Merged(
         *incoming.counts,
@@ -434,7 +386,6 @@ def merge(
         left.told,
         left.total,
         arrival,
-        believed.unknown,
         dry_run=dry_run,
         lowered=incoming.lowered,
         retired=incoming.retired,
@@ -459,9 +410,9 @@ def _merge_batch(
     """
     name, by = project.name, arrival.metadata.source.author
     coming = [_Arrival(without_secrets(_as_written(stored)), events) for stored, events in batch]
-    strange = {one.record.id for one in coming if incoming.is_strange(one)}
     with project.write() as change:
-        strangers = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
+        any_new = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
+        strangers = any_new and not incoming.trust
         if strangers and is_new:
             change.append([arrival])
             if change.writer.may_govern(name):
@@ -470,10 +421,10 @@ def _merge_batch(
         # trusted; and what a stranger's file said to be retired is what it is there
         known = {event.id for one in coming for event in one.events}
         for record_id in change.writer.having_events(name, [one.record.id for one in coming]):
-            if record_id not in strange:
+            if incoming.trust:
                 _believe_now(change, record_id, by, lambda event: _is_void(event, known))
             refresh_status(change.writer, name, record_id)
-    return bool(strangers)
+    return strangers
 
 
 _TARGET_CHARS_MAX: Final = 200
@@ -485,40 +436,33 @@ class _Left:
 
     told: list[str] = field(default_factory=list)
     total: int = 0
-    # Ids of records that are archived here too: who archived them there has nothing left to be said.
-    retired: Set[str] = frozenset()
-    # Ids of decisions that are taken over: a memory puts its own in effect, in its own name.
-    decisions: set[str] = field(default_factory=set)
 
     def note(self, what: str) -> None:
         self.total += 1
         if len(self.told) < limits.ITEMS_MAX:
             self.told.append(what)
 
-    def note_event(self, event: Event, believed: Belief) -> bool:
-        """Whether it is left, and told of if it says anything about its record."""
-        if believed(event.by) or (event.by == BY_MEMORY and event.record_id in self.decisions):
-            return False
+    def note_event(self, event: Event, retired: Set[str]) -> None:
+        """Tells of it if it says anything about its record; of one that is archived here too,
+        whoever archived it there has nothing left to say.
+        """
         what = "archived" if event.kind == "superseded" else event.status or event.kind
-        is_done = what == "archived" and event.record_id in self.retired
+        is_done = what == "archived" and event.record_id in retired
         if event.kind in ("status", "superseded", "forgotten", "undone") and not is_done:
             self.note(f"{what} by {event.by}: {event.record_id}")
-        return True
 
 
 def _wanted(
-    coming: tuple[Stored, Sequence[Event]], believed: Belief, local: Set[str], left: _Left
+    coming: tuple[Stored, Sequence[Event]], trust: bool, local: Set[str], left: _Left
 ) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
     stored, _ = coming
     if stored.id in local:
         return False
+    if trust:
+        return True
     record = record_of(stored)
     author = record.metadata.source.author
-    if believed(author):
-        if isinstance(record, Decision):
-            left.decisions.add(record.id)
-        return True
     if isinstance(record, Decision):
         left.note(f"{record.action} {record.target or record.text} by {author}: {record.id}")
         return False
@@ -557,15 +501,12 @@ def _merge_events(
     source: Store,
     project: Project,
     strangers: Set[str],
-    believed: Belief,
-    left: _Left,
     local: Set[str],
     dry_run: bool,
 ) -> tuple[int, int]:
     """How many events are new, and how many records they erased, or would."""
     store, name, added, erased = project.store, project.name, 0, 0
-    for happened in batches(source.events(project.name), limits.BATCH_ROWS):
-        taken = [event for event in happened if not left.note_event(event, believed)]
+    for taken in batches(source.events(project.name), limits.BATCH_ROWS):
         tombstones = [
             event for event in taken if event.kind == "forgotten" and event.record_id not in local
         ]
@@ -592,9 +533,6 @@ def _merge_events(
             change.follow(erased=bool(tombstones), restored=True)
         added += len(fresh)
     return added, erased
-
-
-# --- JSON Lines: one record a line, in UTF-8; or one JSON list ---
 
 
 def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:

@@ -20,7 +20,6 @@ from hardwon.surfaces.cli.main import (
     DryRun,
     Target,
     Text,
-    Texts,
     arg,
     chosen,
     command,
@@ -201,14 +200,7 @@ def merge(
     other: Annotated[
         str, arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
     ],
-    trust: Annotated[
-        Texts,
-        opt(
-            "Take over what was decided there too: by everybody, or by this author.",
-            "--trust",
-            metavar="all|AUTHOR",
-        ),
-    ] = None,
+    trust: Annotated[bool, opt("Take over what was decided there too.", "--trust")] = False,
     dry_run: Annotated[bool, opt("Tell what would come, and change nothing.", "--dry-run")] = False,
 ) -> None:
     """Bring in what another memory knows. Its records, and what was decided about them if you trust
@@ -216,9 +208,8 @@ def merge(
 
     Of one project: the one that `--project` names, else `default`. The other memory is a stranger:
     its records arrive as hypotheses, or archived where they are that there; `hardwon undo` takes the
-    arrival back, and what else was decided there is listed. `--trust all` takes that over too, and
-    then merging twice, or the other way round, gives the same memory; `--trust ann` takes over what
-    ann decided, as often as you name somebody. Where both keep an id with different content, each
+    arrival back, and what else was decided there is listed. `--trust` takes that over too, and
+    then merging twice, or the other way round, gives the same memory. Where both keep an id with different content, each
     keeps its own: that is told, and gives exit code 1.
     Nothing is added to the other memory; a backup stays what its checksum says.
 
@@ -228,25 +219,24 @@ def merge(
     that both keep with different content), `forgotten` (records that were forgotten here, and stay
     so), `events`, `erased` (records that were forgotten there, and are gone here now), `pending` (a
     reader still needs the old log), `left` (what was decided there and not taken over, in words),
-    `left_total`, `decision` (undoes the arrival, or null), `unknown` (names after `--trust` that
-    nobody there has), `dry_run`, `lowered` (how many came with which status that is not taken over),
-    `retired` (how many are archived here now because they are there).
+    `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
+    which status that is not taken over), `retired` (how many are archived here now because they are
+    there).
 
     \b
     Examples:
       hardwon --memory agent_brain merge copy.db
       hardwon --project website merge copy.db --json
-      hardwon --memory agent_brain merge copy.db --trust all
+      hardwon --memory agent_brain merge copy.db --trust
     """
     if not memory_exists(other):  # told before a memory is made for it
         fail(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    believed: Any = "all" in (trust or ()) or trust or False
     with chosen().open(to_read=dry_run) as memory, progress("merging", _STAYS) as bar:
         project = memory.project
-        done = memory.merge(other, bar, trust=believed, dry_run=dry_run)
+        done = memory.merge(other, bar, trust=trust, dry_run=dry_run)
     lines = [*tell_merge(done, other, project), *map(tell_conflict, done.conflicting)]
     answer = {"other": find_place(other).location, **asdict(done)}
     show(answer, "\n".join(lines), failed=bool(done.conflicting))
@@ -277,8 +267,6 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
         more = done.left_total - len(shown)
         lines += ["not taken over without --trust:", *(f"  {left}" for left in shown)]
         lines += [f"  and {more} more"] if more else []
-    if done.unknown:
-        lines.append(f"nobody there is called {' or '.join(map(repr, done.unknown))}: see --trust")
     if others:
         lines.append(
             f"only project {project} was merged; the other memory also has {names}: --project "
