@@ -532,7 +532,7 @@ def _requested(folder: Path) -> Iterator[Run]:
     """Whole requests to a server, as bytes: whatever they are, it never has a problem of its
     own.
     """
-    with served(folder, open_to=Caller("tester", "write"), btb=True) as running:
+    with served(folder, open_to=Caller("tester", "write")) as running:
         host, port = running.url.removeprefix("http://").split(":")
 
         def run(data: bytes) -> list[bytes]:

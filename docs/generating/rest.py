@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from generating.markdown import MADE, Schema, allowed, code, fields_table, listed, prose, table
+from generating.markdown import MADE, Schema, allowed, code, fields_table, prose, table
 from generating.takes import SHARED, own_fields, shared_fields
 from hardwon.records.kinds import Record
 from hardwon.surfaces.operations import OPERATIONS
 from hardwon.surfaces.rest.openapi import document
+from hardwon.surfaces.rest.problems import PROBLEMS
 
 BEGINS: Final = f"""\
 # HTTP
@@ -40,7 +41,6 @@ SCOPES: Final = {
 
 def page() -> str:
     told = document()
-    everywhere = _failing_everywhere(told)
     parts = [BEGINS, "## The server\n"]
     for path, methods in told["paths"].items():
         for method, operation in methods.items():
@@ -50,48 +50,26 @@ def page() -> str:
     parts += shared_fields(
         {name: prose(takes.__doc__) for name, takes in SHARED.items()}, _to_definition
     )
-    parts += _problems(told, everywhere)
+    parts += _problems()
     for scope, title in SCOPES.items():
         parts.append(f"## {title}\n\nA token with the scope `{scope}`.\n")
         for path, methods in told["paths"].items():
             for method, operation in methods.items():
                 if operation.get("x-scope") == scope:
-                    parts += _address(method.upper(), path, operation, everywhere)
+                    parts += _address(method.upper(), path, operation)
     parts += _definitions(told)
     return "\n".join(parts)
 
 
-def _failing_everywhere(told: Schema) -> set[str]:
-    """The statuses that every address of a project can answer with."""
-    answers = [
-        set(each["responses"])
-        for methods in told["paths"].values()
-        for each in methods.values()
-        if "x-scope" in each
-    ]
-    return set.intersection(*answers) - {"200"}
-
-
-def _problems(told: Schema, everywhere: set[str]) -> Iterator[str]:
+def _problems() -> Iterator[str]:
     yield "## What goes wrong\n"
     yield "Answers are `application/problem+json`: `type` (`urn:hardwon:problem:` and the name), `title`, `status`, `detail`,"
-    yield "and of invalid input `errors`, each with `field`, `value` and `allowed`. Every address may answer those that are"
-    yield "marked.\n"
-    rows = []
-    for name, response in told["components"]["responses"].items():
-        status = response["content"]["application/problem+json"]["example"]["status"]
-        rows.append(
-            (
-                str(status),
-                code(name),
-                response["description"],
-                "yes" if str(status) in everywhere else "",
-            )
-        )
-    yield table(("status", "name", "", "everywhere"), sorted(rows))
+    yield "and of invalid input `errors`, each with `field`, `value` and `allowed`.\n"
+    rows = [(str(status), code(name), title) for name, (status, title) in PROBLEMS.items()]
+    yield table(("status", "name", ""), sorted(rows))
 
 
-def _address(method: str, path: str, operation: Schema, everywhere: set[str]) -> Iterator[str]:
+def _address(method: str, path: str, operation: Schema) -> Iterator[str]:
     name = operation["operationId"]
     short = path.removeprefix("/api/v1/projects/{project}")
     yield f"### `{method} {short}`\n\n{code(name)}. {operation['description'].partition(chr(10))[0]}\n"
@@ -113,9 +91,7 @@ def _address(method: str, path: str, operation: Schema, everywhere: set[str]) ->
         yield "The body is one record a line, as `export` gives them (`Content-Type: application/x-ndjson`).\n"
     if example := body.get("application/json", {}).get("example"):
         yield f"```json\n{json.dumps(example, indent=2, ensure_ascii=False)}\n```\n"
-    fails = sorted(set(operation["responses"]) - everywhere - {"200"})
-    also = listed(fails, "and") if fails else "nothing else"
-    yield f"Gives {_answer(operation)}.{_once(operation)} Also fails with {also}.\n"
+    yield f"Gives {_answer(operation)}.{_once(operation)}\n"
 
 
 def _once(operation: Schema) -> str:

@@ -36,7 +36,7 @@ CODE_LINES_MAX = {
     "tree": 3_070,
     "training": 1_120,
     "fixes": 2_536,
-    "surfaces": 8_590,
+    "surfaces": 8_060,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 

@@ -4,7 +4,6 @@ said otherwise.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -185,31 +184,6 @@ def test_records_are_exported(name: str, form: str) -> None:
     assert {record["kind"] for record in found} == {"fix"}
 
 
-def test_fixes_are_exported_as_rows() -> None:
-    fill()
-    assert hardwon_does("export", "fixes.csv").stdout == "35 fixes written to fixes.csv as csv\n"
-    with Path("fixes.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 35
-    assert list(rows[0])[:5] == ["id", "timestamp", "model_name", "issue_type", "issue_signature"]
-    assert {row["issue_type"] for row in rows} == {"TIMEOUT", "NO_OUTPUT"}
-
-
-def test_reports_are_exported() -> None:
-    fill()
-    answered("export", "report.json", "--format", "insights")
-    report = json.loads(Path("report.json").read_text())
-    assert {"generated_at", "statistics", "model_insights", "knowledge_base"} <= report.keys()
-    answered("export", "numbers.json", "--format", "analytics")
-    numbers = json.loads(Path("numbers.json").read_text())
-    assert {
-        "daily_stats",
-        "model_performance",
-        "issue_trends",
-        "fixer_comparison",
-    } <= numbers.keys()
-
-
 def test_exports_overwrite_nothing_unless_forced() -> None:
     fill()
     Path("mine.json").write_text("mine")
@@ -220,6 +194,7 @@ def test_exports_overwrite_nothing_unless_forced() -> None:
     assert Path("mine.json").read_text() == "mine"
     answered("export", "mine.json", "--force")
     assert len(json.loads(Path("mine.json").read_text())) == 35
+    assert "'csv' is not allowed; allowed: one of jsonl, json" in refused("export", "fixes.csv")
     assert "database" in refused("export", "brain/memory.db", "--force", "--format", "jsonl")
     assert fixes() == 35
 

@@ -519,7 +519,6 @@ REPORTS = {
     "episodes compare": "with memory: mean 0.900 of 3 episodes; without memory: mean 0.100 of 3 "
     "episodes",
     "episodes compare --task-id easy --with-tag none --by-run": "too few to compare",
-    "fixes solutions": "pip install torch",
     "care decisions --action rollback": "mallory",
     "fixes similar slow --model m --issue-type TIMEOUT": "ollama serve",
     "fixes strategies TIMEOUT": "ollama serve",

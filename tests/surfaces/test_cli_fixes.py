@@ -60,15 +60,12 @@ def test_a_model() -> None:
     done = hardwon_does("fixes", "model", "qwen2.5:7b")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[:5] == [
-        *("qwen2.5:7b", "attempts: 11", "applied: 8", "verified: 6", "success rate: 55%")
-    ]
-    assert "  TIMEOUT: 10" in lines
-    assert re.search(r"^ +10 +8 +6 +0\.\d+ .* sleep 60 ", done.stdout, re.MULTILINE)
+    assert lines[:2] == ["model_name: qwen2.5:7b", "total_tests: 11"]
+    assert "success_rate: 0.545" in lines
+    assert "fix_commands: sleep 60" in done.stdout
     model = answered("fixes", "model", "qwen2.5:7b")
     assert (model["total_tests"], model["odds"]["applied"], model["odds"]["verified"]) == (11, 8, 6)
     assert [fix["fix_commands"] for fix in model["effective_fixes"]] == [["sleep 60"]]
-    assert at_once("fixes", "model", "gpt").stdout == "No fix of gpt is recorded here.\n"
     assert "\\x1b[2J" in at_once("fixes", "model", "gpt\x1b[2J").stdout
 
 

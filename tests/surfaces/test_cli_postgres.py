@@ -83,11 +83,11 @@ def test_each_access_level_may_do_what_is_told_and_no_more(
     anna = url_of(server, "anna")
     with (
         Memory(anna, "levels") as memory,
-        pytest.raises(ForbiddenError, match="hardwon postgres grant"),
+        pytest.raises(ForbiddenError, match="postgres grant"),
     ):
         memory.stats()
     assert at_once(
-        "postgres", "grant", boss, "anna", "--project", "levels", "--as", "reader"
+        "--memory", boss, "postgres", "grant", "anna", "--project", "levels", "--as", "reader"
     ).stdout == ("anna is a reader of project levels\n")
     with Memory(anna, "levels") as memory:
         assert memory.recall("port shut")
@@ -113,10 +113,13 @@ def test_each_access_level_may_do_what_is_told_and_no_more(
     assert databases.describe(anna).grants == [Grant("anna", "levels", "governor")]
     databases.grant(boss, "anna", "levels", "reader")  # just so far
     assert databases.describe(anna).grants == [Grant("anna", "levels", "reader")]
-    assert at_once("postgres", "revoke", boss, "anna", "--project", "levels").stdout == (
-        "anna no longer reaches project levels\n"
+    assert at_once(
+        "--memory", boss, "postgres", "revoke", "anna", "--project", "levels"
+    ).stdout == ("anna no longer reaches project levels\n")
+    assert (
+        answered("--memory", boss, "postgres", "revoke", "anna", "--project", "levels")["revoked"]
+        is False
     )
-    assert answered("postgres", "revoke", boss, "anna", "--project", "levels")["revoked"] is False
     with Memory(anna, "levels") as memory, pytest.raises(ForbiddenError):
         memory.stats()
 
@@ -138,13 +141,13 @@ def test_who_runs_a_server_is_let_to_its_tokens_alone(
     with Memory(keeper) as memory, pytest.raises(ForbiddenError):
         memory.tokens.all()
     assert (
-        at_once("postgres", "grant", boss, "keeper", "--server").stdout
+        at_once("--memory", boss, "postgres", "grant", "keeper", "--server").stdout
         == "keeper keeps the tokens of a server\n"
     )
     with Memory(keeper) as memory:
         made = memory.tokens.create("agent", "write").token
         assert made.id in [token.id for token in memory.tokens.all()]
-    assert answered("postgres", "revoke", boss, "keeper", "--server") == {
+    assert answered("--memory", boss, "postgres", "revoke", "keeper", "--server") == {
         "user": "keeper",
         "project": None,
         "revoked": True,
@@ -162,7 +165,7 @@ def test_without_a_project_it_is_the_chosen_one_else_default(boss: str) -> None:
         answered("--memory", boss, "--project", "chosen", "postgres", "grant", "ben")["project"]
         == "chosen"
     )
-    assert answered("postgres", "revoke", boss, "ben")["project"] == "default"
+    assert answered("--memory", boss, "postgres", "revoke", "ben")["project"] == "default"
 
 
 def test_a_user_that_may_not_is_told_what_it_takes(
@@ -186,15 +189,16 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
     assert "hardwon postgres init" in refused("postgres", "status", empty)
     assert "hardwon postgres init" in refused("--memory", empty, "stats")
     assert "there is no database" in refused("postgres", "init", boss.replace("/brain", "/nowhere"))
-    assert "CREATE ROLE" in refused("postgres", "grant", boss, "zoe")
+    assert "CREATE ROLE" in refused("--memory", boss, "postgres", "grant", "zoe")
     assert "a project of this database" in refused(
-        "postgres", "grant", boss, "anna", "--project", "nowhere"
+        "--memory", boss, "postgres", "grant", "anna", "--project", "nowhere"
     )
-    assert "not both" in refused("postgres", "grant", boss, "anna", "--project", "x", "--server")
-    assert "after the address" in refused("postgres", "grant", boss)
+    assert "not both" in refused(
+        "--memory", boss, "postgres", "grant", "anna", "--project", "x", "--server"
+    )
     assert "postgresql://" in refused("postgres", "status")  # the memory is a folder
-    assert "postgresql://" in refused("postgres", "grant", "brain.db", "anna")
-    assert at_once("postgres", "grant", boss, "anna", "--as", "owner").exit_code == 2
+    assert "postgresql://" in refused("postgres", "grant", "anna")
+    assert at_once("--memory", boss, "postgres", "grant", "anna", "--as", "owner").exit_code == 2
     postgres_server.drop(empty)
 
 
@@ -203,11 +207,10 @@ def test_no_password_is_shown(server: postgres_server.Server, boss: str) -> None
         ("postgres", "init", boss),
         ("postgres", "init", boss, "--json"),
         ("postgres", "status", boss),
-        ("postgres", "grant", boss, "zoe"),
+        ("--memory", boss, "postgres", "grant", "zoe"),
         ("postgres", "status", boss.replace("/brain", "/nowhere")),
         ("postgres", "status", boss.replace("boss:", "nobody:")),
         ("postgres", "status", boss.replace("//boss", "//boss@x")),
-        ("postgres", "grant", "anna", boss),
         ("--memory", boss, "config"),
         ("--memory", boss, "stats"),
         ("--memory", boss, "doctor"),

@@ -64,11 +64,12 @@ NO_COMMAND = {
     "fixes.temporal_patterns": "fixes patterns shows them",
     **dict.fromkeys(
         ("fixes.totals", "fixes.days", "fixes.matrix", "fixes.trends"),
-        "the dashboard shows them, and export --format analytics writes them",
+        "the dashboard shows them",
     ),
     "fixes.fixers": "the dashboard shows them",
     "fixes.compress": "of a history of years, for whoever scripts it",
     "odds": "advise says how likely an action is to work",
+    "solutions": "lessons says the same of a failure",
     "tests.failing": "the dashboard's first page shows them",
     "care.failures": "the dashboard's first page shows them",
     "episodes.scores": "episodes tasks has the mean, the best and the change",
@@ -164,7 +165,7 @@ COMMANDS_OF_THEIR_OWN = {
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"),
         "for scripts written for memory.sh",
     ),
-    **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    **dict.fromkeys(("serve", "mcp install", "config"), "of the surfaces themselves"),
     "skills export": "writes files of this machine",
     "trust": "says of a file of this machine that it is this user's own",
     **dict.fromkeys(

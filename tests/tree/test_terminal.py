@@ -21,8 +21,8 @@ HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
 BRAIN = make_branch(ROWS, "brain")
 
 
-def mapped(width: int = 80, depth: int = 99, min_share: float = 0.0) -> list[str]:
-    return views.map_text(Screen(width), BRAIN, depth, min_share).splitlines()
+def mapped(width: int = 80, depth: int = 99) -> list[str]:
+    return views.map_text(Screen(width), BRAIN, depth).splitlines()
 
 
 def test_the_map_shows_every_folder_with_its_bar_its_count_and_its_share_of_the_one_above() -> None:
@@ -35,7 +35,7 @@ def test_the_map_shows_every_folder_with_its_bar_its_count_and_its_share_of_the_
     assert re.fullmatch(r"│  ├─ no_match +█{24} +3 +100%", lines[-1])
 
 
-def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
+def test_the_map_stops_at_a_depth() -> None:
     assert [line.split()[1] for line in mapped(depth=1)] == [
         "100",
         "outcome=success",
@@ -44,20 +44,17 @@ def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
         "outcome=interaction",
         "_intake",
     ]
-    lines = mapped(depth=1, min_share=0.1)
-    assert len(lines) == 5
-    assert re.fullmatch(r"└─ … the rest +█+░+ +8 +8%", lines[-1])
-    assert re.fullmatch(r"└─ … the rest +█+ +100 +100%", mapped(min_share=1.0)[1])
 
 
 def test_the_map_says_what_lies_beside_its_folders() -> None:
     rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
     branch = make_branch(rows, "x")
-    lines = views.map_text(Screen(), branch, min_share=0.2, sizes=True).splitlines()
+    lines = views.map_text(Screen(), branch).splitlines()
     assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
-        "x 10 2.1 KiB",
-        "├─ a 6 60% 60 B",
-        "└─ … the rest 4 40% 2.0 KiB",
+        "x 10",
+        "├─ a 6 60%",
+        "├─ b 1 10%",
+        "└─ … the rest 3 30%",
     ]
 
 
@@ -65,13 +62,11 @@ def test_an_empty_memory_is_one_line() -> None:
     assert views.map_text(Screen(), make_branch([], "brain")).split() == ["brain", "0"]
 
 
-@given(FOLDERS, st.integers(45, 120), st.booleans(), st.floats(0, 1))
-def test_whatever_there_is_fits_and_stays_on_its_line(
-    rows: list[FolderCount], width: int, sizes: bool, min_share: float
-) -> None:
+@given(FOLDERS, st.integers(45, 120))
+def test_whatever_there_is_fits_and_stays_on_its_line(rows: list[FolderCount], width: int) -> None:
     branch = make_branch(rows, HOSTILE)
     screen = Screen(width)
-    lines = views.map_text(screen, branch, min_share=min_share, sizes=sizes).splitlines()
+    lines = views.map_text(screen, branch).splitlines()
     assert all(line.isprintable() and count_cells(line) <= width for line in lines)
     other = views.reflection_text(screen, reflect_on(rows))
     assert all(line.isprintable() for line in other.splitlines())

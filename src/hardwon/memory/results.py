@@ -199,9 +199,7 @@ class Remark:
 
 
 # What an older store is.
-StoreKind = Literal[
-    "tree", "training-memory", "fix-history", "knowledge-base", "metadata-schema", "data-set"
-]
+StoreKind = Literal["tree", "training-memory", "fix-history", "knowledge-base"]
 
 
 @dataclass(frozen=True)

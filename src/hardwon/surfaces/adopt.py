@@ -20,12 +20,10 @@ from hardwon.fixes import legacy as legacy_fixes
 from hardwon.memory import Memory
 from hardwon.memory.places import find_place
 from hardwon.memory.results import Adoption, Loaded, Remark, StoreKind
-from hardwon.memory.transfer import read_file
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_that, derived_id, read_json
 from hardwon.records.kinds import AnyRecord, Source
-from hardwon.records.reading import is_record
 from hardwon.tree.files import TreeFiles
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ def adopt(
     path: str | Path,
     memory: Memory,
     *,
-    kind: str | None = None,
+    kind: StoreKind | None = None,
     author: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -86,8 +84,8 @@ def kind_of(given: str | Path) -> StoreKind:
         return "tree"
     raise PlaceError(
         f"cannot adopt {path}: it is none of a BTB tree (folders such as outcome=failure), a "
-        "training memory's JSON, an ai_memory.db of fix history or its folder, a "
-        "knowledge_base.json, JSON after the metadata schema, or a data set; --kind says what it is"
+        "training memory's JSON, an ai_memory.db of fix history or its folder, or a "
+        "knowledge_base.json; --kind says what it is"
     )
 
 
@@ -97,14 +95,11 @@ def _kind_of_text(file: Path) -> StoreKind:
         return "training-memory"
     if isinstance(first, dict) and first.keys() & _KNOWLEDGE_KEYS:
         return "knowledge-base"
-    if isinstance(first, dict) and "kind" in first:
-        raise InvalidInputError.one(
-            "path",
-            str(file),
-            "an older store; these are records of a memory, which hardwon load "
-            "takes in as JSON Lines",
-        )
-    return "metadata-schema" if is_record(first) else "data-set"
+    raise InvalidInputError.one(
+        "path",
+        str(file),
+        "an older store; records and data sets are what hardwon load takes in",
+    )
 
 
 def read_text_file(file: Path) -> bytes:
@@ -154,53 +149,16 @@ def _adopt_knowledge_base(source: Path, memory: Memory, **how: Any) -> Adoption:
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
     from hardwon.training import functions as training
 
-    return _of_loaded("training-memory", training.adopt(source, memory, **how), [])
+    return _count_loaded("training-memory", training.adopt(source, memory, **how), [])
 
 
-def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
-    kept = [
+def _count_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
+    rejected += [
         Remark(record_id, "is kept here with other content, which stays")
         for record_id in done.conflicting
     ]
     counts = (done.read + len(rejected), done.added, done.present, done.forgotten)
-    notes = done.notes
-    if done.lowered:
-        notes.append("if they are your own: hardwon load --trust keeps the standing that they have")
-    return Adoption(kind, *counts, [*rejected, *kept], notes=notes, dry_run=done.dry_run)
-
-
-def _adopt_metadata_schema(
-    source: Path,
-    memory: Memory,
-    *,
-    dry_run: bool,
-    progress: Progress | None,
-    author: str | None = None,
-) -> Adoption:
-    """Under the names that it has, unless it names nobody."""
-    records = [_by(each, author) for each in read_file(source)]
-    done = memory.care.take_in(records, dry_run, author or "user", progress)
-    return _of_loaded("metadata-schema", done, [])
-
-
-def adopt_data_set(source: Path, memory: Memory, **how: Any) -> Adoption:
-    from hardwon.tree import datasets
-
-    done = datasets.load_dataset(memory, source, **how)  # nosec B615  # our own function, which reads a file of this machine
-    rejected = [
-        Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}")
-        for fault in done.rejected
-    ]
-    warned = f"{len(done.warnings)} warnings, which hardwon tree validate tells"
-    return Adoption(
-        "data-set",
-        done.total,
-        done.stored,
-        done.present,
-        rejected=rejected,
-        notes=[warned] if done.warnings else [],
-        dry_run=how["dry_run"],
-    )
+    return Adoption(kind, *counts, rejected, notes=done.notes, dry_run=done.dry_run)
 
 
 def adopt_tree(
@@ -225,7 +183,7 @@ def adopt_tree(
             records = [_by(record, author) for record in engine.memory.browse()]
         done = memory.care.take_in(records, dry_run, author or "user", progress)
     rejected += [Remark(path, reason) for path, reason in left.items()]
-    return _of_loaded("tree", done, rejected)
+    return _count_loaded("tree", done, rejected)
 
 
 def _by(record: AnyRecord, author: str | None) -> AnyRecord:
@@ -263,6 +221,4 @@ _ADOPTED_BY: Final[Mapping[str, Callable[..., Adoption]]] = {
     "training-memory": adopt_training_memory,
     "fix-history": adopt_fix_history,
     "knowledge-base": _adopt_knowledge_base,
-    "metadata-schema": _adopt_metadata_schema,
-    "data-set": adopt_data_set,
 }

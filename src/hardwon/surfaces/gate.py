@@ -149,11 +149,6 @@ class Gate:
         with self._use(project) as memory:
             yield memory
 
-    def open_projects(self) -> list[str]:
-        """Those whose memory is open."""
-        with self._lock:
-            return list(self._open)
-
     @contextmanager
     def _use(self, project: str) -> Iterator[Memory]:
         """One memory is open for each project; of many, those that nobody uses are closed."""

@@ -302,7 +302,7 @@ _ALL: Final = (
     _read("fixes.matrix", "GET /fixes/matrix", command=None),
     _read("fixes.trends", "GET /fixes/trends", command=None),
     _read("fixes.fixers", "GET /fixes/fixers", command=None),
-    _read("solutions", "POST /solutions", command="fixes solutions"),
+    _read("solutions", "POST /solutions", command=None),
     _read("lessons", "GET /lessons"),
     _read("why", "GET /lessons/{lesson_id}"),
     _decide("right", "POST /lessons/{lesson_id}/right", again=None),

@@ -520,7 +520,7 @@ class PostgresStore(Store):
                     raise ForbiddenError(
                         f"the database user {user} does not reach project {project!r} in "
                         f"{self.location}: `hardwon postgres init URL --project NAME` makes a "
-                        "project, `hardwon postgres grant URL USER --project NAME` lets a user "
+                        "project, `hardwon --memory URL postgres grant USER --project NAME` lets a user "
                         "reach it"
                     )
             known = Reach(str(found[0][0]), frozenset(str(level) for _, level in found))
@@ -560,7 +560,7 @@ class PostgresStore(Store):
         if WRITER not in reach.levels:
             raise ForbiddenError(
                 f"this database user may read project {project!r} in {self.location} and write "
-                "nothing: `hardwon postgres grant URL USER --project NAME --as writer` lets it"
+                "nothing: `hardwon --memory URL postgres grant USER --project NAME --as writer` lets it"
             )
         # Two projects that share a lock only wait for each other.
         lock = int.from_bytes(blake2b(project.encode(), digest_size=8).digest(), signed=True)

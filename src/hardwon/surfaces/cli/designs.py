@@ -83,27 +83,6 @@ def similar(
     show(attempts, lambda screen: views.similar_text(screen, attempts))
 
 
-@command(fixes, "solutions")
-def solutions(
-    error: Annotated[Text, arg("The error, as it was seen.")] = None,
-    action: Annotated[Text, opt("What it came from.")] = None,
-    task: Annotated[Text, opt("What was to be done.")] = None,
-    limit: Limit = 10,
-) -> None:
-    """What was done after an error, or after any, in trajectories, what helped most first.
-
-    \b
-    Examples:
-      hardwon fixes solutions
-      hardwon fixes solutions "ModuleNotFoundError: No module named torch" --json
-    """
-    with read_memory() as memory:
-        solved = memory.solutions(error, limit, action=action, task=task)
-    columns = ("short_id", "helped", "tried", "p_helps", "action", "situation")
-    nothing = "Nothing was done after that yet."
-    show(solved, lambda screen: draw_table(screen, solved, columns, nothing))
-
-
 @command(fixes, "model")
 def model(name: Annotated[str, arg("The model, as its fixes name it.", offer="model")]) -> None:
     """What is known of a model: how its fixes went, its common issues, and what helped.
@@ -113,9 +92,11 @@ def model(name: Annotated[str, arg("The model, as its fixes name it.", offer="mo
       hardwon fixes model qwen2.5:7b
       hardwon fixes model qwen2.5:7b --json
     """
+    from hardwon.surfaces.shapes import jsonable  # it takes a while to load
+
     with read_memory() as memory:
         insights = memory.model_insights(name)
-    show(insights, lambda screen: views.model_text(screen, insights))
+    show(insights, lambda screen: views.values_text(screen, jsonable(insights)))
 
 
 @command(fixes, "patterns")
@@ -256,10 +237,6 @@ def show_map(
     depth: Annotated[
         int, opt("Levels to show.", min=1, show_default="all")
     ] = limits.TOPOLOGY_DEPTH_MAX,
-    min_share: Annotated[
-        float, opt("Sum up folders with less than this share of the one above.", min=0, max=1)
-    ] = 0.0,
-    sizes: Annotated[bool, opt("Show how large the files are.", "--sizes")] = False,
 ) -> None:
     """Draw the tree: what lies where, as bars, counts and shares.
 
@@ -268,11 +245,11 @@ def show_map(
     \b
     Examples:
       hardwon tree map
-      hardwon tree map --depth 2 --min-share 0.05 --sizes
+      hardwon tree map --depth 2
     """
     with read_memory() as memory:
         branch = memory.topology()
-    show(branch, lambda screen: views.map_text(screen, branch, depth, min_share, sizes))
+    show(branch, lambda screen: views.map_text(screen, branch, depth))
 
 
 @command(tree, "reflect")

@@ -3,14 +3,12 @@
 """
 
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.memory.results import Merged, StoreKind
 from hardwon.records.fields import check_that
@@ -32,13 +30,6 @@ from hardwon.surfaces.cli.views import counted
 
 app = make_app()
 Author = Annotated[str, opt("Who recorded what names nobody; rollback can undo a source.")]
-ExportFormat = Literal["jsonl", "json", "csv", "insights", "analytics"]
-_FORMATS: Final[Mapping[str, ExportFormat]] = {
-    ".json": "json",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    "": "jsonl",
-}
 _LEFT_SHOWN: Final = 20  # of what is not taken over
 _STAYS: Final = "what came in so far stays; do it again to go on"
 
@@ -134,65 +125,41 @@ def tell_conflict(record_id: str) -> str:
 def export(
     file: Annotated[str, arg("Where to; - is standard output.")],
     form: Annotated[
-        ExportFormat | None,
-        opt(
-            "Of the records: jsonl, json. Of the fixes: csv, insights, analytics.",
-            "--format",
-            show_default="by the file's name, else jsonl",
-        ),
+        Literal["jsonl", "json"] | None,
+        opt("How.", "--format", show_default="by the file's name, else jsonl"),
     ] = None,
     force: Annotated[bool, opt("Replace the file where there is one.", "--force")] = False,
 ) -> None:
-    """Write the records, or a report of the fixes, to a file.
+    """Write the records to a file.
 
     The file is there whole or not at all. `jsonl` has one record a line, which `hardwon load` reads;
-    `json` is a list of them; `csv` has a fix a row with the columns of `fix_history`; `insights` is a
-    report of the fixes (statistics, models, knowledge base, trends), `analytics` their numbers by
-    day, model, issue type and fixer. These three tell of the project `default`, where fix history is
-    kept: where another one is chosen, say `hardwon --project default export …`.
+    `json` is a list of them. Reports of fixes are what `hardwon fix-history export` and
+    [AIMemory](fixes.md) write.
 
-    JSON: `file`, `format`, `records` (how many records or fixes it was made from).
+    JSON: `file`, `format`, `records` (how many).
 
     \b
     Examples:
       hardwon export records.jsonl
-      hardwon export fixes.csv --json
-      hardwon export report.json --format insights
+      hardwon export records.json --json
     """
-    wanted = form or _FORMATS.get(Path(file).suffix.lower())
-    if wanted is None:
-        allowed = "a name that ends in .json, .csv or .jsonl; or --format says how it is written"
-        raise InvalidInputError.one("file", file, allowed)
+    wanted: Any = form or Path(file).suffix.lower().lstrip(".") or "jsonl"
     if file != "-" and not force and Path(file).exists():
         fail(f"{file} exists already: choose another name, or add --force")
-    from hardwon.fixes.ai_memory import AIMemory
-
     with (
         read_memory() as memory,
         progress("exporting", "no file was written") as bar,
         TemporaryDirectory(prefix="hardwon-exporting-") as folder,
     ):
         path = Path(folder) / "export" if file == "-" else Path(file)
-        if wanted in ("jsonl", "json"):
-            count = memory.export(path, wanted, progress=bar)
-            what = counted(count, "record")
-        else:
-            history = AIMemory.on(memory)
-            if wanted == "csv":
-                history.export_csv(path)
-            elif wanted == "insights":
-                history.export_insights(path)
-            else:
-                history.export_analytics_data(path)
-            count = memory.fixes.totals().attempts
-            what = counted(count, "fix", "fixes")
+        count = memory.export(path, wanted, progress=bar)
         if file == "-":
             with path.open(encoding="utf-8", newline="") as lines:
                 for line in lines:
                     write(line)
             return
     answer = {"file": str(path), "format": wanted, "records": count}
-    show(answer, f"{what} written to {path} as {wanted}")
+    show(answer, f"{counted(count, 'record')} written to {path} as {wanted}")
 
 
 @command(app, "merge")
@@ -289,12 +256,11 @@ def adopt(
     """Take in an older store of any kind. It is only read.
 
     A folder of BTB memories (`tree`), what a training loop saves (`training-memory`), an
-    `ai_memory.db` or its folder (`fix-history`), a `knowledge_base.json` (`knowledge-base`), JSON
-    after the [metadata schema](migration/metadata-schema.md), or a `data-set`
-    ([tree.md](tree.md#data-sets)). Nothing in it is believed because it says so: everything lands as a
-    hypothesis of one source, the `--author`, whom `hardwon care rollback` can undo. Adopting it again
-    adds what is new since. Exit code 1 when something was rejected. A Hardwon memory is merged, and
-    what one exported is loaded: the error says so.
+    `ai_memory.db` or its folder (`fix-history`), or a `knowledge_base.json` (`knowledge-base`).
+    Nothing in it is believed because it says so: everything lands as a hypothesis of one source, the
+    `--author`, whom `hardwon care rollback` can undo. Adopting it again adds what is new since. Exit
+    code 1 when something was rejected. A Hardwon memory is merged, and records and data sets are
+    loaded: the error says so.
 
     JSON: `source` (its path), `kind`, `read`, `added`, `present`, `forgotten` (here, and they stay
     so), `rejected` and `mended` (lists of `where` and `what`), `notes` (in words), `dry_run`.
@@ -302,7 +268,7 @@ def adopt(
     \b
     Examples:
       hardwon adopt old/ai_memory.db --dry-run
-      hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json
+      hardwon --memory agent_brain adopt old/ai_memory.db --author old-fixer --json
     """
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
     with chosen().open(to_read=dry_run) as memory, progress("adopting", _STAYS) as bar:

@@ -3,7 +3,6 @@ trajectories, from options or from JSON.
 """
 
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,9 +10,9 @@ from typing import Annotated, Any, Final
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem
+from hardwon.errors import InvalidInputError
 from hardwon.records.fields import check_that, read_json
-from hardwon.records.kinds import AnyRecord, Fact, Kind
+from hardwon.records.kinds import Fact, Kind
 from hardwon.surfaces.cli.main import (
     Text,
     Texts,
@@ -244,17 +243,6 @@ def record_trajectory(
 # --- keeping it ---
 
 _FIRST: Final[dict[Kind, str]] = {"fact": "content", "episode": "task_id", "trajectory": "task"}
-# Options that are not spelled like the keyword that they are for.
-_SPELLED: Final = {
-    "mistakes": "--mistake",
-    "successes": "--success",
-    "steps": "--step",
-    "fix_success": "--fix-success/--fix-failure",
-    "verification_success": "--verification-success/--verification-failure",
-    "fix_commands": "--fix-command",
-    "issue": "DESCRIPTION or --model or --issue-type or --error-output",
-    **{name: name.upper() for name in _FIRST.values()},
-}
 
 
 def record_all(kind: Kind, first: str | None, fields: dict[str, Any], **own: Any) -> None:
@@ -273,14 +261,8 @@ def record_all(kind: Kind, first: str | None, fields: dict[str, Any], **own: Any
     options = {name: value for name, value in own.items() if value is not None}
     options |= fields | sign(fields.get("author"))
     objects = read_objects(from_json) if from_json else [{}]
-    records: Sequence[AnyRecord]
-    try:
-        with chosen().open() as memory:
-            records = memory.care.record_many(kind, [options | one for one in objects])
-    except InvalidInputError as error:
-        if from_json:
-            raise
-        raise InvalidInputError([name_option(one) for one in error.problems]) from None
+    with chosen().open() as memory:
+        records = memory.care.record_many(kind, [options | one for one in objects])
     ids = [record.id for record in records]
     notes = [
         f"{record.id} does not stand alone: {finding}"
@@ -289,13 +271,6 @@ def record_all(kind: Kind, first: str | None, fields: dict[str, Any], **own: Any
         for finding in record.findings or ()
     ]
     show({"ids": ids, "records": records}, "\n".join(ids), complaints=notes)
-
-
-def name_option(problem: Problem) -> Problem:
-    """The problem by the name of its option or argument."""
-    name, *rest = problem.field.split(".")
-    option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-    return Problem(".".join((option, *rest)), problem.value, problem.allowed)
 
 
 # --- JSON ---

@@ -7,7 +7,7 @@ import json
 import shlex
 import shutil
 import sys
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal
@@ -17,7 +17,6 @@ import typer
 from hardwon import limits
 from hardwon.errors import (
     NOT_GIVEN,
-    FileOnlyError,
     InvalidInputError,
     MissingExtraError,
     how_to_install,
@@ -56,7 +55,6 @@ app = make_app()
 Tools = Annotated[
     Literal["few", "all"], opt("MCP: the few tools that an agent needs, or all there are.")
 ]
-Btb = Annotated[bool, opt("MCP: also under the tool names of BTB.", "--btb")]
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
@@ -88,7 +86,6 @@ def serve(
         float, opt("Requests of one caller per second.", min=0.1)
     ] = limits.REQUESTS_PER_S,
     tools: Tools = "few",
-    btb: Btb = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first.
 
@@ -124,9 +121,7 @@ def serve(
     ):
         names, origins = tuple(allow_host or ()), tuple(allow_origin or ())
         at = host, listening.getsockname()[1], memory.project, Path(spool), tls
-        settings = ServerOptions(*at, names, origins, btb, tools == "all")
-        if btb:
-            plant_tree(memory)
+        settings = ServerOptions(*at, names, origins, tools == "all")
         open_to = ANYBODY if no_auth else None
         gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
         rest.remove_left_over(settings.spool)
@@ -188,7 +183,6 @@ def serve_mcp(
     ] = None,
     scope: Annotated[Scope, opt("How far the client may go.")] = "write",
     tools: Tools = "few",
-    btb: Btb = False,
     check: Annotated[
         bool, opt("Only say whether it could start: exit code 0 or 1.", "--check")
     ] = False,
@@ -200,7 +194,6 @@ def serve_mcp(
             *(["--author", author] if author else []),
             *(["--scope", scope] if scope != "write" else []),
             *(["--tools", tools] if tools != "few" else []),
-            *(["--btb"] if btb else []),
         ]
         return
     try:
@@ -212,15 +205,7 @@ def serve_mcp(
     if check:
         return
     with chosen().open(to_read=scope == "read") as memory:
-        if btb and scope != "read":
-            plant_tree(memory)
-        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
-
-
-def plant_tree(memory: Memory) -> None:
-    """The names of BTB promise files; in a database, and beside another project's, there are none."""
-    with suppress(FileOnlyError, InvalidInputError):
-        memory.tree.make()
+        serve_stdio(memory, author, scope, every=tools == "all")
 
 
 mcp = add_group(
@@ -289,27 +274,6 @@ def install(
     where = [] if save else ["; ".join(filter(None, ways))]
     answer = {"client": client, "file": str(path), "command": words, "written": changed}
     show({**answer, "config": config}, text if save else config, complaints=where)
-
-
-@command(mcp, "remove")
-def remove(
-    client: Which, save: Write = False, user: ForUser = False, name: Name = "hardwon"
-) -> None:
-    """Take it out of a client's file again; without --write, say where it would be.
-
-    JSON: `client`, `file`, `removed` (whether the file was changed).
-
-    \b
-    Examples:
-      hardwon mcp remove cursor --write
-    """
-    known = mcp_clients.CLIENTS[client]
-    path = known.file(user, Path.home(), Path.cwd())
-    changed = save and mcp_clients.take_out(known, path, name)
-    text = f"{name} would be taken out of {path}: add --write"
-    if save:
-        text = f"{name} is {'no longer' if changed else 'not'} in {path}"
-    show({"client": client, "file": str(path), "removed": changed}, text)
 
 
 def find_program(*, shared: bool) -> list[str]:
@@ -436,15 +400,14 @@ postgres = add_group(
     "postgres",
     """Set up a PostgreSQL database, and say who reaches what.
 
-    [storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left
-    out where `--memory`, or a setting, names a database. No password is shown. A reader recalls, a
+    [storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; where it is left
+    out, and for `grant` and `revoke`, it is the chosen memory's. No password is shown. A reader recalls, a
     writer also records, a governor also decides and takes away; who is granted nothing sees no record.
     These commands need the extra `postgres`.
     """,
 )
 Url = Annotated[Text, arg("The database.", "URL", show_default="the chosen memory's")]
-UrlBeforeUser = Annotated[str, arg("The database; may be left out.", "URL")]
-DatabaseUser = Annotated[Text, arg("A database user that exists.", "USER", show_default=False)]
+DatabaseUser = Annotated[str, arg("A database user that exists.", "USER")]
 Project = Annotated[Text, opt("The project.", show_default="the chosen one, else default")]
 ForServer = Annotated[
     bool, opt("Instead of a project: the tokens, for who runs hardwon serve.", "--server")
@@ -483,8 +446,7 @@ def init_postgres(
 
 @command(postgres, "grant")
 def grant(
-    url: UrlBeforeUser,
-    user: DatabaseUser = None,
+    user: DatabaseUser,
     project: Project = None,
     access: Annotated[
         Literal["reader", "writer", "governor"], opt("How far it reaches.", "--as")
@@ -499,21 +461,19 @@ def grant(
 
     \b
     Examples:
-      hardwon postgres grant postgresql://admin@localhost/brain anna --project shop
+      hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop
       hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as governor --json
-      hardwon postgres grant postgresql://admin@localhost/brain anna --server
+      hardwon --memory postgresql://admin@localhost/brain postgres grant anna --server
     """
-    place, who = read_url_and_user(url, user)
     where = read_project(project, server)
-    databases.grant(place, who, where, access)
-    answer = {"user": who, "project": where, "access": "server" if where is None else access}
-    show(answer, tell_reach(who, where, access))
+    databases.grant(read_url(None), user, where, access)
+    answer = {"user": user, "project": where, "access": "server" if where is None else access}
+    show(answer, tell_reach(user, where, access))
 
 
 @command(postgres, "revoke")
 def revoke_access(
-    url: UrlBeforeUser,
-    user: DatabaseUser = None,
+    user: DatabaseUser,
     project: Project = None,
     server: ForServer = False,
 ) -> None:
@@ -523,15 +483,14 @@ def revoke_access(
 
     \b
     Examples:
-      hardwon postgres revoke postgresql://admin@localhost/brain anna --project shop
-      hardwon postgres revoke postgresql://admin@localhost/brain anna --server --json
+      hardwon --memory postgresql://admin@localhost/brain postgres revoke anna --project shop
+      hardwon --memory postgresql://admin@localhost/brain postgres revoke anna --server --json
     """
-    place, who = read_url_and_user(url, user)
     where = read_project(project, server)
-    revoked = databases.revoke(place, who, where)
+    revoked = databases.revoke(read_url(None), user, where)
     what = "the tokens of a server" if where is None else f"project {where}"
-    text = f"{who} {'no longer reaches' if revoked else 'did not reach'} {what}"
-    show({"user": who, "project": where, "revoked": revoked}, text)
+    text = f"{user} {'no longer reaches' if revoked else 'did not reach'} {what}"
+    show({"user": user, "project": where, "revoked": revoked}, text)
 
 
 @command(postgres, "status")
@@ -558,14 +517,6 @@ def read_url(url: Text) -> str:
             "postgresql://user@host/database, after the command or as the chosen memory (--memory)",
         )
     return place
-
-
-def read_url_and_user(first: str, second: Text) -> tuple[str, str]:
-    """Where one of them is given it is the user."""
-    url, user = (None, first) if second is None else (first, second)
-    allowed = "the name of a database user after the address"
-    check_that(url is not None or not is_url(user), "user", None, allowed)
-    return read_url(url), user
 
 
 def read_project(project: Text, server: bool) -> Text:

@@ -23,7 +23,7 @@ from hardwon.records.kinds import (
 from hardwon.text.terms import counted as counted
 
 if TYPE_CHECKING:
-    from hardwon.learn.fixes import ModelInsights, Pattern, Strategy, TemporalPattern
+    from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
     from hardwon.memory.ask import Stats
     from hardwon.memory.results import SimilarIssues
     from hardwon.search.rank import Hit
@@ -251,46 +251,31 @@ def draw_counts(screen: Screen, rows: Sequence[tuple[str, int]], whole: int) -> 
         yield "  " + screen.styled(line, STYLES.get(plain, ""))
 
 
-def map_text(
-    screen: Screen,
-    branch: Branch,
-    depth: int = limits.TOPOLOGY_DEPTH_MAX,
-    min_share: float = 0.0,
-    sizes: bool = False,
-) -> str:
-    """The tree: a bar, the count and the share of the folder above for every folder. `depth` is how
-    many levels are shown; folders below `min_share` are summed up in one line.
+def map_text(screen: Screen, branch: Branch, depth: int = limits.TOPOLOGY_DEPTH_MAX) -> str:
+    """The tree: a bar, the count and the share of the folder above for every folder, down to as
+    many levels.
     """
-    rows = [(visible(branch.name), branch.count, 0, branch.bytes)]
-    rows += _map_rows(branch, "", depth, min_share)
-    room = screen.width - (53 if sizes else 44)
+    rows = [(visible(branch.name), branch.count, 0), *_map_rows(branch, "", depth)]
+    room = screen.width - 44
     bars = min(24, max(0, room))
     names = pad(cut(name, max(8, room)) for name, *_ in rows)
     lines = []
-    for name, (_, count, above, size) in zip(names, rows, strict=True):
+    for name, (_, count, above) in zip(names, rows, strict=True):
         share = count / above if above else 0.0
         bar = draw_bar(share, bars) if above else " " * bars
         line = f"{name}  {bar}  {count:>{len(str(branch.count))}}"
-        line += f"  {percent(share) if above else '':>4}"
-        lines.append(f"{line}  {size_text(size)}" if sizes else line.rstrip())
+        lines.append(f"{line}  {percent(share):>4}" if above else line.rstrip())
     return "\n".join(lines)
 
 
-def _map_rows(
-    parent: Branch, indent: str, levels: int, min_share: float
-) -> Iterator[tuple[str, int, int, int]]:
-    """Of what lies below: its name behind its twig, its count, that of the folder above, and its
-    bytes.
-    """
-    large = [one for one in parent.branches if one.count >= min_share * parent.count]
-    for branch in large if levels else ():
-        yield f"{indent}├─ {visible(branch.name)}", branch.count, parent.count, branch.bytes
-        yield from _map_rows(branch, f"{indent}│  ", levels - 1, min_share)
-    # what is too small, and what lies beside the folders
-    count = parent.count - sum(branch.count for branch in large)
-    if levels and parent.branches and count:
-        size = parent.bytes - sum(branch.bytes for branch in large)
-        yield f"{indent}└─ … the rest", count, parent.count, size
+def _map_rows(parent: Branch, indent: str, levels: int) -> Iterator[tuple[str, int, int]]:
+    """Of what lies below: its name behind its twig, its count, and that of the folder above."""
+    for branch in parent.branches if levels else ():
+        yield f"{indent}├─ {visible(branch.name)}", branch.count, parent.count
+        yield from _map_rows(branch, f"{indent}│  ", levels - 1)
+    beside = parent.count - sum(branch.count for branch in parent.branches)
+    if levels and parent.branches and beside:
+        yield f"{indent}└─ … the rest", beside, parent.count
 
 
 def reflection_text(screen: Screen, seen: Reflection) -> str:
@@ -408,25 +393,6 @@ def patterns_text(
     if times:
         parts.append(draw_table(screen, times, ("name", "count", "total", "p_value")))
     return "\n\n".join(parts)
-
-
-def model_text(screen: Screen, insights: ModelInsights) -> str:
-    odds, name = insights.odds, insights.model_name
-    if not insights.total_tests:
-        return screen.styled(f"No fix of {visible(name)} is recorded here.", "dim")
-    values = {
-        "attempts": insights.total_tests,
-        "applied": odds.applied,
-        "verified": odds.verified,
-        "success rate": percent(insights.success_rate),
-        "p_success": odds.p_success,
-        "interval": odds.interval,
-        "common issues": dict(insights.common_issues),
-        "compared with other models": insights.performance_notes,
-    }
-    ways = {"what helped": insights.effective_fixes} if insights.effective_fixes else {}
-    tables = {name: values_text(screen, values)}
-    return draw_sections(screen, tables) + "\n\n" + strategies_text(screen, ways)
 
 
 def draw_sections(screen: Screen, texts: Mapping[str, str], nothing: str = "") -> str:

@@ -167,18 +167,6 @@ def check_start(command: Sequence[str], folder: Path) -> None:
         raise MissingExtraError(f"nothing was written, for it could not start: {problem}")
 
 
-def take_out(client: AgentClient, path: Path, name: str) -> bool:
-    """Takes the server out of the client's file; False where it does not stand there."""
-    if not path.exists():
-        return False
-    settings, servers, text = _read(client, path)
-    if name not in servers:
-        return False
-    others = {each: entry for each, entry in servers.items() if each != name}
-    json_settings.write(path, {**settings, client.key: others}, text)
-    return True
-
-
 def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], str]:
     """What stands in the file, the servers in it, and its text."""
     if client.is_toml:

@@ -134,7 +134,6 @@ class McpApp:
             make_server(
                 lambda context: cast("Request", context.request).scope[_ASK],
                 every=settings.every_tool,
-                btb=settings.btb,
             ),
             json_response=True,
             stateless=True,
@@ -373,9 +372,8 @@ class Endpoints:
     async def _health(self, _: Request) -> Response:
         return _json({"status": "alive"})
 
-    async def _metrics(self, request: Request) -> Response:
-        text = await self._service.run(self._service.metrics.write_for, request.state.caller)
-        return Response(text, headers={"Content-Type": METRICS_TYPE})
+    async def _metrics(self, _: Request) -> Response:
+        return Response(self._service.metrics.write(), headers={"Content-Type": METRICS_TYPE})
 
 
 class _FileAnswer(StreamingResponse):

@@ -57,7 +57,7 @@ class Service:
     def __init__(self, gate: Gate, settings: ServerOptions) -> None:
         self.gate = gate
         self.settings = settings
-        self.metrics = Metrics(gate)
+        self.metrics = Metrics()
         self._threads = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from hardwon import limits
 from hardwon.surfaces.arguments import EXAMPLE_ID
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.rest.guard import LIVENESS
-from hardwon.surfaces.rest.problems import MEDIA_TYPE, PROBLEMS, ProblemAnswer, make_problem
+from hardwon.surfaces.rest.problems import MEDIA_TYPE, ProblemAnswer, make_problem
 from hardwon.surfaces.shapes import make_schemas
 
 API: Final = "/api/v1"
@@ -27,14 +26,6 @@ NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
 CHECKSUM: Final = "Hardwon-SHA256"
 _REF: Final = "#/components/schemas/{model}"
-_EVERYWHERE: Final = (
-    "not-admitted",
-    "forbidden",
-    "foreign-host",
-    "too-many-requests",
-    "internal",
-    "busy",
-)
 _PROJECT: Final[dict[str, Any]] = {
     "name": "project",
     "in": "path",
@@ -57,6 +48,7 @@ _KEY: Final[dict[str, Any]] = {
     },
 }
 _NULL: Final = {"type": "null"}
+_PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
 _EXAMPLE_LINE: Final = {
     "kind": "fact",
     "id": EXAMPLE_ID,
@@ -89,8 +81,13 @@ def document() -> dict[str, Any]:
         shapes[f"{operation.name} takes"] = operation.takes
         shapes[f"{operation.name} gives"] = operation.gives
     made, shared = make_schemas(shapes, _REF)
-    for name, field in shared["Issue"]["properties"].items():
-        shared["Issue"]["properties"][name] = _allow_null(field)
+    # an issue may say of each of its fields that there is none: programs that write them do
+    issue = shared["Issue"]["properties"]
+    for name, field in issue.items():
+        about = {"description": field.get("description", "")}
+        issue[name] = (
+            {"anyOf": [field, _NULL], **about} if _NULL not in field.get("anyOf", ()) else field
+        )
     paths: dict[str, dict[str, Any]] = _describe_server()
     for operation in OPERATIONS.values():
         # What an operation takes is described where it is taken, not among the definitions.
@@ -100,25 +97,34 @@ def document() -> dict[str, Any]:
         paths.setdefault(make_path(operation), {})[operation.method.lower()] = described
     for operation in OPERATIONS.values():
         shared.pop(operation.takes.__name__, None)
-    about = "An experience memory for AI agents: what was tried, how it turned out, and what to do "
     token = {
         "type": "http",
         "scheme": "bearer",
         "description": "What `hardwon tokens create` prints.",
+    }
+    problem = {
+        "description": "What went wrong; with 429 and 503 the header Retry-After says when to try again.",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": made["problem"],
+                "example": make_problem("busy", "…").model_dump(exclude_defaults=True),
+            }
+        },
     }
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Hardwon",
             "version": hardwon.__version__,
-            "description": f"{about}next time.",
+            "description": "An experience memory for AI agents: what was tried, how it turned out, "
+            "and what to do next time.",
         },
         "security": [{"token": []}],
         "paths": paths,
         "components": {
             "securitySchemes": {"token": token},
             "schemas": shared,
-            "responses": {name: _describe_problem(name) for name in PROBLEMS},
+            "responses": {"Problem": problem},
         },
     }
 
@@ -128,31 +134,23 @@ def _describe_server() -> dict[str, Any]:
     names = {"type": "array", "items": {"type": "string"}}
     reached = "The projects that have records and that the token reaches."
     alive = _get("health", "Whether the server runs. Needs no token.", _STATUS)
-    alive["responses"] |= _refer_to_problems(("foreign-host", "forbidden"))
-    alive["security"] = []
     described = {
-        PROJECTS: _get("projects", reached, names, (*_EVERYWHERE, "invalid-input")),
-        f"{API}/openapi.json": _get("openapi", "This document.", {"type": "object"}, _EVERYWHERE),
-        READINESS: _get("ready", "Whether the memory answers.", _STATUS, _EVERYWHERE),
-        METRICS: _get("metrics", "Figures for Prometheus.", {"type": "string"}, _EVERYWHERE),
-        LIVENESS: alive,
+        PROJECTS: _get("projects", reached, names),
+        f"{API}/openapi.json": _get("openapi", "This document.", {"type": "object"}),
+        READINESS: _get("ready", "Whether the memory answers.", _STATUS),
+        METRICS: _get("metrics", "Figures for Prometheus.", {"type": "string"}, "text/plain"),
+        LIVENESS: {**alive, "security": []},
     }
-    content = described[METRICS]["responses"]["200"]["content"]
-    content["text/plain"] = content.pop(JSON)
     return {path: {"get": about} for path, about in described.items()}
 
 
-def _get(
-    name: str, summary: str, gives: dict[str, Any], problems: Iterable[str] = ()
-) -> dict[str, Any]:
+def _get(name: str, summary: str, gives: dict[str, Any], media_type: str = JSON) -> dict[str, Any]:
+    answer = {"description": "What was asked for.", "content": {media_type: {"schema": gives}}}
     return {
         "operationId": name,
         "summary": summary,
         "tags": ["server"],
-        "responses": {
-            "200": {"description": "What was asked for.", "content": {JSON: {"schema": gives}}},
-            **_refer_to_problems(problems),
-        },
+        "responses": {"200": answer, "default": _PROBLEM},
     }
 
 
@@ -175,10 +173,7 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
-        "responses": {
-            "200": _describe_answer(operation, gives),
-            **_refer_to_problems(_list_problems(operation)),
-        },
+        "responses": {"200": _describe_answer(operation, gives), "default": _PROBLEM},
     }
     if operation.streams == "in":
         text = "One record a line, with its id, as an export has them."
@@ -187,21 +182,16 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         content = {NDJSON: {"schema": schema, "example": example}}
         described["requestBody"] = {"required": True, "content": content}
     elif operation.method == "POST":
-        described["requestBody"] = _describe_body(operation, takes, fields)
+        needed = [name for name in fields if name in required]
+        about = " ".join((operation.takes.__doc__ or "").split())
+        schema = {**takes, "properties": fields, "required": needed, "description": about}
+        schema.pop("title", None)
+        examples = {
+            name: field["examples"][0] for name, field in fields.items() if field.get("examples")
+        }
+        content = {JSON: {"schema": schema, "example": examples}}
+        described["requestBody"] = {"required": bool(needed), "content": content}
     return described
-
-
-def _list_problems(operation: Operation) -> list[str]:
-    names = [*_EVERYWHERE, "invalid-input", "not-found"]
-    if operation.method == "POST":
-        names += ["too-slow", "too-large", "wrong-media-type"]
-    if not operation.reads:
-        names += ["conflict", "full"]
-    if operation.streams:
-        names.append("full")
-    if operation.name in ("record_fact", "consolidate"):
-        names.append("outside-failed")
-    return names
 
 
 def _describe_answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
@@ -217,51 +207,6 @@ def _describe_answer(operation: Operation, gives: dict[str, Any]) -> dict[str, A
             "content": {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}},
         }
     return {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
-
-
-def _refer_to_problems(names: Iterable[str]) -> dict[str, Any]:
-    return {
-        str(status): {"$ref": f"#/components/responses/{name}"}
-        for status, name in sorted((PROBLEMS[name][0], name) for name in set(names))
-    }
-
-
-def _describe_problem(name: str) -> dict[str, Any]:
-    example = make_problem(name, "…")
-    content = {
-        "schema": {"$ref": _REF.format(model="ProblemAnswer")},
-        "example": example.model_dump(exclude_defaults=True),
-    }
-    described: dict[str, Any] = {
-        "description": f"{example.title}.",
-        "content": {MEDIA_TYPE: content},
-    }
-    if name in ("too-many-requests", "busy"):
-        seconds = {"description": "When to try again.", "schema": {"type": "integer", "minimum": 1}}
-        described["headers"] = {"Retry-After": seconds}
-    return described
-
-
-def _describe_body(
-    operation: Operation, takes: Mapping[str, Any], fields: Mapping[str, Any]
-) -> dict[str, Any]:
-    required = [name for name in fields if name in takes.get("required", ())]
-    schema: dict[str, Any] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": fields,
-    }
-    body: dict[str, Any] = {"required": bool(required)}
-    if required:
-        schema["required"] = required
-    if operation.takes.__doc__:
-        schema["description"] = " ".join(operation.takes.__doc__.split())
-    if "description" in takes:
-        body["description"] = takes["description"]
-    example = {
-        name: field["examples"][0] for name, field in fields.items() if field.get("examples")
-    }
-    return {**body, "content": {JSON: {"schema": schema, "example": example}}}
 
 
 def _parameter(name: str, field: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
@@ -285,13 +230,3 @@ def _leave_out_null(field: dict[str, Any]) -> dict[str, Any]:
     if len(choices) > 1:
         return {**rest, "anyOf": choices}
     return {**choices[0], **rest} if choices else rest
-
-
-def _allow_null(field: dict[str, Any]) -> dict[str, Any]:
-    """An issue may say of each of its fields that there is none: programs that write them do."""
-    if "anyOf" in field:
-        return field if _NULL in field["anyOf"] else {**field, "anyOf": [*field["anyOf"], _NULL]}
-    kept = ("title", "default", "description")
-    about = {name: value for name, value in field.items() if name in kept}
-    shape = {name: value for name, value in field.items() if name not in about}
-    return {**about, "anyOf": [shape, _NULL]}
