@@ -136,7 +136,6 @@ facts = st.builds(
         libraries=some(names),
         error_codes=st.none() | some(names),
     ),
-    original=st.none() | texts,
     findings=st.none() | some(texts),
     metadata=metadatas,
 )

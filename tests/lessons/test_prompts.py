@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cases import each, examples
 from hardwon import Episode, Metadata, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.prompts import rules_from
-from hardwon.learn.prompts import rules_request as request
+from hardwon.lessons.prompts import read_rules
+from hardwon.lessons.prompts import write_request as request
 from hardwon.records.kinds import Moment
 
 # ---- what is asked
@@ -116,7 +116,7 @@ GOOD = "[WORKS] Run the tests before pushing."
     '["%s", "%s"]', '["%s", "[works] run the tests before pushing."]',
 ])  # fmt: skip
 def test_a_good_reply(reply: str) -> None:
-    assert rules_from(reply.replace("%s", GOOD)) == [GOOD]
+    assert read_rules(reply.replace("%s", GOOD)) == [GOOD]
 
 
 ONE_SENTENCE = [
@@ -131,7 +131,7 @@ ONE_SENTENCE = [
 
 @each("rule", ONE_SENTENCE)
 def test_one_sentence(rule: str) -> None:
-    assert rules_from(json.dumps([rule])) == [rule]
+    assert read_rules(json.dumps([rule])) == [rule]
 
 
 BAD_RULES: list[tuple[object, str]] = [
@@ -160,7 +160,7 @@ def test_a_rule_that_is_none_refuses_the_whole_reply(
 ) -> None:
     both = f"{json.dumps(GOOD)}, {json.dumps(rule)}"
     with pytest.raises(InvalidInputError) as caught:
-        rules_from(around.replace("%s", both))
+        read_rules(around.replace("%s", both))
     assert (caught.value.field, caught.value.value) == ("reply.rules.1", rule)
     assert allowed in caught.value.allowed
 
@@ -189,7 +189,7 @@ BAD_REPLIES = {
 @pytest.mark.parametrize(("reply", "allowed"), BAD_REPLIES.items(), ids=range(len(BAD_REPLIES)))
 def test_a_reply_that_is_not_what_was_asked_for(reply: str, allowed: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        rules_from(reply.replace("%s", GOOD))
+        read_rules(reply.replace("%s", GOOD))
     assert allowed in caught.value.allowed
     assert caught.value.field.startswith("reply")
     assert len(str(caught.value)) < 500
@@ -204,7 +204,7 @@ def test_a_reply_that_is_not_what_was_asked_for(reply: str, allowed: str) -> Non
 )
 def test_any_json_is_rules_or_an_error(value: object) -> None:
     try:
-        rules = rules_from(json.dumps(value))
+        rules = read_rules(json.dumps(value))
     except InvalidInputError:
         return
     assert 1 <= len(rules) <= limits.LLM_RULES_MAX

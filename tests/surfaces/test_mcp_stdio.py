@@ -156,10 +156,7 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
                 operation.reads,
                 operation.destructive,
             )
-            assert (hints.idempotent_hint, hints.open_world_hint) == (
-                operation.reads,
-                tool.name == "record_fact",
-            )
+            assert (hints.idempotent_hint, hints.open_world_hint) == (operation.reads, False)
             assert tool.title
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False

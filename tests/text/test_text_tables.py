@@ -13,13 +13,12 @@ from types import ModuleType
 import pytest
 
 from cases import each
-from hardwon.learn import prompts
 from hardwon.text import entities, failures
 from hardwon.text.tables import Patterns
 from hardwon.trust import redact
 
 
-@each("module", [failures, prompts, redact])
+@each("module", [failures, redact])
 def test_every_entry_is_used_and_every_one_used_is_there(module: ModuleType) -> None:
     path = Path(str(module.__file__))
     asked: dict[str, set[str]] = {"RE": set(), "WORDS": set()}

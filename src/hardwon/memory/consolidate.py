@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.learn import prompts
+from hardwon.lessons import prompts
 from hardwon.lessons.keys import decision_key
 from hardwon.lessons.order import (
     find_near_duplicates,
@@ -32,7 +32,6 @@ from hardwon.records.kinds import (
     AnyRecord,
     Decision,
     Episode,
-    Fact,
 )
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
@@ -196,9 +195,9 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
     if not episodes:
         drafts.notes.append("the LLM was not asked: there are no episodes yet")
         return
-    shown = prompts.fitting(episodes)
+    shown = prompts.pick_episodes(episodes)
     try:
-        found = ask_for_rules(llm, shown)
+        rules = ask_for_rules(llm, shown)
     except (LlmError, InvalidInputError) as error:
         drafts.notes.append(f"the LLM was of no use, the rest was done without it: {error}")
         return
@@ -207,7 +206,7 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
     # never its repr: that of a caller's own class may hold its key
     name = getattr(llm, "model", None)
     by = name if isinstance(name, str) else type(llm).__name__
-    for text in found:
+    for text in rules:
         drafts.add(
             "rule",
             task_id=task,
@@ -216,39 +215,26 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
             reason=f"written by {by}"[: limits.NAME_CHARS_MAX],
         )
     drafts.notes.append(
-        f"the LLM wrote {len(found)} rules from {len(shown)} episodes; they are candidates until "
+        f"the LLM wrote {len(rules)} rules from {len(shown)} episodes; they are candidates until "
         f"verified"
     )
 
 
 def ask_for_rules(
-    llm: Llm, shown: Sequence[Episode], read: Callable[[str], list[str]] = prompts.rules_from
+    llm: Llm, shown: Sequence[Episode], read: Callable[[str], list[str]] = prompts.read_rules
 ) -> list[str]:
     """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it
     is of no use.
     """
-    return read(_answer_of(llm, *prompts.rules_request(shown)))
-
-
-def restated(llm: Llm, fact: Fact) -> str:
-    """A fact in a model's words. Raises LlmError where it is of no use."""
     try:
-        return prompts.sentence_from(_answer_of(llm, *prompts.sentence_request(fact)), fact)
-    except (LlmError, InvalidInputError) as error:
-        raise LlmError(f"the LLM was of no use: {error}") from None
-
-
-def _answer_of(llm: Llm, system: str, user: str) -> str:
-    """What a model answers. Raises LlmError or InvalidInputError where it does not."""
-    try:
-        reply = llm.complete(system, user)
+        reply = llm.complete(*prompts.write_request(shown))
     except LlmError:
         raise
     except Exception as error:  # noqa: BLE001  # a caller's own object fails in any way it likes, and may say its key
         raise LlmError(f"{type(llm).__name__} raised {type(error).__name__}") from None
     if not isinstance(reply, str):
         raise InvalidInputError.one("reply", type(reply).__name__, "text")
-    return reply
+    return read(reply)
 
 
 def _made(project: Project, drafts: Drafts) -> Consolidation:

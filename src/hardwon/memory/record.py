@@ -18,7 +18,6 @@ from hardwon import limits
 from hardwon.errors import (
     HardwonError,
     InvalidInputError,
-    LlmError,
     Problem,
     ask_foreign,
     log_warning,
@@ -26,7 +25,6 @@ from hardwon.errors import (
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
 from hardwon.memory.project import (
-    NO_LLM,
     Change,
     Group,
     Project,
@@ -39,7 +37,6 @@ from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
     EPOCH,
     check_all,
-    check_flag,
     check_items,
     check_mapping,
     check_text,
@@ -186,14 +183,13 @@ class Recording(Group):
         fact_type: FactType,
         confidence: float = 0.5,
         entities: Entities | Mapping[str, Any] | None = None,
-        restate: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Fact:
         """Keeps one self-contained sentence, the `content`. `fact_type` is error, solution,
         observation or decision, `confidence` how sure it is, from 0 to 1. The names in it are added
         to the `entities`, and what keeps it from standing alone (a pronoun, "yesterday") is told in
-        `findings`. `restate=True` has the LLM write it anew, if it can. Who says again what is
-        known strengthens it: the first fact comes back, and no other is kept.
+        `findings`. Who says again what is known strengthens it: the first fact comes back, and no
+        other is kept.
         """
         given = make(
             self._project,
@@ -206,7 +202,7 @@ class Recording(Group):
             },
             envelope,
         )
-        return _record_facts(self._project, [_state(self._project, given, restate)])[0]
+        return _record_facts(self._project, [_prepare(self._project, given)])[0]
 
     def record_trajectory(
         self,
@@ -473,11 +469,10 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
                     )
             own = {name: value for name, value in own.items() if value is not None}
             envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
-            restate = own.pop("restate", False) if kind == "fact" else False
             if "mistake_cards" in own:
                 own["mistake_cards"] = _without_secrets(own["mistake_cards"])
             record = make(project, MODEL_OF_KIND[kind], own, envelope)
-            made.append(_state(project, record, restate) if isinstance(record, Fact) else record)
+            made.append(_prepare(project, record) if isinstance(record, Fact) else record)
         except InvalidInputError as error:
             where = f"record {number}" if len(items) > 1 else ""
             raise InvalidInputError(error.problems, where) from None
@@ -597,29 +592,11 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     return RelatedFile(path=name.as_posix(), hash=known)
 
 
-def _state(project: Project, given: Fact, restate: bool) -> Fact:
-    """A fact as it will be kept; with `restate`, in the words of the LLM."""
-    check_flag("restate", restate)
-    fact = _stated(project.prepare(given, project.head))
-    if not restate:
-        return fact
-    try:
-        llm = project.llm
-        if llm is None:
-            raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
-        sentence = consolidate.restated(llm, fact)
-    except LlmError as error:
-        log_warning("the fact is kept as it was said: %s", error)
-        return fact
-    if sentence == fact.content:
-        return fact
-    said = fact.original or fact.content
-    anew = _stated(fact.altered(content=sentence, original=said))
-    return project.prepare(anew)
-
-
-def _stated(fact: Fact) -> Fact:
-    """The fact with the names in its sentence, and what keeps it from standing alone."""
+def _prepare(project: Project, given: Fact) -> Fact:
+    """A fact as it will be kept: with the names in its sentence, and what keeps it from standing
+    alone.
+    """
+    fact = project.prepare(given, project.head)
     return _named(fact).altered(findings=lint(fact.content) or None)
 
 

@@ -495,14 +495,10 @@ class Entities(Model):
 
 class Fact(Record):
     """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own
-    estimate. `original` is the sentence as it was given, where an LLM restated it; `findings`
-    say what keeps it from standing alone.
+    estimate; `findings` say what keeps it from standing alone.
     """
 
-    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {
-        "original",
-        "findings",
-    }
+    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"findings"}
 
     kind: Literal["fact"] = "fact"
     content: Annotated[Prose, Field(description="A sentence that stands alone.")]
@@ -512,9 +508,6 @@ class Fact(Record):
         default_factory=Entities,
         description="Names in it; those that are found in the sentence are added.",
     )
-    original: Annotated[
-        Text | None, Field(description="The sentence as it was given, where an LLM restated it.")
-    ] = None
     findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = (
         None
     )

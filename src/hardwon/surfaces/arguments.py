@@ -317,9 +317,6 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         ge=1,
         le=limits.FIX_DAYS_MAX,
     ),
-    "record_fact.restate": _field(
-        bool, "Have the LLM that the operator set up write it anew, so that it stands alone."
-    ),
     "page.limit": _field(int, "How many.", ge=1, le=limits.PAGE_RECORDS_MAX),
     "similar_issues.issue": _field(Issue, "An issue that is to be fixed.", _ISSUE),
     "verify.by": _field(Verifier, "What confirmed it.", "human_approval"),

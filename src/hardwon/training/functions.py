@@ -32,7 +32,7 @@ from hardwon.errors import (
     PlaceError,
     on_failure,
 )
-from hardwon.learn import prompts as distil
+from hardwon.lessons import prompts
 from hardwon.memory import Clock as Clock
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import files
@@ -443,7 +443,7 @@ def _rules_of_model(
                 )
         if model is None or not shown:
             return None
-        rules = ask_for_rules(model, distil.fitting(shown), distil.good_rules_from)
+        rules = ask_for_rules(model, prompts.pick_episodes(shown), prompts.pick_good_rules)
         return [f"[CONSOLIDATED] {rule}" for rule in rules]
     except (LlmError, InvalidInputError) as error:
         _warn(

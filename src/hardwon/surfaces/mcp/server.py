@@ -114,12 +114,12 @@ class _Handlers:
                 input_schema=input_schema(tool),
                 output_schema=output_schema(tool),
                 # A write that is repeated is kept twice, unless it has an idempotency key. Nothing
-                # reaches beyond the memory but what may ask the LLM that the operator set up.
+                # reaches beyond the memory.
                 annotations=types.ToolAnnotations(
                     read_only_hint=tool.reads,
                     destructive_hint=tool.destructive,
                     idempotent_hint=tool.reads,
-                    open_world_hint="restate" in tool.takes.model_fields,
+                    open_world_hint=False,
                 ),
             )
             for name, tool in self._tools.items()
