@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import legacy_fixes
 from cases import each
 from clocks import START, Clock
 from hardwon import Memory, limits
@@ -337,22 +338,6 @@ def test_the_context_is_framed_fenced_and_within_its_budget(history: AIMemory) -
 # --- figures ---
 
 
-def test_statistics_have_the_documented_keys(
-    history: AIMemory, clock: Clock, tmp_path: Path
-) -> None:
-    assert history.get_memory_stats()["success_rate"] == 0.0
-    some(history)
-    clock.now += timedelta(days=8)
-    record(history)
-    told = plain(history.get_memory_stats())
-    assert list(told) == STATISTICS
-    assert [told[name] for name in STATISTICS[:6]] == [7, 4, 0.571, 2, 2, 1]
-    assert told["knowledge_base_size"] == len(
-        json.dumps(history.knowledge_base, ensure_ascii=False)
-    )
-    assert told["memory_directory"] == str(tmp_path / "AIMemory")
-
-
 def test_both_meanings_of_success_have_their_own_names(history: AIMemory, clock: Clock) -> None:
     some(history)
     clock.now += timedelta(days=1)
@@ -407,32 +392,6 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_analytics_have_the_documented_keys(history: AIMemory, tmp_path: Path) -> None:
-    some(history)
-    history.export_analytics_data(tmp_path / "analytics.json")
-    told = json.loads((tmp_path / "analytics.json").read_text())
-    assert told == {
-        "daily_stats": history.get_daily_statistics(),
-        "model_performance": history.get_model_performance_matrix(),
-        "issue_trends": history.get_issue_trend_analysis(),
-        "fixer_comparison": history.get_fixer_effectiveness(),
-    }
-
-
-def test_the_csv_is_what_a_script_would_write(history: AIMemory, tmp_path: Path) -> None:
-    some(history)
-    record(history, description='a "quoted", line\nand another', notes="ünï")
-    assert history.export_csv(tmp_path / "ours.csv") == 7
-    with sqlite3.connect(f"file:{history.db_path}?mode=ro", uri=True) as connection:
-        cursor = connection.execute("SELECT * FROM fix_history")
-        with (tmp_path / "theirs.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow([column[0] for column in cursor.description])
-            writer.writerows(cursor.fetchall())
-    connection.close()
-    assert (tmp_path / "ours.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
-
-
 def test_no_cell_of_the_csv_is_a_formula(history: AIMemory, tmp_path: Path) -> None:
     for text in ("=1+1", "+1", "@SUM(A1)", "-2+3"):
         record(history, description=text, notes="plain")
@@ -471,22 +430,6 @@ def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     plain(knowledge)
 
 
-def test_what_is_added_is_saved_and_comes_back(history: AIMemory, tmp_path: Path) -> None:
-    some(history)
-    history.knowledge_base.update(
-        {"successful_strategies": {"ERROR": ["read the log"]}, "team": "a"}
-    )
-    history.knowledge_base["model_specific_tips"].setdefault(QWEN, []).append("short prompts")
-    history._save_knowledge_base()
-    with AIMemory(tmp_path / "AIMemory") as again:
-        assert again.knowledge_base["successful_strategies"]["ERROR"] == ["read the log"]
-        assert again.knowledge_base["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60"]
-        assert again.knowledge_base["model_specific_tips"][QWEN][-1] == "short prompts"
-        assert again.knowledge_base["team"] == "a"
-    written = json.loads((tmp_path / "AIMemory" / "knowledge_base.json").read_text())
-    assert written["team"] == "a"
-
-
 def test_it_can_be_assigned(history: AIMemory) -> None:
     some(history)
     knowledge = history.knowledge_base
@@ -511,38 +454,11 @@ def test_a_knowledge_base_of_others_is_imported_once(history: AIMemory, tmp_path
 # --- older databases ---
 
 
-def legacy(path: Path, rows: int = 3) -> None:
-    """As a script of fix history made them."""
-    connection = sqlite3.connect(path)
-    connection.execute(
-        """CREATE TABLE fix_history (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, model_name TEXT NOT NULL,
-        issue_type TEXT NOT NULL, issue_signature TEXT NOT NULL, description TEXT NOT NULL, fixer_type TEXT NOT NULL,
-        claude_analysis TEXT NOT NULL, fix_commands TEXT NOT NULL, fix_success BOOLEAN NOT NULL,
-        verification_success BOOLEAN NOT NULL, execution_time_seconds REAL, system_info TEXT NOT NULL, notes TEXT)"""
-    )
-    for number in range(rows):
-        row = (
-            f"2025-01-{number + 1:02}T10:00:00",
-            "old:7b",
-            "TIMEOUT",
-            "ab" * 8,
-            "old",
-            "claude",
-            "why",
-            '["old way"]',
-        )
-        connection.execute(
-            "INSERT INTO fix_history VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 2.5, '{}', NULL)",
-            (*row, number % 2),
-        )
-    connection.commit()
-    connection.close()
-
-
 def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
     folder = tmp_path / "AIMemory"
     folder.mkdir()
-    legacy(folder / "ai_memory.db")
+    rows = [{"fix_commands": '["old way"]', "verification_success": at % 2} for at in range(3)]
+    legacy_fixes.make(folder / "ai_memory.db", rows)
     (folder / "knowledge_base.json").write_text(
         json.dumps({"successful_strategies": {"ERROR": ["read the log"]}})
     )
@@ -556,21 +472,6 @@ def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
                 "TIMEOUT": ["old way"],
             }
     assert len(list(folder.glob("*.before-hardwon*.db"))) == 1
-
-
-def test_an_older_database_is_migrated_from_elsewhere(history: AIMemory, tmp_path: Path) -> None:
-    legacy(tmp_path / "legacy.db", 5)
-    before = (tmp_path / "legacy.db").read_bytes()
-    assert plain(history.migrate_legacy_data(tmp_path / "legacy.db", dry_run=True))["added"] == 5
-    assert history.get_memory_stats()["total_fixes_attempted"] == 0
-    told: list[tuple[int, int]] = []
-    report = history.migrate_legacy_data(
-        str(tmp_path / "legacy.db"), progress=lambda done, total: told.append((done, total))
-    )
-    assert (report["read"], report["added"], report["rejected"]) == (5, 5, [])
-    assert told[-1] == (5, 5)
-    assert history.migrate_legacy_data(tmp_path / "legacy.db")["added"] == 0
-    assert (tmp_path / "legacy.db").read_bytes() == before
 
 
 # --- care ---
@@ -793,31 +694,6 @@ def test_the_clock_is_the_callers(tmp_path: Path, clock: Clock) -> None:
         row = history.memory.fixes.history.row(record(history))
         assert row is not None
         assert row.timestamp.startswith(START.date().isoformat())
-
-
-def test_the_page_about_fixes_is_true(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "fixes.md").read_text()
-    snippets = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(snippets) == 2
-    checks = """
-assert fix_id == 1
-assert memory.query_similar_issues(issue)["model_matches"][0]["fix_commands"] == '["export TIMEOUT=60"]'
-assert memory.get_model_insights("qwen2.5:7b")["effective_fixes"] == ["export TIMEOUT=60"]
-assert memory.knowledge_base["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60", "Use a shorter prompt"]
-"""
-    code = snippets[0] + checks + snippets[1]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "'total_fixes_attempted': 1" in done.stdout
-    told = set(re.findall(r"`(\w+)\(", page)) - {"Memory", "AIMemory", "min"}
-    assert told <= {name for name in dir(AIMemory) if not name.startswith("__")}
-    assert f"budget_tokens={limits.FIX_CONTEXT_TOKENS}" in page
 
 
 def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import glob
 import itertools
 import json
 import random
@@ -23,7 +22,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cases import TORTURE, each, examples
-from hardwon import Experience, limits
+from hardwon import Experience
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
 from hardwon.text.globs import Glob
@@ -113,32 +112,6 @@ def test_no_two_values_share_a_name_on_any_file_system(texts: list[str]) -> None
             assert not folded(one) & folded(other)
 
 
-def test_hostile_values_all_differ() -> None:
-    texts = list(
-        dict.fromkeys(
-            [
-                *HOSTILE,
-                *map(safe_segment, HOSTILE),
-                *map(str.upper, HOSTILE),
-                *map(str.lower, HOSTILE),
-            ]
-        )
-    )
-    assert len({safe_segment(text) for text in texts}) == len(texts)
-    assert len({safe_key(text) for text in texts}) == len(texts)
-    assert safe_segment("x" * 5_000) != safe_segment("x" * 5_001)
-
-
-def test_the_longest_key_and_value_make_a_short_name() -> None:
-    for key, value in itertools.product(
-        ["k" * 38, "k" * 39, "K" * 300], ["v" * 60, "v" * 61, "V" * 300]
-    ):
-        name = f"{safe_key(key)}={safe_segment(value)}"
-        assert len(name) <= limits.SEGMENT_BYTES_MAX < 100
-    assert safe_key("k" * 38) == "k" * 38
-    assert safe_key("a.b") != "a.b"  # `aux.b=1` would be a device
-
-
 def test_long_runs_of_accents_take_no_time() -> None:
     # Sorting a whole megabyte of them would take hours.
     text = "\u0315\u0300" * 500_000
@@ -224,15 +197,6 @@ def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> 
     assert router().route(shuffled) == Route(folder, None)
     assert router().transmit(shuffled) == f"agent_brain/{folder}/20260131_120000_s.json"
     assert router().receive(**row) == f"agent_brain/{folder}/*.json"
-
-
-def test_dry_run_makes_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # one of them makes its folder
-    assert (
-        router().transmit(RUNTIME, dry_run=False)
-        == router().transmit(RUNTIME, dry_run=True)
-        == router().transmit(RUNTIME)
-    )
 
 
 keys = [
@@ -331,14 +295,6 @@ def test_the_problem_lists_what_is_allowed() -> None:
 )
 def test_the_files_name_is_made_of_time_and_summary(packet: dict[str, Any], name: str) -> None:
     assert router().transmit(packet) == f"agent_brain/{MISSING_METADATA}/{name}.json"
-
-
-@each("packet", [None, "outcome=failure", ["outcome"], 7])
-def test_a_packet_is_a_mapping(packet: Any) -> None:
-    for use in (router().route, router().transmit):
-        with pytest.raises(InvalidInputError) as refused:
-            use(packet)
-        assert refused.value.field == "packet"
 
 
 def test_roots() -> None:
@@ -511,19 +467,6 @@ def test_templates_cannot_lead_anywhere_else(template: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         router({"k": {"v": template}})
     assert refused.value.field == "schema.k.v"
-
-
-def test_schemas_may_be_as_large_as_allowed() -> None:
-    packet = {f"k{level}": "v" for level in range(12)}
-    assert router(deep(12)).route(packet).folder.count("/") == 11
-    assert router(deep(10) and {"a": {"v": "/".join("x" * 11)}}).route(
-        {"a": "v"}
-    ).folder == "a=v/" + "/".join("x" * 11)
-    with pytest.raises(InvalidInputError):
-        router({"a": {"v": "/".join("x" * 12)}})
-    assert (
-        router({"a": dict.fromkeys(map(str, range(10_000)))}).route({"a": 9_999}).folder == "a=9999"
-    )
 
 
 @each(
@@ -742,32 +685,6 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
         assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(routed(st.none()) | routed(schemas()), st.lists(standard_packets, max_size=20), st.data())
-def test_so_they_do_on_a_real_disk(
-    tmp_path_factory: pytest.TempPathFactory,
-    given: tuple[Any, list[dict[str, Any]]],
-    others: list[dict[str, Any]],
-    data: st.DataObject,
-) -> None:
-    root = tmp_path_factory.mktemp("brain[1]*")
-    routes = router(given[0], str(root))
-    placed = []
-    for number, packet in enumerate(given[1] + others):
-        path = Path(routes.transmit({**packet, "summary": f"s{number}"}))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        assert path.resolve().is_relative_to(root.resolve())
-        placed.append((packet, path))
-    intent = part_of(data, data.draw(st.sampled_from(given[1] + others)))
-    found = set(glob.glob(routes.receive(**intent), recursive=True))  # noqa: PTH207  # the one that we promise to be like
-    for packet, path in placed:
-        if "/_intake/" not in str(path) and all(
-            agrees(packet, *item) for item in intent.items() if item[1] is not None
-        ):
-            assert str(path) in found
-
-
 # ---- what a folder says
 
 
@@ -796,12 +713,6 @@ def test_folders_of_the_standard_schema_decide(
     folder: str, intent: dict[str, Any], undecided: set[str] | None
 ) -> None:
     assert router().decide(folder, intent) == undecided
-
-
-def test_folders_of_another_schema_leave_it_to_the_memories() -> None:
-    routes = router({"n": {">5": None, "r/gt_.*/": None}})
-    assert routes.route({"n": 7}).folder == routes.route({"n": "gt_5"}).folder == "n=gt_5"
-    assert routes.decide("n=gt_5", {"n": 7, "x": None}) == frozenset({"n"})
 
 
 @settings(max_examples=examples(600), deadline=None)
@@ -960,48 +871,18 @@ PIECES = [
 ]  # fmt: skip
 
 
+NO_TEXTS = [None, True, -1, 10**400, float("nan"), [], b"..", ("..",), {"..": 1}]
+
+
 def attack(random: random.Random) -> Any:
     """Something hostile to be a value, a key, a branch or a part of a template."""
     kind = random.random()
     if kind < 0.5:
         return "".join(random.choices(PIECES, k=random.randint(1, 4)))
-    if kind < 0.8:
-        ranges = [
-            (0, 0x7F),
-            (0, 0x2FF),
-            (0x300, 0x36F),
-            (0x2000, 0x206F),
-            (0xD800, 0xDFFF),
-            (0xFF00, 0xFFEF),
-            (0, 0x10FFFF),
-        ]
-        return "".join(
-            chr(random.randint(*random.choice(ranges))) for _ in range(random.randint(0, 90))
-        )
     if kind < 0.9:
-        word = random.choice(["runtime", "failure", "web_search", "con", "nul.json"])
-        return "".join(
-            random.choice([char.upper(), char, char + "\u0300", chr(ord(char) + 0xFEE0)])
-            for char in word
-        )
-    return random.choice(
-        [
-            None,
-            True,
-            0,
-            -1,
-            10**400,
-            2**70,
-            1e308,
-            float("nan"),
-            [],
-            {},
-            b"..",
-            ("..",),
-            {"..": 1},
-            ["/etc"],
-        ]
-    )
+        most = random.choice([0x7F, 0x2FF, 0xFFEF, 0x10FFFF])
+        return "".join(chr(random.randint(0, most)) for _ in range(random.randint(0, 90)))
+    return random.choice(NO_TEXTS)
 
 
 ATTACKED: list[Any] = [

@@ -311,23 +311,6 @@ def test_from_a_second_process(engine: MemoryEngine) -> None:
     assert len(engine.sync().left) == 1
 
 
-def test_two_engines_take_turns(tmp_path: Path) -> None:
-    with MemoryEngine(tmp_path / "brain") as one, MemoryEngine(tmp_path / "brain") as other:
-        for number in range(20):
-            path = Path(one.remember(f"by one {number}", **FAILURE))
-            assert f"by one {number}" in contents(other)
-            if number % 3 == 0:
-                path.unlink()
-                assert f"by one {number}" not in contents(other)
-                assert f"by one {number}" not in contents(one)
-            elif number % 3 == 1:
-                path.write_text(json.dumps({"content": f"edited {number}"}))
-                assert f"edited {number}" in contents(one)
-                assert f"edited {number}" in contents(other)
-        check(one)
-        check(other)
-
-
 def test_memory_sees_what_hands_do(engine: MemoryEngine) -> None:
     path = Path(engine.remember("alpha beta gamma", **FAILURE))
     with Memory(engine.root) as memory:
@@ -566,20 +549,6 @@ def test_what_people_do_before_the_next_open_counts(
         check(engine)
 
 
-def test_an_edit_made_long_after_a_crash_is_not_overwritten(tmp_path: Path) -> None:
-    root = tmp_path / "brain"
-    engine = MemoryEngine(root)
-    path = Path(engine.remember("Acknowledged", **FAILURE))
-    engine.memory._project.listeners = []  # as if killed: nothing is settled
-    engine.close()
-    path.write_text(json.dumps({"content": "Edited the day after"}))
-    later = time.time() + 100
-    os.utime(path, (later, later))
-    with MemoryEngine(root) as engine:
-        assert contents(engine) == ["Edited the day after"]
-        check(engine)
-
-
 def test_a_disk_that_refuses_files_does_not_lose_memories(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -739,27 +708,6 @@ def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(
     check(engine)
 
 
-def test_copies_and_moves_of_one_file(engine: MemoryEngine) -> None:
-    first = write(
-        engine, f"{RUNTIME}/a.json", content="Copied around", timestamp="2026-01-01T00:00:00Z"
-    )
-    assert len(contents(engine)) == 1
-    second = first.rename(first.with_name("b.json"))
-    assert len(contents(engine)) == 1
-    shutil.copy(second, first)
-    assert len(contents(engine)) == 2
-    assert len({record.id for record in experiences(engine)}) == 2
-    assert engine.reflect()["total_memories"] == 2
-    second.unlink()
-    assert [memory["_path"] for memory in engine.recall()] == [str(first)]
-    first.unlink()
-    assert contents(engine) == []
-    shutil.copy(
-        write(engine, "project=x/c.json", content="Copied around", outcome="learning"), first
-    )
-    check(engine)
-
-
 def test_a_merge_does_not_write_over_an_edit(tmp_path: Path) -> None:
     with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
         path = Path(one.remember("The old text", **FAILURE))
@@ -799,31 +747,6 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     path.write_bytes(text)
     assert contents(engine) == ["The new way"]
     assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
-
-
-def test_moved_and_moved_back_is_what_it_was(engine: MemoryEngine) -> None:
-    path = Path(engine.remember("On a journey", **FAILURE))
-    hand = write(engine, f"{RUNTIME}/mine.json", content="By hand", _comment="keep this")
-    text = hand.read_bytes()
-    for record in experiences(engine):
-        engine.memory.verify(record.id, "human_approval")
-    assert len(contents(engine)) == 2
-    for record in experiences(engine):
-        if record.metadata.validation.status == "hypothesis":
-            engine.memory.verify(record.id, "human_approval")
-    (Path(engine.root) / LOGIC).mkdir(parents=True)
-    for file in (path, hand):
-        file.rename(Path(engine.root) / LOGIC / file.name)
-    assert len(contents(engine, error_type="logic")) == 2
-    for file in (path, hand):
-        (Path(engine.root) / LOGIC / file.name).rename(file)
-    assert contents(engine, error_type="runtime") == ["By hand", "On a journey"]
-    live = [
-        record for record in experiences(engine) if record.metadata.validation.status != "archived"
-    ]
-    assert [record.metadata.validation.status for record in live] == ["verified", "verified"]
-    assert hand.read_bytes() == text
-    check(engine)
 
 
 @pytest.mark.parametrize("when", [10_413_792_000, 253_402_300_900, 0, -1_000])
@@ -1124,7 +1047,3 @@ TestTreeMachine = TreeMachine.TestCase
 TestTreeMachine.settings = settings(
     max_examples=examples(100), stateful_step_count=15, deadline=None
 )
-
-
-def test_mirror_is_what_memory_says_it_is(engine: MemoryEngine) -> None:
-    assert isinstance(engine.memory.tree.mirror, Mirror)
