@@ -201,33 +201,6 @@ class TestStore:
         ]
         assert store.most_helpful("other", "hypothesis", 10) == []
 
-    def test_what_files_that_changed_keep_archived_is_found_until_somebody_decides(
-        self, store: Store
-    ) -> None:
-        rows = [row(f"Fact {n}.", n) for n in range(5)]
-        later: list[EventKind | None] = [None, "fresh", "status", "credited", None]
-        with store.write("p") as writer:
-            writer.append(rows)
-            for number, kind in enumerate(later):
-                if number < 4:
-                    writer.add_events("p", [event(rows[number].id, "stale", 10 + number)])
-                if kind:
-                    writer.add_events("p", [event(rows[number].id, kind, 20)])
-                writer.set_standing(
-                    "p",
-                    rows[number].id,
-                    "hypothesis" if kind == "fresh" else "archived",
-                    None,
-                    (0, 0),
-                )
-        found = store.held_as_stale("p", 10)
-        assert [(stored.id, held.kind) for stored, held in found] == [
-            (rows[3].id, "stale"),
-            (rows[0].id, "stale"),
-        ]
-        assert len(store.held_as_stale("p", 1)) == 1
-        assert store.held_as_stale("other", 10) == []
-
     def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
         rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3)]
         with store.write("p") as writer:

@@ -53,14 +53,12 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.results import (
         Activity,
-        Area,
         Backup,
         CleanedUp,
         Compacted,
         Credited,
         Diagnosis,
         Failure,
-        Held,
         Links,
         Loaded,
         Page,
@@ -391,12 +389,6 @@ class Care(Group):
         )
         return figures.progress(self._project, per, start, limit)
 
-    def areas(self, since: datetime | str | int | None = None) -> list[Area]:
-        """How often each tool worked and failed in which area, from `since` on: an experience's
-        areas are its tags, a command's its subcommand.
-        """
-        return figures.areas(self._project, self._since(since))
-
     def _since(self, since: datetime | str | int | None) -> datetime | None:
         return Filters.of(self._project.name, {"since": since}).since
 
@@ -409,18 +401,6 @@ class Care(Group):
         return [
             results.Credited(record, *counts)
             for stored, *counts in found
-            for record in readable([stored])
-        ]
-
-    def stale(self, limit: int = 20) -> list[Held]:
-        """The records that `check_stale` archived because their files changed, and about which
-        nobody decided since; the last one first.
-        """
-        check_all(limit=limit)
-        found = self._project.store.held_as_stale(self._project.name, limit)
-        return [
-            results.Held(record, event.at, event.by, event.reason or "")
-            for stored, event in found
             for record in readable([stored])
         ]
 

@@ -18,7 +18,7 @@ from hardwon.lessons.issues import generate_issue_signature
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.lessons import LessonFinder, read_shown_failure
 from hardwon.memory.project import Project
-from hardwon.memory.results import Area, DayRate, Failure, Rates, Remedy
+from hardwon.memory.results import DayRate, Failure, Rates, Remedy
 from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
 from hardwon.store.types import Failed
@@ -82,24 +82,6 @@ def _says_no_more(program: Rates, ranked: Iterable[Rates]) -> bool:
     return any(
         each.days == program.days and each.name.startswith(f"{program.name} ") for each in ranked
     )
-
-
-def areas(project: Project, since: datetime | None) -> list[Area]:
-    """How tools did in which areas: of experiences, by their tags; of commands, their
-    subcommands.
-    """
-    first = 0 if since is None else to_us(since) // limits.DAY_US
-    most = limits.CONSIDERED_MAX
-    found = [Area(*each) for each in project.store.tool_tags(project.name, first, most)]
-    counted = project.store.totals(project.name, "act.kind", most, first)
-    kinds = {key: levels for key, _, levels in counted}
-    prose = {key.partition(" ")[0] for key in kinds if _is_prose(key)}
-    for key, levels in kinds.items():
-        tool, _, sort = key.partition(" ")
-        if tool not in prose:
-            good, bad = sum(levels) - levels[FAILED], levels[FAILED]
-            found.append(Area(tool, sort, good, bad, is_command=True))
-    return found
 
 
 def _is_prose(kind: str) -> bool:

@@ -57,19 +57,6 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Area:
-    """How often a tool worked, and failed, in one area; the empty one is all that it was used for.
-    `is_command`: the tool is a program that was run, the area its subcommand.
-    """
-
-    tool: str
-    area: str
-    good: int
-    bad: int
-    is_command: bool = False
-
-
-@dataclass(frozen=True)
 class Remedy:
     """What made a failure go away: what was done, how often it helped, of how often it was tried,
     and ids of records that tell of it.
@@ -117,19 +104,6 @@ class Credited:
     record: AnyRecord
     helped: int
     hindered: int
-
-
-@dataclass(frozen=True)
-class Held:
-    """A record that is archived because the files that it is about changed: since when, who found
-    that out, and what changed. It is again what it was when `check_stale` finds the files as they
-    were, or when somebody verifies it.
-    """
-
-    record: AnyRecord
-    since: datetime
-    by: str
-    reason: str
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
 from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
 from hardwon.lessons.sources import Votes, fair_parts
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, ToolTag, Total, rounded_up
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, Total, rounded_up
 
 if TYPE_CHECKING:
     from hardwon.learn import odds
@@ -394,27 +394,6 @@ class TallyReader(Query):
             (project, since_day, until_day),
         )
         return [Active._make(row) for row in found]
-
-    def tool_tags(self, project: str, since_day: int, limit: int) -> list[ToolTag]:
-        """How often each tool succeeded and failed from a day on: all of it (""), and by the tags
-        of its experiences, those with the most of them.
-        """
-        counts = (
-            "count(*) FILTER (WHERE r.outcome = 'success'), "
-            "count(*) FILTER (WHERE r.outcome = 'failure')"
-        )
-        judged = (
-            "r.project_id = ?1 AND r.kind = 'experience' AND r.outcome IN ('success', 'failure') "
-            f"AND r.at_us / {limits.DAY_US} >= ?2 AND {TRUSTED_RECORD}"
-        )
-        sql = (
-            f"SELECT coalesce(r.tool, ''), '', {counts} FROM record r"
-            f"{self.dialect.hint('record_counted')} WHERE {judged} GROUP BY 1 UNION ALL "
-            f"SELECT coalesce(r.tool, ''), t.tag, {counts} FROM record_tag t {self.dialect.join} "
-            f"record r ON r.seq = t.seq WHERE t.project_id = ?1 AND {judged} GROUP BY 1, 2"
-        )
-        found = [ToolTag._make(row) for row in self._select(sql, (project, since_day))]
-        return sorted(found, key=lambda each: (-each.good - each.bad, each))[:limit]
 
     def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:
         """What failed between two times, of the newest records that tell of failures: each with

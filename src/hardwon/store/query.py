@@ -49,7 +49,6 @@ from hardwon.store.types import (
     Values,
     rounded_up,
 )
-from hardwon.trust.lifecycle import BY_TREE
 
 # Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
 _CLOCK_SKEW_US: Final = 300_000_000
@@ -667,28 +666,6 @@ class Query(Reader):
             (project, status, limit),
         )
         return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
-
-    def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
-        """The records that nothing but files that changed keeps archived, each with the event that
-        did so, the newest first.
-        """
-        # What somebody decided later stands above it, and so does that the files are again what
-        # they were.
-        by = self.dialect.said("l", "by")
-        found = self._select(
-            f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = "
-            f"e.project_id "
-            f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = "
-            f"'archived' AND r.{ORDINARY} "
-            "AND NOT EXISTS (SELECT 1 FROM event l WHERE l.project_id = e.project_id AND "
-            "l.record_id = e.record_id "
-            f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {is_undone(self.dialect, 'l')} "
-            f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> "
-            f"?2))) "
-            "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3",
-            (project, BY_TREE, limit),
-        )
-        return [(Stored(*row), event_of(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         """The time of the newest record before a time that anybody but this author recorded; 0

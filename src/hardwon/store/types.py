@@ -276,15 +276,6 @@ class Active(NamedTuple):
     bad: int
 
 
-class ToolTag(NamedTuple):
-    """How often experiences with a tool and a tag were successes and failures."""
-
-    tool: str
-    tag: str
-    good: int
-    bad: int
-
-
 class Failed(NamedTuple):
     """A record that tells of a failure, and the key of that; None where it has none."""
 
