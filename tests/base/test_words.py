@@ -40,7 +40,7 @@ CODE_LINES_MAX = {
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 63_600
+TEST_LINES_MAX = 63_736
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""

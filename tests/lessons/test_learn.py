@@ -436,7 +436,7 @@ def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
 
 
 def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
-    """Hooks record each run by itself; the failure that came back has its fix all the same."""
+    """A terminal's commands are one run; the failure that came back has its fix all the same."""
     error = "Bind for 0.0.0.0:5432 failed: port is already allocated"
     for minutes, line, good in (
         (300, "docker compose up -d", False),
@@ -450,7 +450,8 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
             "reward": float(good),
         }
         at = datetime.now(UTC) - timedelta(minutes=minutes)
-        memory.record_trajectory(line, [step], float(good), timestamp=at)
+        source = {"id": "terminal-1"}
+        memory.record_trajectory(line, [step], float(good), timestamp=at, source=source)
     (solution,) = memory.solutions(error)
     (failure,) = memory.care.failures()
     assert solution.action == "docker compose up -d --force-recreate"

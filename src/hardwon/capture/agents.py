@@ -29,20 +29,28 @@ from hardwon.capture.sessions import (
     edit_step,
     open_session,
 )
-from hardwon.capture.speaking import STOP_AFTER, count_repeats, speak_after, speak_before
+from hardwon.capture.speaking import (
+    STOP_AFTER,
+    count_repeats,
+    keep_rule,
+    speak_after,
+    speak_before,
+)
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
+from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.steps import read_action
+from hardwon.tell.situation import Aside, Situation
 from hardwon.tell.situation import Line as TellLine
 from hardwon.text.clean import clean_line
 from hardwon.text.failures import error_words
 from hardwon.text.lines import read_line, split_cd
-from hardwon.text.programs import looks
+from hardwon.text.programs import looks, only_shows
 from hardwon.trust.redact import redact
 
 # Something to say, and the ids of the records behind it.
@@ -145,7 +153,7 @@ def _answered(
                 session.forget_told()
             return _said(session, _at_start(memory, session, manner))
         case "prompt":
-            return _said(session, _at_prompt(event, memory, session, manner))
+            return _at_prompt(event, memory, session, manner)
         case "before" if command:
             return _before_command(command, memory, session, manner)
         case "before":
@@ -204,17 +212,24 @@ def _left_undone(memory: Memory) -> list[Line]:
 
 def _at_prompt(
     event: HookEvent, memory: Memory, session: AgentSession, manner: Manner
-) -> list[Line]:
-    """With what the start would have said, where nobody told of one: the hook that starts the
-    background process does not wait for it.
+) -> Reply | None:
+    """What was laid down about it comes first. With what the start would have said, where nobody
+    told of one: the hook that starts the background process does not wait for it.
     """
     prompt = event.prompt[: limits.AGENT_PROMPT_CHARS_MAX].strip()
     if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
-        return []
+        return None
     if manner.prompts and not session.kept.get("task"):
         session.kept["task"] = redact(prompt)[0][: limits.LESSON_CHARS_MAX]
+    finder = LessonFinder(memory._project)
+    rules = finder.rules.tell_rules(Situation(prompt))
     start = [] if session.kept.get("started") else _at_start(memory, session, manner)
-    return [*start, *_context(memory, prompt, manner.budget_tokens)]
+    context = [*start, *_context(memory, prompt, manner.budget_tokens)]
+    # a rule is told where it is about what is asked, and nowhere else
+    others = [line for line in context if not finder.rules.record_ids.issuperset(line[1] or [""])]
+    if manner.prompts and not event.subagent:
+        keep_rule(prompt, memory, session)
+    return _tell(session, rules, session.unsaid(others))
 
 
 def name_file(event: HookEvent) -> str:
@@ -227,25 +242,32 @@ def name_file(event: HookEvent) -> str:
 
 def _before_edit(name: str, memory: Memory, session: AgentSession, manner: Manner) -> Reply | None:
     tokens = min(manner.budget_tokens, limits.AGENT_ASIDE_TOKENS)
-    lines = _context(memory, f"edit {name}", tokens)
-    return _said(session, [line for line in lines if name in line[0]])
+    finder = LessonFinder(memory._project)
+    rules = finder.rules.tell_rules(Situation(file=name))
+    lines = [
+        line
+        for line in _context(memory, f"edit {name}", tokens)
+        if name in line[0] and not finder.rules.record_ids.issuperset(line[1] or [""])
+    ]
+    return _tell(session, rules, session.unsaid(lines))
 
 
 @dataclass(frozen=True)
 class Command:
     """A line of a shell that is worth a word: as typed at the checkout's root, what the agent says
-    that it is for, whether it only checks, and, once it ended, what is to be kept of it.
+    that it is for, whether it only checks or looks, and, once it ended, what is to be kept of it.
     """
 
     line: str
     purpose: str
     tests: bool
+    is_look: bool
     step: Step | None = None
 
 
 def command_of(event: HookEvent) -> Command | None:
-    """What is tried, and how it ended; None for what only looks, unless it could not even look, and
-    for what records itself.
+    """What is tried, and how it ended; None for what only looked, unless it could not even look, for
+    what shows something whatever it is asked, and for what records itself.
     """
     typed = event.command.strip()
     is_long = len(typed) > limits.AGENT_COMMAND_CHARS_MAX  # it writes a file
@@ -262,10 +284,11 @@ def command_of(event: HookEvent) -> Command | None:
         printed = attempts.shown_of(output)
         step = attempts.make_step(line, event.exit_code, printed, event.seconds)
     parts = read_action(0, step or Step(action=line))
-    if all(part.kind == "look" for part in parts):
+    is_look = all(part.kind == "look" for part in parts)
+    if is_look and (step or all(only_shows(command.program) for command in read_line(line))):
         return None
     purpose = event.purpose.strip()[: limits.LESSON_CHARS_MAX]
-    return Command(line, purpose, parts[-1].tests, step)
+    return Command(line, purpose, parts[-1].tests, is_look, step)
 
 
 def _place_line(typed: str, event: HookEvent) -> str:
@@ -302,13 +325,18 @@ def _before_command(
         text = f"Stop. This failed {repeats} times in this session, and nothing was changed since."
         decision = "" if manner.blocked == "warn" else manner.blocked
         return Reply(_fenced([text]), decision)
-    return _tell(session, speak_before(command.line, memory, session))
+    rules = LessonFinder(memory._project).rules.tell_rules(Situation(action=command.line))
+    warnings = [] if command.is_look else speak_before(command.line, memory, session)
+    return _tell(session, [*rules, *warnings])
 
 
-def _tell(session: AgentSession, lines: Sequence[TellLine]) -> Reply | None:
-    """What this session was not told yet."""
+def _tell(
+    session: AgentSession, lines: Sequence[TellLine], more: Sequence[str] = ()
+) -> Reply | None:
+    """What this session was not told yet, and `more`, which is new already."""
     new = [line for line in lines if session.unsaid([(line.lesson.id, line.ids)])]
-    return Reply(_fenced([line.text for line in new]), lines=tuple(new)) if new else None
+    whole: tuple[TellLine | Aside, ...] = (*new, *map(Aside, more))
+    return Reply(_fenced([line.text for line in whole]), lines=whole) if whole else None
 
 
 def _after_command(

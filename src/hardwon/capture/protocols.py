@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from hardwon import limits
 from hardwon.records.fields import read_json
-from hardwon.tell.situation import Line
+from hardwon.tell.situation import Aside, Line
 
 Moment = Literal["start", "prompt", "before", "after", "compact", "subagent", "stop", "end"]
 Agent = Literal["claude-code", "codex", "cursor", "other"]
@@ -57,7 +57,7 @@ class Reply:
     say: str = ""
     decision: Literal["", "ask", "deny"] = ""
     notice: str = ""
-    lines: tuple[Line, ...] = ()
+    lines: tuple[Line | Aside, ...] = ()
 
 
 def read_event(agent: Agent, data: bytes) -> HookEvent | None:
@@ -75,7 +75,8 @@ def read_event(agent: Agent, data: bytes) -> HookEvent | None:
 def written(agent: Agent, told: bytes, reply: Reply) -> Json:
     """The reply in the agent's words; empty where it takes none at this event."""
     if agent == "other":
-        return {name: value for name, value in vars(reply).items() if value}
+        own = {"say": reply.say, "decision": reply.decision, "notice": reply.notice}
+        return {name: value for name, value in own.items() if value}
     event = read_json(told)
     name = _text(event, "hook_event_name") if isinstance(event, dict) else ""
     if agent == "cursor":

@@ -1,16 +1,21 @@
-"""What hooks say about commands: what made a failure go away before, and why a command failed."""
+"""What hooks say about commands: what was laid down about them, what made a failure go away before,
+and why a command failed.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from hardwon.capture.sessions import AgentSession
+from hardwon.lessons.laying_down import find_rule_sentences
 from hardwon.memory import Memory
 from hardwon.memory.lessons import LessonFinder, read_shown_failure
 from hardwon.tell.situation import Line, Situation
 
 # After so many failures in a row, with nothing changed in between, another try is no plan.
 STOP_AFTER: Final = 3
+# The author of what is typed as a prompt.
+_PERSON: Final = "user"
 
 
 def speak_after(shown: str, command: str, memory: Memory, session: AgentSession) -> list[Line]:
@@ -24,6 +29,13 @@ def speak_before(command: str, memory: Memory, session: AgentSession) -> list[Li
     """Before a command that failed when it was run last: why, and what helped."""
     situation = Situation(session.kept.get("task", ""), command, None, _actions_done(session))
     return LessonFinder(memory._project).tell_before(situation)
+
+
+def keep_rule(prompt: str, memory: Memory, session: AgentSession) -> None:
+    """Keeps what somebody lays down for good in a prompt, as that person's word."""
+    if rule := find_rule_sentences(prompt):
+        source = {"type": "user_interaction", "id": session.kept["session"], "author": _PERSON}
+        memory.remember(rule, "learning", insight_type="preference", source=source)
 
 
 def count_repeats(command: str, session: AgentSession) -> int:

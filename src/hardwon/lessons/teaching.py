@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from hardwon.lessons.laying_down import find_rule_text
 from hardwon.lessons.lesson import make_lesson_id
 from hardwon.records.kinds import Fix, Record, Trajectory
 from hardwon.records.kinds import Step as Recorded
@@ -21,6 +22,8 @@ from hardwon.text.terms import same_action
 
 # The key of every run.
 ANY_RUN: Final = "run"
+# The key of everything that lays something down.
+ANY_RULE: Final = "rule"
 # Of a longer run the first ones are kept: a teaching is read whenever one of its failures is met.
 _PROBLEMS_MAX: Final = 100
 _SORTS_MAX: Final = 50
@@ -54,7 +57,8 @@ class Met:
 @dataclass(frozen=True)
 class Teaching:
     """All that a run teaches. `sorts` are what sorts of changes it made; `run_id` is shared by
-    records that are one run.
+    records that are one run. `rule` is what a record that is no run lays down for good, `by_person`
+    that somebody typed it.
     """
 
     task: str
@@ -63,6 +67,8 @@ class Teaching:
     lasting: tuple[str, ...]
     sorts: tuple[str, ...]
     run_id: str = ""
+    rule: str = ""
+    by_person: bool = False
 
     def to_json(self) -> str:
         """For the column that keeps it."""
@@ -79,6 +85,8 @@ class Teaching:
             tuple(kept["lasting"]),
             tuple(kept["sorts"]),
             kept["run_id"],
+            kept.get("rule", ""),
+            kept.get("by_person", False),
         )
 
 
@@ -92,7 +100,12 @@ def teach_record(record: Record) -> Teaching | None:
     """What one record teaches as a run of its own; None where it tells of none."""
     if isinstance(record, Trajectory) and record.steps:
         return replace(teach_run(read_run(record)), run_id=record.metadata.source.id)
-    return _teach_fix(record) if isinstance(record, Fix) else None
+    if isinstance(record, Fix):
+        return _teach_fix(record)
+    if rule := find_rule_text(record):
+        by_person = record.metadata.source.type == "user_interaction"
+        return Teaching("", "unknown", (), (), (), rule=rule, by_person=by_person)
+    return None
 
 
 def teach_together(records: Iterable[Trajectory]) -> Teaching:
@@ -161,7 +174,11 @@ def _teach_fix(fix: Fix) -> Teaching | None:
 
 
 def find_keys(teaching: Teaching) -> Iterator[str]:
-    """What a teaching is found by: its failures, and the sorts of its changes."""
+    """What a teaching is found by: its failures, and the sorts of its changes; that it is a rule."""
+    if teaching.rule:
+        yield ANY_RULE
+        yield lesson_key(make_rule_id(teaching.rule))
+        return
     for met in teaching.met:
         yield f"exact:{met.exact}"
         yield f"family:{met.family}"
@@ -173,6 +190,11 @@ def find_keys(teaching: Teaching) -> Iterator[str]:
     for sort in teaching.sorts:
         yield sort_key(sort)
     yield ANY_RUN
+
+
+def make_rule_id(rule: str) -> str:
+    """The id of the lesson that a rule is."""
+    return make_lesson_id("rule", "", same_action(rule))
 
 
 def make_way_id(teaching: Teaching) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from hardwon.errors import UnknownLessonError
@@ -16,10 +16,12 @@ from hardwon.lessons.teaching import (
     Met,
     Teaching,
     lesson_key,
+    make_rule_id,
     sort_key,
     teach_together,
 )
 from hardwon.lessons.transfer import carry_cures
+from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Decision, Trajectory
@@ -83,6 +85,11 @@ class LessonFinder:
         cures = _without_wrong(self._weigh(met, step.failure.exact))
         past = Past(step.failure, _share_passing(met), record.id, record.at_us)
         return say_warning(past, cures, situation)
+
+    @cached_property
+    def rules(self) -> RuleFinder:
+        """What was laid down here."""
+        return RuleFinder(self._project, self._find_verdicts)
 
     # What is known.
 
@@ -197,19 +204,24 @@ class LessonFinder:
         )
 
     def list_lessons(self, limit: int) -> list[Lesson]:
-        """What the newest runs taught: each lesson once, newest first."""
-        lessons: dict[str, Lesson] = {}
+        """What the newest runs taught and what was laid down: each lesson once, newest first."""
+        lessons = {rule.id: rule for rule in self.rules.list_rules()}
+        count = len(lessons)
         for row in self._store.teachings(self._project.name, [ANY_RUN], _TIMES_READ_MAX):
             for lesson in self._read_lessons(row.teaching):
                 if lesson.helped and lesson.verdict != "wrong":
                     lessons.setdefault(lesson.id, lesson)
-            if len(lessons) >= limit:
+            if len(lessons) - count >= limit:
                 break
         newest = sorted(lessons.values(), key=lambda lesson: lesson.last, reverse=True)
         return newest[:limit]
 
     def _read_lessons(self, teaching: Teaching) -> Iterator[Lesson]:
-        """The lessons that a run was evidence of, each with all the evidence there is."""
+        """The lessons that a run was evidence of, each with all the evidence there is; the rule that a
+        record lays down, if it is not called wrong.
+        """
+        if teaching.rule:
+            yield from self.rules.find_rule(make_rule_id(teaching.rule))
         for exact in dict.fromkeys(met.exact for met in teaching.met):
             yield from self._weigh(list(self._find_met("exact", exact)), exact)
 

@@ -40,7 +40,7 @@ _SHOWING: Final = frozenset(
 )
 # The same where it is an option.
 _SHOWING_OPTIONS: Final = frozenset(
-    "--version --help -h -V --dry-run --list --fixtures --collect-only -l -vv --show-toplevel".split()
+    "--version --help --dry-run --list --fixtures --collect-only --show-toplevel".split()
 )
 # The same where nothing else is said.
 _ASKING_ALONE: Final = frozenset("--version --help -V -v -h version help".split())
@@ -114,6 +114,12 @@ def is_known(program: str) -> bool:
     return any(program in names for names in (_LOOKING, _RUNNERS, _TESTING, _SERVING, _USUAL))
 
 
+def asks_program(word: str) -> bool:
+    """Whether a word behind a program's name is known to say what it is to do."""
+    known = (_SHOWING, _TEST_TARGETS, _HANDING_IN, _INSTALLING, _DESTROYING_WORDS)
+    return any(word in words for words in known)
+
+
 def runs_scripts(program: str) -> bool:
     """Whether a program interprets code that it is given."""
     return _SCRIPT.match(program) is not None
@@ -144,7 +150,7 @@ def looks(command: Command) -> bool:
     if program.partition("_")[0] in _LOOKING_VERBS:
         return True
     words = plain_words(command)
-    if program == "git" and words in (["branch"], ["tag"]):
+    if program == "git" and words in (["branch"], ["tag"]) and not {"-d", "-D"} & {*options}:
         return True
     if program in _RUNNERS:
         return program not in ("make", "just", "task") and words[:1] != [] and words[0] in _SHOWING
