@@ -83,23 +83,6 @@ def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
         assert tries
 
 
-def test_a_memory_works_on_both_sides_of_a_fork(memory: Memory) -> None:
-    before = memory.record_fact("before", "observation")
-
-    def work(tell: Tell) -> None:
-        assert memory.get(before.id) == before
-        for number in range(20):
-            tell(memory.record_fact(f"child {os.getpid()}, {number}", "observation").id)
-
-    children = [Child.start(work) for _ in range(4)]
-    mine = [memory.record_fact(f"parent {number}", "observation").id for number in range(20)]
-    assert [child.wait() for child in children] == [0] * 4
-    told = {record_id for child in children for record_id in child.acknowledged}
-    assert {record.id for record in memory.browse()} == {before.id, *mine, *told}
-    assert len(told) == 80
-    assert memory.doctor().ok
-
-
 def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
     stop = threading.Event()
     written: list[str] = []

@@ -54,9 +54,7 @@ def all_of(path: Path) -> list[str]:
         return [record.to_json() for record in memory.browse()]
 
 
-@pytest.mark.parametrize(
-    "size", [0, 1, 15, 16, 100, 511, 512, 1024, 4095, 4096, 8192, 20000, -4096, -1]
-)
+@pytest.mark.parametrize("size", [0, 15, 100, 512, 4095, 4096, 20000, -4096, -1])
 def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> None:
     whole = sound.read_bytes()
     cut = whole[:size]

@@ -98,15 +98,6 @@ def test_another_database_that_is_copied_over_it(tmp_path: Path) -> None:
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
 
 
-def test_an_older_state_of_the_same(tmp_path: Path) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
-    cp(tmp_path, "x/memory.db", "copy.db")
-    write(tmp_path, "x", "Port 2 is open.")
-    write_and_be_killed(tmp_path, "x", "Port 3 is open.")
-    cp(tmp_path, "copy.db", "x/memory.db")
-    assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
-
-
 def test_many_older_states(tmp_path: Path) -> None:
     """As in the hazard: 32 of 40 were corrupt."""
     for turn in range(12):
@@ -295,19 +286,14 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
     with closing(apsw.Connection(str(path))) as other:
         other.execute("SELECT count(*) FROM record").fetchall()
         presence.refuse_foreign_log(path)
-        assert unclosed(path)  # closing it now would drop the locks of `other`
+        assert presence._UNCLOSED  # closing it now would drop the locks of `other`
         with Memory(tmp_path / "x") as memory:
-            assert not unclosed(path)
+            assert not presence._UNCLOSED
             memory.record_fact("Port 2 is open.", "observation")
         assert other.execute("SELECT count(*) FROM record").get == 2
     assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 2 is open."]
     Memory(tmp_path / "y").close()
-    assert not unclosed(path)
-
-
-def unclosed(path: Path) -> bool:
-    file = presence.file_at(str(path))
-    return file in [waiting.file for waiting in presence._UNCLOSED]
+    assert not presence._UNCLOSED
 
 
 def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:

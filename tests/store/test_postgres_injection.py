@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -111,6 +111,27 @@ def decided(decision: Decision) -> tuple[str, str]:
     return decision.action, decision.target
 
 
+ASKED: dict[str, Callable[[Memory, Any], Any]] = {
+    "query": lambda memory, text: len(memory.recall(text, 5)),
+    "get": lambda memory, text: memory.get(text),
+    "cursor": lambda memory, text: memory.care.page(5, text),
+    "limit": lambda memory, text: memory.care.page(text),
+    "context": lambda memory, text: "No" in memory.context(text, task_id=text).text,
+    "rules": lambda memory, text: [(rule.text, rule.state) for rule in memory.rules(text)],
+    "cards": lambda memory, text: [card.lesson for card in memory.cards(text)],
+    "scores": lambda memory, text: memory.episodes.scores(text).episodes,
+    "solutions": lambda memory, text: [found.action for found in memory.solutions(text)],
+    "strategies": lambda memory, text: list(map(str, memory.fixes.strategies(text))),
+    "odds": lambda memory, text: memory.odds(model=text, issue_type=text),
+    "decisions": lambda memory, text: sorted(map(decided, memory.care.decisions(task_id=text))),
+    "forget": lambda memory, text: memory.forget(text, dry_run=True),
+    "forget by": lambda memory, text: sorted(memory.forget(author=text, dry_run=True).ids),
+    "rollback": lambda memory, text: (
+        memory.undo(memory.rollback(text, text, by=text).id, by=text).kind
+    ),
+}
+
+
 def answers(memory: Memory) -> dict[Any, Any]:
     """To everything that can be asked with a text in it."""
     given: dict[Any, Any] = {}
@@ -127,38 +148,8 @@ def answers(memory: Memory) -> dict[Any, Any]:
                         [hit.record for hit in memory.recall("drop", 3, **asked)]
                     )
                 )
-        given["query", text] = refusal_or(lambda text=text: len(memory.recall(text, 5)))
-        given["get", text] = refusal_or(lambda text=text: memory.get(text))
-        given["cursor", text] = refusal_or(lambda text=text: memory.care.page(5, text))
-        given["k", text] = refusal_or(lambda text=text: memory.recall("x", text))
-        given["limit", text] = refusal_or(lambda text=text: memory.care.page(text))
-        given["context", text] = refusal_or(
-            lambda text=text: "No" in memory.context(text, task_id=text).text
-        )
-        given["rules", text] = refusal_or(
-            lambda text=text: [(rule.text, rule.state) for rule in memory.rules(text)]
-        )
-        given["cards", text] = refusal_or(
-            lambda text=text: [card.lesson for card in memory.cards(text)]
-        )
-        given["scores", text] = refusal_or(lambda text=text: memory.episodes.scores(text).episodes)
-        given["solutions", text] = refusal_or(
-            lambda text=text: [found.action for found in memory.solutions(text)]
-        )
-        given["strategies", text] = refusal_or(
-            lambda text=text: [str(found) for found in memory.fixes.strategies(text)]
-        )
-        given["odds", text] = refusal_or(lambda text=text: memory.odds(model=text, issue_type=text))
-        given["decisions", text] = refusal_or(
-            lambda text=text: sorted(map(decided, memory.care.decisions(task_id=text)))
-        )
-        given["forget", text] = refusal_or(lambda text=text: memory.forget(text, dry_run=True))
-        given["forget by", text] = refusal_or(
-            lambda text=text: sorted(memory.forget(author=text, dry_run=True).ids)
-        )
-        given["rollback", text] = refusal_or(
-            lambda text=text: memory.undo(memory.rollback(text, text, by=text).id, by=text).kind
-        )
+        for name, ask in ASKED.items():
+            given[name, text] = refusal_or(lambda ask=ask, text=text: ask(memory, text))
     return given
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import DamagedError, EmbeddingError, InvalidInputError
 from hardwon.outside.embedders import CallableEmbedder, WordLlamaEmbedder
 from hardwon.search.terms import Filters
-from processes import Child, Tell
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -271,28 +268,3 @@ def test_a_vector_that_does_not_fit_is_damage(tmp_path: Path) -> None:
         with pytest.raises(DamagedError, match="reembed"):
             nearest(memory, vectors[0])
         assert "vectors" in [finding.check for finding in wrong_with(memory)]
-
-
-@pytest.mark.engines("sqlite")
-def test_several_processes_that_embed_at_once(tmp_path: Path) -> None:
-    def embed(texts: Sequence[str]) -> Any:
-        return np.array(
-            [np.random.default_rng(zlib.crc32(text.encode())).normal(size=24) for text in texts]
-        )
-
-    def work(tell: Tell) -> None:
-        with Memory(tmp_path, embedder=CallableEmbedder(embed, "by hash", 24)) as mine:
-            for number in range(12):
-                tell(mine.remember(f"{number} by {os.getpid()}", "success", "file_operation").id)
-                mine.recall("anything")
-
-    with Memory(tmp_path, embedder=CallableEmbedder(embed, "by hash", 24)) as memory:
-        children = [Child.start(work) for _ in range(4)]
-        assert [child.wait() for child in children] == [0] * 4
-        assert memory.care.wait_for_vectors() == 0
-        vector = embed(["x"])[0]
-        # all of them are compared, and those that point the other way left out
-        hits = {*nearest(memory, vector, 60), *nearest(memory, -vector, 60)}
-        assert hits
-        assert hits <= {name for child in children for name in child.acknowledged}
-        assert memory.doctor().ok
