@@ -24,7 +24,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, quoted
-from hardwon.store.postgres.engine import PostgresStore
+from hardwon.store.postgres.engine import PostgresStore, columns_from
 from hardwon.store.postgres.schema import (
     ACCESS,
     GOVERNOR,
@@ -182,17 +182,6 @@ INSERTED_BY_WRITERS = ("embedder", "record_vector", "request")
 DECIDING = ("status", "superseded", "absent", "present", "stale", "fresh", "undone", "forgotten")
 
 
-def event_row(event: Event) -> dict[str, Any]:
-    return {
-        "id": event.id,
-        "record_id": event.record_id,
-        "kind": event.kind,
-        "at_us": event.at_us,
-        "body": event.to_json(),
-        "said_by": event.by,
-    }
-
-
 def copied(schema: str, table: str) -> str:
     """One column of texts is the server's own."""
     into, columns = table, "*"
@@ -218,15 +207,11 @@ def on_tables() -> Iterator[tuple[str, str]]:
         yield f"COPY {{a}}.{table} FROM PROGRAM 'echo'", NOBODY
         for of_b in (
             "SELECT * FROM {b}.%s",
-            "SELECT count(*) FROM ONLY {b}.%s",
-            "COPY {b}.%s TO STDOUT",
             "INSERT INTO {b}.%s DEFAULT VALUES",
             copied("{b}", table),
             "DELETE FROM {b}.%s",
             "MERGE INTO {b}.%s t USING (SELECT 1) s ON true WHEN MATCHED THEN DELETE",
             "TRUNCATE {b}.%s",
-            "LOCK TABLE {b}.%s IN ACCESS SHARE MODE",
-            "EXPLAIN (ANALYZE, VERBOSE) SELECT * FROM {b}.%s",
         ):
             yield of_b.replace("%s", table), NOBODY
 
@@ -240,7 +225,7 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
 
     for kind in DECIDING:
         status = "archived" if kind == "status" else None
-        honest = event_row(Event(record_id=fact, kind=kind, by="mallory", status=status))
+        honest = columns_from(Event(record_id=fact, kind=kind, by="mallory", status=status))
         yield called("add_events", honest), NOBODY
         yield called("add_events", {**honest, "kind": "credited"}), NOBODY
         values = ", ".join(psycopg.sql.quote(value) for value in honest.values())
@@ -254,10 +239,10 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
     ):
         helped = True if kind == "credited" else None
         event = Event(record_id=record_id, kind=kind, by="ann", helped=helped)
-        yield called("add_events", event_row(event)), allowed
+        yield called("add_events", columns_from(event)), allowed
     came = place.of_a["came"]
     retires = Event(record_id=came, kind="imported", by="ann", status="archived")
-    yield called("add_events", event_row(retires)), NOBODY
+    yield called("add_events", columns_from(retires)), NOBODY
 
     row = row_of(a_fact(A))
     body = row.body
@@ -309,19 +294,14 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
 WAYS_OUT = (
     "SET session_replication_role = replica",
     "CREATE TABLE {a}.mine (x int)",
-    "CREATE TABLE hardwon.mine (x int)",
     "CREATE SCHEMA mine",
     "CREATE FUNCTION {a}.sum(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 1.0'",
     "CREATE OR REPLACE FUNCTION {a}.credit(text) RETURNS void LANGUAGE sql AS ''",
-    "ALTER FUNCTION {a}.add_records RESET ALL",
     "ALTER FUNCTION {a}.add_records SECURITY INVOKER",
-    "CREATE VIEW {a}.mine AS SELECT 1",
     "CREATE TRIGGER mine AFTER INSERT ON {a}.record EXECUTE FUNCTION "
     "suppress_redundant_updates_trigger()",
     "CREATE RULE mine AS ON SELECT TO {a}.tally DO INSTEAD SELECT 1",
-    "CREATE INDEX ON {a}.record (body)",
     "DROP SCHEMA {a} CASCADE",
-    "DROP SCHEMA hardwon CASCADE",
     "ALTER SCHEMA {a} OWNER TO CURRENT_USER",
     "ALTER SEQUENCE {a}.record_seq_seq RESTART",
     "SELECT setval('{a}.record_seq_seq', 1)",
@@ -329,21 +309,14 @@ WAYS_OUT = (
     "GRANT {b_reader} TO CURRENT_USER",
     "SET ROLE {b_reader}",
     "SELECT * FROM hardwon.project",
-    "INSERT INTO hardwon.project VALUES ('mine', '{b}', 3)",
     "UPDATE hardwon.project SET schema = '{b}'",
-    "DELETE FROM hardwon.project",
     "INSERT INTO hardwon.migrated VALUES (99)",
-    "DELETE FROM hardwon.migrated",
     "SELECT * FROM hardwon.token",
-    "DELETE FROM hardwon.token",
-    "UPDATE hardwon.token SET scope = 'admin'",
     "INSERT INTO hardwon.token VALUES ('x', 'x', '', 'admin', NULL, 0, NULL, NULL)",
     "ALTER DATABASE {database} SET search_path = ''",
     "ALTER ROLE CURRENT_USER SUPERUSER",
-    "CREATE ROLE another SUPERUSER",
     "SELECT * FROM pg_statistic",
     "SELECT pg_read_file('/etc/passwd')",
-    "SELECT lo_import('/etc/passwd')",
 )
 
 
@@ -452,7 +425,7 @@ def test_names_that_hide_ours_are_not_taken_for_them(place: Place) -> None:
         run("CREATE FUNCTION pg_temp.has(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT true'")
         run("CREATE OPERATOR pg_temp.= (LEFTARG = text, RIGHTARG = text, FUNCTION = pg_temp.has)")
         run(f"SET LOCAL search_path = pg_temp, {a}, pg_catalog".encode())
-        row = event_row(deciding(place.of_a["fact"]))
+        row = columns_from(deciding(place.of_a["fact"]))
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             run("SELECT * FROM add_events(%s)", [json.dumps([row])])
 

@@ -214,20 +214,7 @@ class PostgresWriter(Writer):
         if any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
             self._must_govern()
         sql = ADD_EVENTS if governs else "SELECT * FROM add_events(?1)"
-        given = as_json(
-            {
-                "id": event.id,
-                "record_id": event.record_id,
-                "kind": event.kind,
-                "at_us": event.at_us,
-                "body": event.to_json(),
-                "said_by": event.by,
-                "said_status": event.status,
-                "said_replaced_by": event.replaced_by,
-                "said_undoes": event.undoes,
-            }
-            for event in wanted.values()
-        )
+        given = as_json(map(columns_from, wanted.values()))
         added = {found for (found,) in self.session.select(sql, (given,))}
         kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
@@ -435,6 +422,21 @@ _CHANGING_TOKENS: Final = 0x48574E54
 def as_numbers(vector: Iterable[float]) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(map(repr, map(float, vector)))}]"
+
+
+def columns_from(event: Event) -> dict[str, Any]:
+    """An event, as `add_events` takes it."""
+    return {
+        "id": event.id,
+        "record_id": event.record_id,
+        "kind": event.kind,
+        "at_us": event.at_us,
+        "body": event.to_json(),
+        "said_by": event.by,
+        "said_status": event.status,
+        "said_replaced_by": event.replaced_by,
+        "said_undoes": event.undoes,
+    }
 
 
 def _arrives_retired(row: Row) -> bool:
