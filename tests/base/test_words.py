@@ -29,7 +29,7 @@ CODE_LINES_MAX = {
     "brief": 1_060,
     "tell": 950,
     "outside": 1_500,
-    "store": 5_660,
+    "store": 5_620,
     "memory": 7_320,
     "capture": 2_570,
     "adapters": 650,
@@ -40,7 +40,7 @@ CODE_LINES_MAX = {
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 63_736
+TEST_LINES_MAX = 63_500
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""
