@@ -551,10 +551,6 @@ RUN_TAIL_BYTES: Final = 64 * KIB
 # pipe holds as much where the system allows it.
 READ_AT_ONCE_BYTES: Final = 256 * KIB
 
-# How long to wait for more output once a command is gone, where something that it started holds its
-# output open.
-RUN_LINGER_S: Final = 0.3
-
 # How long a command waits for what the memory has to say before it. Fifty times what it takes.
 RUN_ADVICE_S: Final = 3.0
 

@@ -11,7 +11,6 @@ Only the main thread can do this, for signals are its business.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import pty
@@ -25,7 +24,7 @@ import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from hardwon import limits
 
@@ -34,6 +33,9 @@ NOT_EXECUTABLE: Final = 126
 KILLED_BY: Final = 128  # what a shell adds to the number of the signal that killed a command
 STDIN, STDOUT, STDERR = 0, 1, 2
 _TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# How long to wait for more output once a command is gone, where something that it started holds its
+# output open.
+_LINGER_S: Final = 0.3
 _LOOK_S: Final = 0.1  # how soon the end of a command is noticed whose output somebody keeps open
 
 
@@ -114,10 +116,10 @@ def _start(
     command: Sequence[str], environment: Mapping[str, str] | None, outputs: tuple[int, int]
 ) -> subprocess.Popen[bytes] | RunResult:
     """The process, or a result that tells, in the words of a shell, why there is none."""
-
-    def start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    name = command[0]
+    try:
         return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
-            list(words),
+            list(command),
             stdout=outputs[0],
             stderr=outputs[1],
             env=environment,
@@ -125,10 +127,6 @@ def _start(
             # themselves
             close_fds=False,
         )
-
-    name = command[0]
-    try:
-        return start(command)
     except ValueError:  # a zero byte, which only a caller in Python can have put there
         return RunResult(NOT_FOUND, refusal=f"{name}: command not found")
     except OSError as error:
@@ -136,19 +134,9 @@ def _start(
         if not there:
             why = "No such file or directory" if "/" in name else "command not found"
             return RunResult(NOT_FOUND, refusal=f"{name}: {why}")
-        found = name if there is True else str(there)
         why = error.strerror or str(error)
-        if os.path.isdir(found):  # noqa: PTH112
-            why = "Is a directory"
-        elif isinstance(error, FileNotFoundError):
+        if isinstance(error, FileNotFoundError):
             why = "bad interpreter: No such file or directory"
-        elif error.errno == errno.ENOEXEC:
-            with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
-                # a script without #! line; every shell runs it itself, and takes a file for one
-                # that has no zero byte at its beginning
-                if b"\0" not in file.read(80):
-                    return start(["/bin/sh", found, *command[1:]])
-            why = "cannot execute binary file: Exec format error"
         return RunResult(NOT_EXECUTABLE, refusal=f"{name}: {why}")
 
 
@@ -163,10 +151,6 @@ class _Relay:
     _shown_on: dict[int, int] = field(
         default_factory=dict
     )  # our end of each output, and where it goes
-    _modes: list[Any] | None = None  # of the terminal that the command has, as last looked at
-    _before: list[Any] | None = None  # of ours, before the command changed any
-
-    # --- output ---
 
     def open_outputs(self) -> tuple[int, int]:
         """The command's ends of its standard output and standard error."""
@@ -185,7 +169,6 @@ class _Relay:
                     tty.OFLAG
                 ] &= ~termios.OPOST  # ours makes of line ends what they are on a screen
                 termios.tcsetattr(childs, termios.TCSANOW, modes)
-                self._modes = termios.tcgetattr(childs)
                 self._shown_on[ours] = number
                 self._resize()
                 return childs
@@ -216,8 +199,8 @@ class _Relay:
             while self._shown_on:
                 if not ended_at and process.poll() is not None:
                     ended_at = time.monotonic()
-                ready = selector.select(limits.RUN_LINGER_S if ended_at else _LOOK_S)
-                late = ended_at and time.monotonic() > ended_at + limits.RUN_LINGER_S
+                ready = selector.select(_LINGER_S if ended_at else _LOOK_S)
+                late = ended_at and time.monotonic() > ended_at + _LINGER_S
                 if late and (not ready or since_end >= limits.READ_AT_ONCE_BYTES):
                     break
                 for key, _ in ready:
@@ -236,7 +219,6 @@ class _Relay:
         except OSError:  # a terminal that nobody has open any more
             return 0
         self.output.add(data)
-        self._follow_modes(ours)
         try:
             write_all(self._shown_on[ours], data)
         except OSError:
@@ -244,28 +226,9 @@ class _Relay:
             return 0  # the command's next write fails as it would without us
         return len(data)
 
-    def _follow_modes(self, ours: int) -> None:
-        """A program that fills the screen sets the modes of the terminal that it writes to, for the
-        keys that it reads from ours.
-        """
-        if not os.isatty(ours) or not os.isatty(STDIN):
-            return
-        modes = termios.tcgetattr(ours)
-        if modes != self._modes:
-            self._modes = modes
-            self._before = self._before or termios.tcgetattr(STDIN)
-            shown = [*modes]
-            shown[tty.OFLAG] |= termios.OPOST
-            termios.tcsetattr(STDIN, termios.TCSADRAIN, shown)
-
     def close(self) -> None:
         for ours in self._shown_on:
             os.close(ours)
-        if self._before:
-            with suppress(termios.error):
-                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._before)
-
-    # --- signals ---
 
     @contextmanager
     def forward_signals(self) -> Iterator[None]:
@@ -276,7 +239,6 @@ class _Relay:
             if signal.getsignal(number) is not signal.SIG_IGN
         }
         handlers[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, self._forward)
-        handlers[signal.SIGCONT] = signal.signal(signal.SIGCONT, self._look_again)
         try:
             yield
         finally:
@@ -292,11 +254,6 @@ class _Relay:
             self._came_early = number
         elif not _may_be_typed(number):  # else the whole group gets it, and the command with it
             self._process.send_signal(number)
-
-    def _look_again(self, _: int, __: object) -> None:
-        """Whoever stopped and continued us may have changed the modes of our terminal."""
-        self._resize()
-        self._modes = [] if self._before else self._modes
 
 
 def _may_be_typed(number: int) -> bool:
