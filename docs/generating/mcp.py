@@ -17,6 +17,7 @@ from generating.takes import own_fields, shared_fields
 from hardwon.memory import Memory
 from hardwon.surfaces.arguments import Nothing
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL, ShortAnswer, Tool
 from hardwon.trust.access import Caller
@@ -76,7 +77,7 @@ async def _page() -> str:
 async def _told_by(ask: Ask) -> str:
     async with Client(make_server(lambda _: ask)) as client:
         usual = (await client.list_tools()).tools
-    async with Client(make_server(lambda _: ask, every=True)) as client:
+    async with Client(make_server(lambda _: ask, every=True, btb=True)) as client:
         tools = (await client.list_tools()).tools
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
@@ -92,13 +93,26 @@ async def _told_by(ask: Ask) -> str:
         if tool.name in TOOLS and tool.name not in USUAL
         for line in _tool(tool, TOOLS[tool.name])
     ]
-    parts += ["## Resources\n", _addresses(addresses), SKILLS_TOLD]
+    parts += ["## Resources\n", _addresses("hardwon", addresses), SKILLS_TOLD]
     parts += ["## Prompts\n", table(("prompt", "takes", ""), map(_prompt, prompts))]
+    parts.append(
+        "## The names of the BTB server\n\nWith `hardwon mcp --btb`, or `hardwon serve --btb`, "
+        "these are there as well.\n"
+    )
+    parts += [
+        line
+        for tool in tools
+        if tool.name in BTB_TOOLS
+        for line in _tool(tool, BTB_TOOLS[tool.name])
+    ]
+    parts.append(_addresses("btb", addresses))
     return "\n".join(parts)
 
 
-def _addresses(addresses: Iterable[tuple[str, str]]) -> str:
-    return table(("address", ""), ((code(uri), about) for uri, about in addresses))
+def _addresses(scheme: str, addresses: Iterable[tuple[str, str]]) -> str:
+    return table(
+        ("address", ""), ((code(uri), about) for uri, about in addresses if uri.startswith(scheme))
+    )
 
 
 def _to_object(name: str) -> str:

@@ -24,6 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.reading import SCHEME
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL
 from hardwon.surfaces.rest import server as rest_server
@@ -108,6 +109,7 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
             brain,
             allow_hosts=("memory.example",),
             allow_origins=("https://tools.example",),
+            btb=True,
             every_tool=every_tool,
         )
         ready = threading.Event()
@@ -132,11 +134,15 @@ def test_every_tool_resource_and_prompt_answers(served: Served, mode: str) -> No
     async def work() -> None:
         async with served.client(served.token("govern"), mode) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]
-            assert listed == [*TOOLS]
+            assert listed == [*TOOLS, *BTB_TOOLS]
             answers = await call_every_tool(client, served.record_id)
             assert text_of(answers["context"]) == answers["context"].structured_content["text"]
             found = await read_everything(client, served.record_id)
             assert found[f"{SCHEME}health"]["author"] == "tester"
+            for name, tool in BTB_TOOLS.items():
+                assert not (
+                    await client.call_tool(name, example_of(tool.takes, served.record_id))
+                ).is_error
 
     run(work)
 
@@ -148,9 +154,11 @@ def test_each_scope_reaches_the_tools_that_are_declared_for_it(
     async def work() -> None:
         async with served.client(served.token(scope), MODES[0]) as client:
             allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.scope)}
+            allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
             assert {tool.name for tool in (await client.list_tools()).tools} == allowed
-            for name, tool in TOOLS.items():
-                arguments = example_of(tool.takes, served.record_id)
+            for name in (*TOOLS, *BTB_TOOLS):
+                takes = TOOLS[name].takes if name in TOOLS else BTB_TOOLS[name].takes
+                arguments = example_of(takes, served.record_id)
                 if name in allowed:
                     assert not (await client.call_tool(name, arguments)).is_error
                 else:
@@ -167,7 +175,7 @@ def test_the_usual_tools_over_http(served: Served) -> None:
     async def work() -> None:
         async with served.client(served.token("govern")) as client:
             ours = [tool.name for tool in (await client.list_tools()).tools]
-            assert ours == [*USUAL]
+            assert ours == [*USUAL, *BTB_TOOLS]
             said = await client.call_tool("after", {**TOLD, "outcome": "success"})
             assert text_of(said).startswith("Done: trajectory ")
             known = text_of(await client.call_tool("before", {"task": TOLD["task"]}))

@@ -23,8 +23,9 @@ from mcp import Client, MCPError
 from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.clients import CLIENTS
-from hardwon.surfaces.mcp.reading import SCHEME
+from hardwon.surfaces.mcp.reading import BTB_SCHEME, SCHEME
 from hardwon.surfaces.mcp.server import IDEMPOTENCY_KEY, make_server
 from hardwon.surfaces.mcp.stdio import NO_NAME, make_client_name
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, USUAL, output_schema
@@ -128,6 +129,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
                 "fix",
             }
             assert "KeyError 'id' in login.py" in found["debug_session"]
+            assert "outcome=failure" in found["schema_discovery"]
             assert "code_interpreter/runtime" in found["memory_review"]
 
     run(work)
@@ -137,7 +139,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
 def test_the_page_about_it_names_everything_there_is() -> None:
     """Scopes, resources and prompts are in the reference: test_reference.py."""
     page = (Path(__file__).parents[2] / "docs" / "coding-agents.md").read_text()
-    for name in (*TOOLS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER):
+    for name in (*TOOLS, *BTB_TOOLS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER):
         assert f"`{name}`" in page, name
 
 
@@ -185,6 +187,71 @@ def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(
     run(work)
     with Memory(brain) as memory:
         assert memory.stats().by_status == {"hypothesis": memory.stats().records}
+
+
+def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
+    record_id = fill(brain)
+
+    async def work() -> None:
+        async with over_stdio(parameters(brain, "--btb")) as client:
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert listed.keys() >= BTB_TOOLS.keys()
+            answers: dict[str, Any] = {}
+            for name, tool in BTB_TOOLS.items():
+                answer = await client.call_tool(name, example_of(tool.takes, record_id))
+                assert not answer.is_error, (name, text_of(answer))
+                answers[name] = answer.structured_content
+            path = answers["btb_remember"]["path"]
+            assert path.startswith("outcome=failure/tool=code_interpreter/error_type=runtime/")
+            assert (brain / path).exists(), "it writes what it names"
+            assert len(answers["btb_recall"]["memories"]) == 5
+            assert answers["btb_recall"]["memories"][0]["_path"] == path
+            assert answers["btb_reflect"]["by_outcome"] == {
+                "failure": 5,
+                "success": 1,
+                "learning": 0,
+                "interaction": 0,
+            }
+            area = "tool=code_interpreter/error_type=runtime"
+            assert answers["btb_reflect"]["failure_hotspots"] == [[area, 5]]
+            assert "outcome=failure" in answers["btb_map"]["map"]
+            assert answers["btb_hotspots"]["hotspots"][0]["path"].startswith("outcome=failure")
+            assert answers["btb_derive"] == {
+                "schema": {"outcome": {"failure": {"tool": {"web_search": None}}}}
+            }
+            assert "outcome" in answers["btb_schema"]["schema"]
+            assert answers["btb_transmit"]["path"].startswith("outcome=failure/tool=unknown/")
+            mine = {
+                "content": "x",
+                "outcome": "learning",
+                "metadata": {"insight_type": "fact", "ticket": 7},
+            }
+            once: Any = {IDEMPOTENCY_KEY: "a ticket"}
+            kept, again = [
+                await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)
+            ]
+            assert not kept.is_error
+            assert kept.structured_content == again.structured_content
+            found = await client.call_tool("btb_recall", {"metadata": {"ticket": 7}})
+            assert [each["content"] for each in found.structured_content["memories"]] == ["x"]
+            for pattern in (
+                "agent_brain/outcome=success/**/*.json",
+                "/srv/brain/outcome=success/*/*.json",
+                "**/tool=conversation/*",
+            ):
+                found = await client.call_tool("btb_recall", {"pattern": pattern})
+                assert [each["content"] for each in found.structured_content["memories"]] == [
+                    "the parser works"
+                ], pattern
+            assert "no '..'" in await refused(client, "btb_recall", {"pattern": "outcome=*/../x"})
+            assert (
+                await client.call_tool("btb_recall", {"tool": "web_search"})
+            ).structured_content == {"memories": []}
+            read = await read_everything(client, record_id)
+            assert read[f"{BTB_SCHEME}schema"] == answers["btb_schema"]["schema"]
+            assert read[f"{BTB_SCHEME}recent/3"]["records"][0]["content"] == "x"
+
+    run(work)
 
 
 # --- what goes wrong ---

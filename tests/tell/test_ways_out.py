@@ -22,9 +22,12 @@ from hardwon.capture.agent_settings import LAYOUTS
 from hardwon.capture.agents import Manner, respond
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.surfaces.gate import Ask, Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.reading import (
+    BTB_SCHEME,
     PROMPTS,
     RESOURCES,
+    SCHEME,
     make_address,
     read_resource,
     write_prompt,
@@ -158,9 +161,12 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
         "similar_issues": {"issue": known},
         "insights": {"name": one_line(bad)[:200]},
         "rules": {"task_id": TASK},
+        "btb_recall": {},
+        "btb_remember": {"content": "x", "outcome": "interaction", "sentiment": "neutral"},
+        "btb_derive": {"paths": ["brain/outcome=failure/tool=web_search/a.json"]},
     }
     usual = {f"usual {name}": tool for name, tool in USUAL.items() if tool.reads}
-    for name, tool in {**usual, **TOOLS}.items():
+    for name, tool in {**usual, **TOOLS, **BTB_TOOLS}.items():
         given = about.get(name.removeprefix("usual "), example_of(tool.takes, record_id))
         structured, words = make_answer(tool, tool.run(ask, given))
         check_words(words)
@@ -171,11 +177,12 @@ def tools(memory: Memory, record_id: str, bad: str) -> Iterator[tuple[str, Any, 
 def read_by_a_model(memory: Memory, record_id: str) -> Iterator[tuple[str, str]]:
     ask = asked_by_a_model(memory)
     for name, resource in RESOURCES.items():
-        address = make_address(name).replace("{count}", "20").replace("{id}", record_id)
-        text = read_resource(ask, address)
-        assert "\n" not in text, resource
-        check_json(json.loads(text))
-        yield name, text
+        for scheme in (SCHEME, BTB_SCHEME):
+            address = make_address(name, scheme).replace("{count}", "20").replace("{id}", record_id)
+            text = read_resource(ask, address, btb=True)
+            assert "\n" not in text, resource
+            check_json(json.loads(text))
+            yield name, text
     for name in PROMPTS:
         text = write_prompt(ask, name, {"error": "TimeoutError: harbour"})
         check_words(text)

@@ -7,7 +7,7 @@ import json
 import shlex
 import shutil
 import sys
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal
@@ -17,6 +17,7 @@ import typer
 from hardwon import limits
 from hardwon.errors import (
     NOT_GIVEN,
+    FileOnlyError,
     InvalidInputError,
     MissingExtraError,
     how_to_install,
@@ -55,6 +56,7 @@ app = make_app()
 Tools = Annotated[
     Literal["few", "all"], opt("MCP: the few tools that an agent needs, or all there are.")
 ]
+Btb = Annotated[bool, opt("MCP: also under the tool names of BTB.", "--btb")]
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
@@ -86,6 +88,7 @@ def serve(
         float, opt("Requests of one caller per second.", min=0.1)
     ] = limits.REQUESTS_PER_S,
     tools: Tools = "few",
+    btb: Btb = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first.
 
@@ -121,7 +124,9 @@ def serve(
     ):
         names, origins = tuple(allow_host or ()), tuple(allow_origin or ())
         at = host, listening.getsockname()[1], memory.project, Path(spool), tls
-        settings = ServerOptions(*at, names, origins, tools == "all")
+        settings = ServerOptions(*at, names, origins, btb, tools == "all")
+        if btb:
+            plant_tree(memory)
         open_to = ANYBODY if no_auth else None
         gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
         rest.remove_left_over(settings.spool)
@@ -183,6 +188,7 @@ def serve_mcp(
     ] = None,
     scope: Annotated[Scope, opt("How far the client may go.")] = "write",
     tools: Tools = "few",
+    btb: Btb = False,
     check: Annotated[
         bool, opt("Only say whether it could start: exit code 0 or 1.", "--check")
     ] = False,
@@ -194,6 +200,7 @@ def serve_mcp(
             *(["--author", author] if author else []),
             *(["--scope", scope] if scope != "write" else []),
             *(["--tools", tools] if tools != "few" else []),
+            *(["--btb"] if btb else []),
         ]
         return
     try:
@@ -205,7 +212,15 @@ def serve_mcp(
     if check:
         return
     with chosen().open(to_read=scope == "read") as memory:
-        serve_stdio(memory, author, scope, every=tools == "all")
+        if btb and scope != "read":
+            plant_tree(memory)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
+
+
+def plant_tree(memory: Memory) -> None:
+    """The names of BTB promise files; in a database, and beside another project's, there are none."""
+    with suppress(FileOnlyError, InvalidInputError):
+        memory.tree.make()
 
 
 mcp = add_group(

@@ -17,11 +17,13 @@ from hardwon.memory.skills import FILE_NAME, Skill
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import MODEL_OF_KIND, ROUTES
 from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.mcp.btb import ROUTER
 from hardwon.surfaces.mcp.cut import clean_json, fit
 from hardwon.surfaces.mcp.words import describe_answer, list_records
 from hardwon.surfaces.shapes import jsonable, make_schema
 
 SCHEME: Final = "hardwon://"
+BTB_SCHEME: Final = "btb://"
 SKILL_SCHEME: Final = "skill://"
 # Lines of recalled text in one prompt: two screens.
 _LINES_MAX: Final = 60
@@ -104,35 +106,44 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     ),
     "record": Resource("One record", "A record by its id.", _read_record, "id"),
 }
+_OF_BTB: Final = ("topology", "stats", "schema", "health", "recent")
 
 
-def make_address(name: str) -> str:
+def make_address(name: str, scheme: str = SCHEME) -> str:
     """A resource's address; that of one with a parameter is a template."""
     parameter = RESOURCES[name].parameter
-    return f"{SCHEME}{name}/{{{parameter}}}" if parameter else f"{SCHEME}{name}"
+    return f"{scheme}{name}/{{{parameter}}}" if parameter else f"{scheme}{name}"
 
 
-def list_resources(templates: bool) -> Iterator[dict[str, Any]]:
+def list_resources(btb: bool, templates: bool) -> Iterator[dict[str, Any]]:
     """Those with a parameter, or those without, as the protocol tells them."""
-    for name, resource in RESOURCES.items():
+    named = [(name, name, SCHEME) for name in RESOURCES]
+    if btb:
+        named += [(f"btb_{name}", name, BTB_SCHEME) for name in _OF_BTB]
+    for title, name, scheme in named:
+        resource = RESOURCES[name]
         if bool(resource.parameter) == templates:
             yield {
-                "name": name,
+                "name": title,
                 "title": resource.title,
-                "uri_template" if templates else "uri": make_address(name),
+                "uri_template" if templates else "uri": make_address(name, scheme),
                 "description": resource.description,
                 "mime_type": "application/json",
             }
 
 
-def read_resource(ask: Ask, address: str) -> str:
+def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
     """The resource at this address, as JSON of bounded size; a skill as it is."""
     if address.startswith(SKILL_SCHEME):
         return find_skill(ask, address).text
-    name, _, parameter = address.removeprefix(SCHEME).partition("/")
-    resource = RESOURCES.get(name) if address.startswith(SCHEME) else None
+    schemes = (SCHEME, BTB_SCHEME) if btb else (SCHEME,)
+    scheme = next((scheme for scheme in schemes if address.startswith(scheme)), "")
+    name, _, parameter = address.removeprefix(scheme).partition("/")
+    resource = RESOURCES.get(name) if scheme else None
     if resource is None or bool(parameter) != bool(resource.parameter):
         raise InvalidInputError.one("uri", address, ", ".join(map(make_address, RESOURCES)))
+    if scheme == BTB_SCHEME and name == "schema":
+        return json.dumps(ROUTER.schema, ensure_ascii=False)
     clean = clean_json(jsonable(resource.read(ask, parameter), origins=True))
     value, left_out = fit(clean, limits.RESOURCE_CHARS_MAX)
     if left_out:
@@ -219,6 +230,31 @@ def _debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
     )
 
 
+def _discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
+    keys: dict[str, set[str]] = {}
+    for record in ask("care.page", limit=limits.PAGE_RECORDS, kind="experience").records:
+        for name, value in record.extra.items():
+            keys.setdefault(name, set()).add(str(value))
+    used = [
+        f"{name}: {', '.join(sorted(values)[: limits.RECENT_SHOWN])}"
+        for name, values in sorted(keys.items())
+    ]
+    return "\n\n".join(
+        [
+            "Propose how the experiences of this memory should be filed.",
+            "They are filed so far by outcome, tool and the key that both require:\n"
+            + _tell(ask, "topology"),
+            "Keys of the newest experiences, with some of their values:\n"
+            + (as_data(used[:_LINES_MAX]) if used else "none besides those"),
+            "The standard schema, a key for each level:\n" + json.dumps(ROUTER.schema, indent=1),
+            "Say which branches hold too much to be of use, and which keys would divide them well: "
+            "few values, known when the "
+            "record is made, and asked for later. Give the schema in the same JSON form. Numbers "
+            "can be ranges (>100, 10-100), texts alternatives (a|b) or expressions (r/v[0-9]+/).",
+        ]
+    )
+
+
 PROMPTS: Final[Mapping[str, Prompt]] = {
     "memory_review": Prompt(
         "Review the memory",
@@ -230,6 +266,11 @@ PROMPTS: Final[Mapping[str, Prompt]] = {
         "Start on an error with what is known about it.",
         _debug_session,
         {"error": "The error, as it was seen: its message, and the end of its trace."},
+    ),
+    "schema_discovery": Prompt(
+        "Find a better schema",
+        "How experiences are filed so far, and how they could be.",
+        _discover_schema,
     ),
 }
 

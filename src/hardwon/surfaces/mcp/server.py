@@ -22,6 +22,7 @@ from mcp.shared.exceptions import MCPError
 import hardwon
 from hardwon.errors import ForbiddenError, HardwonError, T
 from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.reading import (
     PROMPTS,
     SKILL_SCHEME,
@@ -68,11 +69,11 @@ _NOT_KEPT: Final = {"ttlMs": 0, "cacheScope": "private"}
 _log = logging.getLogger("hardwon")
 
 
-def make_server(who: WhoAsks, *, every: bool = False) -> Server[Any]:
+def make_server(who: WhoAsks, *, every: bool = False, btb: bool = False) -> Server[Any]:
     """A server for whoever `who` says is asking. `every`: with all of the tools, and not the usual
-    ones.
+    ones; `btb`: also under the names of the BTB server.
     """
-    handlers = _Handlers(who, TOOLS if every else USUAL)
+    handlers = _Handlers(who, {**(TOOLS if every else USUAL), **(BTB_TOOLS if btb else {})}, btb)
     server: Server[Any] = Server(
         "hardwon",
         version=hardwon.__version__,
@@ -98,8 +99,8 @@ def make_server(who: WhoAsks, *, every: bool = False) -> Server[Any]:
 class _Handlers:
     """What the server answers to each kind of request."""
 
-    def __init__(self, who: WhoAsks, tools: Mapping[str, Tool]) -> None:
-        self._who, self._tools = who, tools
+    def __init__(self, who: WhoAsks, tools: Mapping[str, Tool], btb: bool) -> None:
+        self._who, self._tools, self._btb = who, tools, btb
 
     def find_schema(self, name: str) -> dict[str, Any] | None:
         return input_schema(self._tools[name]) if name in self._tools else None
@@ -162,7 +163,9 @@ class _Handlers:
 
     async def list_resources(self, context: Context, _: object) -> types.ListResourcesResult:
         skills = await _read(lambda: self._who(context)("skills.list"))
-        resources = [types.Resource(**resource) for resource in list_resources(templates=False)]
+        resources = [
+            types.Resource(**resource) for resource in list_resources(self._btb, templates=False)
+        ]
         resources += [
             types.Resource(
                 uri=make_skill_address(skill),
@@ -175,7 +178,7 @@ class _Handlers:
         return types.ListResourcesResult(resources=resources)
 
     async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
-        templates = list_resources(templates=True)
+        templates = list_resources(self._btb, templates=True)
         return types.ListResourceTemplatesResult(
             resource_templates=[types.ResourceTemplate(**template) for template in templates]
         )
@@ -185,7 +188,7 @@ class _Handlers:
     ) -> types.ReadResourceResult:
         uri = str(asked.uri)
         sort = "text/markdown" if uri.startswith(SKILL_SCHEME) else "application/json"
-        text = await _read(lambda: read_resource(self._who(context), uri))
+        text = await _read(lambda: read_resource(self._who(context), uri, btb=self._btb))
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=sort, text=text)]
         )

@@ -31,7 +31,9 @@ _FLUSH_S: Final = 0.2  # for the last answers to get out; nothing tells when a p
 _SHUTDOWN_S_MAX: Final = 5.0
 
 
-def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, every: bool = False) -> None:
+def serve_stdio(
+    memory: Memory, author: str | None, scope: Scope, *, every: bool = False, btb: bool = False
+) -> None:
     """Serves until the client closes its end, or a signal says so. `author`: who is named in what
     is recorded; where nobody is given, the client by the name it introduces itself with.
     """
@@ -42,7 +44,7 @@ def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, every: bool
         name = author or make_client_name(client.client_info.name if client else "")
         return Ask(gate, Caller(name, scope), memory.project)
 
-    server = make_server(who, every=every)
+    server = make_server(who, every=every, btb=btb)
     under_way = _UnderWay()
     server.middleware.append(under_way)
     try:

@@ -35,8 +35,6 @@ def describe_answer(name: str, answer: Any) -> str:
         names = ", ".join(answer.redacted or ())
         redacted = f" Taken out before it was kept: {names}." if names else ""
         return f"Done: {answer.kind} {answer.id} is {answer.metadata.validation.status}.{redacted}"
-    if isinstance(answer, str):
-        return f"Done: {answer}"
     if not answer and isinstance(answer, list):
         return NOTHING_KNOWN
     if isinstance(answer, Branch):

@@ -134,6 +134,7 @@ class McpApp:
             make_server(
                 lambda context: cast("Request", context.request).scope[_ASK],
                 every=settings.every_tool,
+                btb=settings.btb,
             ),
             json_response=True,
             stateless=True,

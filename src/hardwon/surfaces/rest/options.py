@@ -30,6 +30,7 @@ class ServerOptions:
     tls: bool = False
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
+    btb: bool = False
     every_tool: bool = False
 
     def __post_init__(self) -> None:

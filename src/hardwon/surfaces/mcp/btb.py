@@ -1,0 +1,272 @@
+"""The tool names of the BTB memory server, for agents that were told to call them: `--btb`.
+
+They ask the same memory through the same gate, and answer in BTB's words. Where a file would lie is
+computed as for a tree of files; the files themselves are there only where the memory has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import dropwhile, islice
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from hardwon import limits
+from hardwon.memory.ask import as_data
+from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
+from hardwon.records.kinds import INTAKE, Experience, Outcome
+from hardwon.surfaces.arguments import Arguments, Nothing, OwnKeys, Remember
+from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.mcp.cut import cut_lines
+from hardwon.surfaces.mcp.tools import Tool
+from hardwon.surfaces.mcp.words import describe_answer, list_branches
+from hardwon.surfaces.shapes import jsonable, parse
+from hardwon.text.globs import Glob
+from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
+from hardwon.trust.access import Scope
+
+ROUTER: Final = Coherence()
+# Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some
+# tenths of a second.
+_LOOKED_AT_MAX: Final = 5_000
+
+
+class BtbRemember(Remember):
+    """A memory; `metadata` are keys of your own."""
+
+    metadata: OwnKeys = {}
+
+
+class BtbRecall(Arguments):
+    """Which memories; all that is given must hold."""
+
+    pattern: Annotated[
+        Text | None,
+        Field(description="A glob over their paths.", examples=["outcome=failure/**/*.json"]),
+    ] = None
+    outcome: Annotated[
+        Outcome | None, Field(description="success, failure, learning or interaction.")
+    ] = None
+    tool: Annotated[Name | None, Field(description="The tool.")] = None
+    metadata: Annotated[
+        dict[Name, Scalar],
+        Field(max_length=limits.ITEMS_MAX, description="Other keys they must have."),
+    ] = {}
+    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = (
+        limits.SCREEN_ITEMS
+    )
+
+
+class BtbHotspots(Arguments):
+    """What counts as one."""
+
+    threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = (
+        limits.HOTSPOT_SHARE
+    )
+    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
+    tool: Annotated[Name | None, Field(description="Of this tool alone.")] = None
+
+
+class BtbDerive(Arguments):
+    """Paths of files."""
+
+    paths: Annotated[
+        Texts,
+        Field(
+            description="Paths with key=value folders.",
+            examples=[["brain/outcome=failure/tool=web_search/a.json"]],
+        ),
+    ]
+
+
+class BtbTransmit(Arguments):
+    """A packet that is to be routed. Nothing is written."""
+
+    packet: Annotated[
+        JsonObject,
+        Field(
+            description="Its keys and values.", examples=[{"outcome": "failure", "tool": "unknown"}]
+        ),
+    ]
+
+
+def _remember(ask: Ask, memory: BtbRemember) -> dict[str, Any]:
+    fields = {name: getattr(memory, name) for name in memory.model_fields_set - {"metadata"}}
+    fields["keys"] = dict(memory.keys)
+    for name, value in memory.metadata.items():
+        # A routing key may come among the others, as it always could.
+        is_field = name in Remember.model_fields and name not in ("content", "outcome")
+        (fields if is_field else fields["keys"])[name] = value
+    record = ask("remember", **{name: jsonable(value) for name, value in fields.items()})
+    return {"id": record.id, "path": _make_path(record)}
+
+
+def _make_path(record: Experience) -> str:
+    """Where its file is, from the root of the tree."""
+    at, keys = record.metadata.context.timestamp, record.extra
+    folder = ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
+    return f"{folder}/{file_name(at, record.summary, record.id[-12:], record.content)}"
+
+
+def _recall(ask: Ask, wanted: BtbRecall) -> dict[str, Any]:
+    return {"memories": list(islice(_find_memories(ask, wanted), wanted.limit))}
+
+
+def _find_memories(ask: Ask, wanted: BtbRecall) -> Iterator[dict[str, Any]]:
+    # from the root on: callers write a glob with the root's folders before it, or without
+    below = dropwhile(
+        lambda segment: segment != INTAKE and set("=*?[").isdisjoint(segment),
+        (wanted.pattern or "").split("/"),
+    )
+    glob = Glob("/".join(below) or wanted.pattern) if wanted.pattern else None
+    for record in _list_experiences(ask, outcome=wanted.outcome, tool=wanted.tool):
+        if all(record.extra.get(name) == value for name, value in wanted.metadata.items()):
+            path = _make_path(record)
+            if glob is None or glob.matches(path):
+                yield {**_describe(record), "_path": path}
+
+
+def _list_experiences(ask: Ask, **filters: Any) -> Iterator[Experience]:
+    asked = {name: value for name, value in filters.items() if value}
+    asked |= {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX}
+    for _ in range(0, _LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
+        page = ask("care.page", **asked)
+        yield from page.records
+        if page.next is None:
+            return
+        asked["cursor"] = page.next
+
+
+def _describe(record: Experience) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "timestamp": jsonable(record.metadata.context.timestamp),
+        "outcome": record.outcome,
+        "tool": record.tool,
+        "summary": record.summary,
+        "content": record.content,
+        "metadata": record.extra,
+    }
+
+
+def _reflect(ask: Ask, _: Nothing) -> Any:
+    reflection = ask("reflect")
+    recent = [_describe(record) for record in reflection.recent if isinstance(record, Experience)]
+    return reflected(reflection, recent, standard_folders())
+
+
+def _map(ask: Ask, _: Nothing) -> dict[str, Any]:
+    return {"map": cut_lines("\n".join(list_branches(ask("topology"))))}
+
+
+def _list_hotspots(ask: Ask, wanted: BtbHotspots) -> dict[str, Any]:
+    asked = {"share": wanted.threshold, "limit": wanted.limit, "tool": wanted.tool}
+    return {"hotspots": ask("tree.hotspots", **asked)}
+
+
+def _derive(_: Ask, example: BtbDerive) -> dict[str, Any]:
+    return {"schema": dict(Coherence.derive(example.paths))}
+
+
+def _show_schema(_: Ask, __: Nothing) -> dict[str, Any]:
+    return {"schema": dict(ROUTER.schema)}
+
+
+def _transmit(_: Ask, wanted: BtbTransmit) -> dict[str, Any]:
+    return {"path": ROUTER.transmit(wanted.packet).removeprefix(f"{ROUTER.root}/")}
+
+
+def _write_memories(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{memory['_path']} ({memory['timestamp']}): {memory['content']}"
+        for memory in answer["memories"]
+    ]
+    return as_data(lines) if lines else "Nothing here has these keys."
+
+
+def _write_schema(answer: Mapping[str, Any]) -> str:
+    return cut_lines(json.dumps(answer["schema"], indent=1))
+
+
+def _make_tool(
+    title: str,
+    description: str,
+    takes: type[Arguments],
+    run: Callable[[Ask, Any], Any],
+    words: Callable[[Any], str],
+    scope: Scope = "read",
+) -> Tool:
+    def run_parsed(ask: Ask, arguments: Mapping[str, Any]) -> Any:
+        return run(ask, parse(takes, dict(arguments)))
+
+    return Tool(title, description, scope, takes, dict, run_parsed, words, whole=frozenset())
+
+
+BTB_TOOLS: Final[Mapping[str, Tool]] = {
+    "btb_remember": _make_tool(
+        "Keep a memory",
+        "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
+        "path.",
+        BtbRemember,
+        _remember,
+        lambda answer: f"Kept as {answer['path']} ({answer['id']}).",
+        "write",
+    ),
+    "btb_recall": _make_tool(
+        "Memories with these keys",
+        "Memories that have these keys, or whose path matches a glob, newest first. To search "
+        "by words, use recall.",
+        BtbRecall,
+        _recall,
+        _write_memories,
+    ),
+    "btb_reflect": _make_tool(
+        "What the memories add up to",
+        "Totals, where failures and successes pile up, the newest memories, and sentences. "
+        "Takes nothing.",
+        Nothing,
+        _reflect,
+        lambda answer: as_data([f"{answer['total_memories']} memories", *answer["insights"]]),
+    ),
+    "btb_map": _make_tool(
+        "The map",
+        "The tree of memories as text, with a count for each branch. Takes nothing.",
+        Nothing,
+        _map,
+        lambda answer: as_data(answer["map"].splitlines()),
+    ),
+    "btb_hotspots": _make_tool(
+        "Where memories pile up",
+        "Places that hold at least a share (`threshold`) of what lies above them, the largest "
+        "first.",
+        BtbHotspots,
+        _list_hotspots,
+        lambda answer: describe_answer("tree.hotspots", answer["hotspots"]),
+    ),
+    "btb_derive": _make_tool(
+        "The schema behind paths",
+        "The schema that files packets where these paths lie: each key=value folder becomes a "
+        "level.",
+        BtbDerive,
+        _derive,
+        _write_schema,
+    ),
+    "btb_schema": _make_tool(
+        "The schema in use",
+        "Which keys are asked for, in which order, and the values that each may have. Takes "
+        "nothing.",
+        Nothing,
+        _show_schema,
+        _write_schema,
+    ),
+    "btb_transmit": _make_tool(
+        "Where a packet belongs",
+        "The path that a packet with these keys would have. Nothing is written: btb_remember "
+        "does that.",
+        BtbTransmit,
+        _transmit,
+        lambda answer: cut_lines(answer["path"]),
+    ),
+}
