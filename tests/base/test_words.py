@@ -32,11 +32,11 @@ CODE_LINES_MAX = {
     "store": 5_620,
     "memory": 7_320,
     "capture": 2_570,
-    "adapters": 650,
+    "adapters": 640,
     "tree": 3_070,
     "training": 1_120,
     "fixes": 2_536,
-    "surfaces": 8_060,
+    "surfaces": 8_080,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 

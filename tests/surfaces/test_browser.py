@@ -38,7 +38,7 @@ LAB = urlencode(
 )
 VARIANTS = {
     "overview": ["?range=all"],
-    "progress": ["?range=all", "?range=all&by=task&task_id=resume_upload"],
+    "progress": ["?range=all", "?range=all&by=task"],
     "lessons": ["", "?order=strongest&denied=abc12"],
     "search": [
         "",

@@ -271,6 +271,7 @@ def test_advice_is_asked_for_whoever_takes_the_action(tmp_path: Path) -> None:
 
 
 NOT_OF_A_CLIENT = {
+    *("export", "load", "backup"),  # files, which go by HTTP itself
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
     *("tests.record", "tests.publish", "skills.export"),
     "care.wait_for_vectors",

@@ -376,7 +376,7 @@ def test_a_chart_has_no_more_points_than_it_may() -> None:
     many = limits.WEB_CHART_POINTS_MAX + 5
     points = [(number, number % 2, "") for number in range(many)]
     axis = charts.counts_axis(0, many, "")
-    plot = charts.Plot([charts.Series("x", charts.ACCENT, points, "dots")], axis, charts.SHARES)
+    plot = charts.Plot([charts.Series("x", charts.ACCENT, points)], axis, charts.SHARES)
     ((_, drawn),) = plot.dots()
     assert len(drawn) == limits.WEB_CHART_POINTS_MAX
     assert drawn[-1][0] == axis.place(many - 1)

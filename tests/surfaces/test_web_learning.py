@@ -18,8 +18,7 @@ import pytest
 
 from hardwon import Memory
 from hardwon.fixes.reports import FixDay
-from hardwon.surfaces.web.charts import SHARES
-from hardwon.surfaces.web.learning import fix_buckets, trend_line
+from hardwon.surfaces.web.learning import fix_buckets
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
@@ -183,14 +182,8 @@ def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     page = reader.get("fixes")
     by_name = {fixer.fixer: fixer for fixer in reader.memory.fixes.fixers()}
     codex, (low, high) = by_name["codex"], by_name["codex"].interval
-    told = f"codex: {codex.p_success:.0%} ({low:.0%}\u2013{high:.0%}), 3 attempts"
-    assert told in titles(page, "fixers")
-    place = SHARES.place(codex.p_success)
-    dot = (
-        f'class="dot dots" style="left: {place}%; top: 50%; --colour: var(--accent)" title="codex:'
-    )
-    assert dot in chart(page, "fixers")
-    assert row_with(page, "codex", "Fixers")[1:4] == ["3", "3", "3"]
+    told = f"{100 * codex.p_success:.0f} % ({100 * low:.0f}\u2013{100 * high:.0f} %)"
+    assert row_with(page, "codex", "Fixers")[1:] == ["3", "3", "3", told]
 
 
 def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None:
@@ -307,7 +300,7 @@ def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
     assert cells[:4] == ["dates", "13", f"{task.mean:.2f}", "0.95"]
     assert cells[4] == f"{task.change:+.2f}"
     assert row_with(page, "other", "Tasks")[4] == "\u2013"
-    assert f'href="/ui/{PROJECT}/progress?task_id=dates"' in page
+    assert f'href="/ui/{PROJECT}/lessons?task_id=dates"' in page
 
 
 def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
@@ -328,39 +321,6 @@ def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
         assert [task.task_id for task in memory.episodes.tasks(1)] == ["dates"]
 
 
-def test_a_task_has_its_curve_with_a_trend_and_a_table_that_leads_to_records(
-    reader: Reader,
-) -> None:
-    some_episodes(reader.memory)
-    page = reader.get("progress", task_id="dates")
-    drawn = chart(page, "curve")
-    assert re.findall(r"</i> ([^<]+)</span>", drawn) == ["with memory", "without", "trend"]
-    scores = [float(title.rpartition(": ")[2]) for title in titles(page, "curve")]
-    assert sorted(scores)[-6:] == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
-    assert (drawn.count('class="dot dots"'), drawn.count('class="dot diamonds"')) == (6, 7)
-    (trend,) = re.findall(r'class="dashed" points="([^"]+)"', drawn)
-    start, end = (float(point.partition(",")[2]) for point in trend.split(" "))
-    assert end < start, "it rises: places are counted from above"
-    assert page.count(f'href="/ui/{PROJECT}/record/') >= len(scores)
-    assert "trend: rising" in text_of(page)
-    assert row_with(page, "0.950", "Episodes")[2] == "with"
-
-
-def test_a_curve_is_of_the_time_that_was_chosen(reader: Reader) -> None:
-    some_episodes(reader.memory)
-    page = reader.get("progress", task_id="other")
-    assert "No episode of this task in this time." in text_of(page)
-    assert f'href="/ui/{PROJECT}/progress?range=all&amp;task_id=other"' in page
-    whole = reader.get("progress", task_id="other", range="all")
-    assert len(titles(whole, "curve")) == 1
-
-
-def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
-    assert trend_line([0, 1, 2], [0.1, 0.2, 0.3]) == pytest.approx((0.1, 0.3))
-    assert trend_line([5, 5], [0.1, 0.9]) is None
-    assert trend_line([], []) is None
-
-
 def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     some_episodes(reader.memory)
     page = reader.get("progress")
@@ -369,15 +329,7 @@ def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
     assert f"{found.difference:+.2f} score with memory" in text_of(page)
     assert "beyond what chance explains" in text_of(page)
     assert row_with(page, "dates", "With memory and without")[1::2] == ["6", "7"]
-    sides = [title.partition(",")[0] for title in titles(page, "sides")]
-    assert sides == ["dates", "dates"]
-    curves = Counter(
-        title.partition(",")[0]
-        for title in titles(reader.get("progress", task_id="dates"), "sides")
-    )
-    assert curves == {"with memory": 6, "without": 7}
-    few = text_of(reader.get("progress", task_id="other", range="all"))
-    assert "Too few episodes on either side" in few
+    assert "Too few episodes on either side" in text_of(reader.get("progress", tag="none"))
     by_tag = text_of(reader.get("progress", tag="memory on", by_run="1"))
     assert "0 episodes with it, 13 without" in by_tag
 
@@ -549,7 +501,7 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
     name = hostile_memory(reader.memory)
     shown = [
         reader.get("fixes", model=name, issue_type=name),
-        reader.get("progress", task_id=name, tag=name),
+        reader.get("progress", tag=name),
         reader.get("lessons", task_id=name),
         reader.get("overview"),
     ]
@@ -562,8 +514,8 @@ def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
         for address in re.findall(r'(?:href|src|action)="([^"]*)"', page):
             assert address.startswith(("/ui/", "#")), address
     for page, names in (
-        (shown[0], ("model-matrix", "fixers", "days")),
-        (shown[1], ("curve", "sides", "progress")),
+        (shown[0], ("model-matrix", "days")),
+        (shown[1], ("progress",)),
     ):
         assert all(chart(page, each) for each in names)
 
@@ -577,9 +529,9 @@ def test_names_in_a_chart_leave_room_for_it(reader: Reader) -> None:
 def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
     some_episodes(reader.memory)
     some_fixes(reader.memory)
-    page = reader.get("progress", task_id="dates", range="90d", by="task")
-    assert f'href="/ui/{PROJECT}/progress?range=7d&amp;task_id=dates&amp;by=task"' in page
-    assert '<input type="hidden" name="task_id" value="dates">' in page
+    page = reader.get("progress", tag="memory", range="90d", by="task")
+    assert f'href="/ui/{PROJECT}/progress?range=7d&amp;tag=memory&amp;by=task"' in page
+    assert '<input type="hidden" name="tag" value="memory">' in page
     assert '<input type="hidden" name="range" value="90d">' in page
     fixes = reader.get("fixes", model="alpha", range="all")
     assert '<input type="hidden" name="model" value="alpha">' in fixes

@@ -220,28 +220,12 @@ def memory_tools(
         content: str,
         outcome: Outcome | None = None,
         tool: ToolKind | None = None,
-        task_type: Literal["write", "debug", "refactor", "explain"] | None = None,
-        error_type: Literal["syntax", "runtime", "logic", "timeout"] | None = None,
-        domain: Literal["technical", "research", "general"] | None = None,
-        reason: Literal["no_results", "blocked", "irrelevant"] | None = None,
-        insight_type: Literal["pattern", "correction", "preference", "fact"] | None = None,
-        sentiment: Literal["positive", "neutral", "negative"] | None = None,
     ) -> str:
         """Record how one action turned out, as soon as you know; failures are worth as much as
         successes. All but the content may be left out: without an outcome it is what the content
-        tells. Of a success, task_type (code_interpreter) or domain (web_search) says what it was;
-        of a failure, error_type or reason; of a learning, insight_type; of an interaction,
-        sentiment.
+        tells.
         """
-        keys: dict[str, str | None] = {
-            "task_type": task_type,
-            "error_type": error_type,
-            "domain": domain,
-            "reason": reason,
-            "insight_type": insight_type,
-            "sentiment": sentiment,
-        }
-        kept = memory.remember(content, outcome, tool, author=signed, **keys)
+        kept = memory.remember(content, outcome, tool, author=signed)
         return f"Kept {kept.kind} {kept.id} ({kept.metadata.validation.status})."
 
     offered = (memory_context, memory_recall, memory_advise, memory_record)

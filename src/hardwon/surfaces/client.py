@@ -14,15 +14,14 @@ import selectors
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import update_wrapper
-from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
@@ -36,7 +35,6 @@ from hardwon.errors import (
     HardwonError,
     InvalidInputError,
     NotAdmittedError,
-    PlaceError,
     Problem,
     ServerError,
     TooManyRequestsError,
@@ -45,12 +43,11 @@ from hardwon.errors import (
 from hardwon.memory import Memory
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
-from hardwon.memory.results import Backup, LifeEvent, Loaded
-from hardwon.outside import files
+from hardwon.memory.results import LifeEvent
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
-from hardwon.outside.http import connect_to, read_pieces
-from hardwon.outside.locations import DEFAULT_PROJECT, check_path
+from hardwon.outside.http import connect_to
+from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_items, check_text, check_that, check_whole_number
 from hardwon.records.kinds import AnyRecord, Record
 from hardwon.search.terms import FilterKeywords
@@ -65,8 +62,6 @@ CLIENT_WAIT_S_MAX: Final = 10.0
 # anew on a busy machine.
 CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0, 10.0)
 
-_IDLE_S: Final = 2.0
-
 if TYPE_CHECKING:
     _Methods = Memory
 else:
@@ -78,7 +73,7 @@ class Client(_Methods):
     manager.
 
     A request whose answer does not arrive is sent again, a few times, under the same idempotency
-    key: it is carried out once.
+    key: it is carried out once. Files (export, load, backup) go by HTTP itself: see docs/serve.md.
     """
 
     def __init__(
@@ -158,65 +153,6 @@ class Client(_Methods):
         """As `add`, and returns the record as it was kept."""
         return self.get(self.add(record))
 
-    # --- streams ---
-
-    def export(
-        self,
-        path: str | Path,
-        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002
-        progress: Any = None,
-    ) -> int:
-        """Writes every record of the project to a file of this machine, one JSON object a line;
-        returns how many.
-        """
-        check_that(format == "jsonl", "format", format, "jsonl")
-        _refuse_unsendable("export", {"progress": progress})
-        target = files.target("path", check_path("path", path), self.location, "records.jsonl")
-        with (
-            files.writing_atomically(target) as file,
-            self._server.stream(self._path("/export")) as response,
-        ):
-            return sum(file.write(line) > 0 for line in self._server.lines(response))
-
-    def load(
-        self,
-        path: str | Path,
-        dry_run: bool = False,
-        by: str = "user",
-        progress: Any = None,
-        *,
-        strict: bool = False,
-        trust: bool = False,
-    ) -> Loaded:
-        """Adds the records of a file of this machine; needs a token with the scope admin."""
-        _refuse_unsendable("load", {"by": by, "progress": progress})
-        flags = {"dry_run": dry_run, "strict": strict, "trust": trust}
-        query = {name: "true" for name, given in flags.items() if given}
-        answer = self._server.upload(self._path("/import", query), check_path("path", path))
-        return cast("Loaded", parse(Loaded, answer))
-
-    def backup(self, path: str | Path, progress: Any = None) -> Backup:
-        """Copies the whole memory to a file of this machine, verified; needs a token with the scope
-        admin.
-        """
-        _refuse_unsendable("backup", {"progress": progress})
-        target = check_path("path", path)
-        if files.exists(target):  # as where the memory is of this machine
-            raise PlaceError(
-                f"{target} exists already and is kept: choose another name for the backup"
-            )
-        digest = sha256()
-        with (
-            files.writing_atomically(target) as file,
-            self._server.stream(self._path("/backup")) as response,
-        ):
-            for data in self._server.pieces(response):
-                file.write(data)
-                digest.update(data)
-            if digest.hexdigest() != response.headers.get("Hardwon-SHA256"):
-                raise ServerError(f"the backup arrived damaged from {self.location}: try again")
-        return Backup(target, digest.hexdigest(), target.stat().st_size)
-
     # --- one request ---
 
     def _path(self, path: str, query: Mapping[str, Any] | None = None) -> str:
@@ -250,22 +186,13 @@ class Client(_Methods):
             ) from None
 
 
-def _refuse_unsendable(name: str, given: dict[str, Any]) -> None:
-    """Takes out what a caller elsewhere has no say in, and refuses it where it was given all the
-    same.
-    """
-    usual = inspect.signature(OPERATIONS[name].find_method(Memory)).parameters
-    allowed = "nothing: the token says who asks, and a server tells no progress"
-    for unsendable in given.keys() & NOT_SENT - OPERATIONS[name].takes.model_fields.keys():
-        value = given.pop(unsendable)
-        check_that(
-            unsendable in usual and value == usual[unsendable].default, unsendable, value, allowed
-        )
-
-
 def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dict[str, Any]:
     """The arguments of a call, under the names that go over the wire."""
-    _refuse_unsendable(operation.name, given)
+    usual = inspect.signature(operation.find_method(Memory)).parameters
+    for name in given.keys() & NOT_SENT - operation.takes.model_fields.keys():
+        value = given.pop(name)
+        allowed = "nothing: the token says who asks, and a server tells no progress"
+        check_that(name in usual and value == usual[name].default, name, value, allowed)
     project = given.pop("project", None)
     check_that(
         project in (None, client.project),
@@ -349,6 +276,8 @@ def _method(operation: Operation) -> Callable[..., Any]:
 
 _groups: dict[str, type[_ClientGroup]] = {"care": _ClientCare}
 for _operation in OPERATIONS.values():
+    if _operation.streams:
+        continue
     _noun, _, _name = _operation.name.rpartition(".")
     _owner = _groups.setdefault(_noun, type(_noun, (_ClientGroup,), {})) if _noun else Client
     if _name not in vars(_owner):
@@ -377,20 +306,20 @@ class _Server:
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         self._headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout_s, self._tls = timeout_s, tls
-        # those that are free, with when they last were of use; the last one was so most recently
-        self._free: list[tuple[float, HTTPConnection]] = []
+        self._free: list[HTTPConnection] = []
         self.close = finalize(self, _close_all, self._free)
 
     def answer(self, method: str, path: str, body: bytes | None = None) -> Any:
         """The JSON that comes back. Sent again where no answer came, or where the server says that
         it has no time.
         """
-        key = secrets.token_hex(16)
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key} if body else {}
+        headers = dict(self._headers)
+        if body:
+            key = secrets.token_hex(16)
+            headers |= {"Content-Type": "application/json", "Idempotency-Key": key}
         for wait_s in (*CLIENT_WAITS_S, None):
             try:
-                with self._send(method, path, body, headers) as response:
-                    return self._json(response)
+                return self._exchange(method, path, body, headers)
             except (TooManyRequestsError, BusyError, _UnansweredError) as error:
                 if wait_s is None:
                     raise
@@ -398,94 +327,20 @@ class _Server:
                 time.sleep(min(max(wait_s, asked_s), CLIENT_WAIT_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
-    @contextmanager
-    def stream(self, path: str) -> Iterator[HTTPResponse]:
-        """An answer to be read in pieces."""
-        with self._send("GET", path, None, {}) as response:
-            if response.status != 200:
-                self._json(response)
-            yield response
-
-    def lines(self, response: HTTPResponse) -> Iterator[bytes]:
-        """Every line of an answer. One that was cut off is an error, also where it was cut off
-        between two lines.
-        """
-        rest = b""
-        for piece in self.pieces(response):
-            *whole, rest = (rest + piece).split(b"\n")
-            yield from (line + b"\n" for line in whole)
-            if len(rest) > limits.RECORD_BYTES_MAX:
-                raise ServerError(
-                    f"{self.origin} sent a line that is longer than any record: is it a Hardwon "
-                    f"server?"
-                )
-        if rest:
-            raise ServerError(
-                f"the answer of {self.origin} ends in the middle of a record: try again"
-            )
-
-    def pieces(self, response: HTTPResponse) -> Iterator[bytes]:
-        """The answer as it arrives. It is an error where it ends before its length is reached."""
-        with self._telling_what_failed():
-            yield from read_pieces(response)
-
-    def upload(self, path: str, source: Path) -> Any:
-        headers = {
-            "Content-Type": "application/x-ndjson",
-            "Content-Length": str(source.stat().st_size),
-        }
-        try:
-            with (
-                source.open("rb") as file,
-                self._send("POST", path, file, headers) as response,
-            ):
-                return self._json(response)
-        except (_UnansweredError, OSError) as error:
-            raise ServerError(f"cannot send {source} to {self.origin} ({_words(error)})") from None
-
-    @contextmanager
-    def _send(
-        self, method: str, path: str, body: bytes | IO[bytes] | None, headers: dict[str, str]
-    ) -> Iterator[HTTPResponse]:
+    def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Any:
         if not self.close.alive:
             raise ClosedError(f"the client of {self.origin} was closed")
-        connection = self._take()
-        is_of_use = False
+        connection, most = self._take(), limits.CLIENT_ANSWER_BYTES_MAX
         try:
-            with self._telling_what_failed():
-                with suppress(BrokenPipeError, ConnectionResetError):
-                    # a server that wants no more of it may have said why
-                    connection.request(method, path, body, {**self._headers, **headers})
-                response = connection.getresponse()
-            with response:
-                yield response
-                is_whole = response.isclosed() or response.length == 0
-            is_of_use = is_whole and not response.will_close and self.close.alive
-        finally:
-            if is_of_use:
-                self._free.append((time.monotonic(), connection))
-            else:
-                connection.close()
-
-    def _take(self) -> HTTPConnection:
-        """A connection that is free. A server hangs up after 5 seconds: none that is about to is
-        taken.
-        """
-        while self._free:
-            try:
-                used_at, connection = self._free.pop()
-            except IndexError:  # another thread was faster
-                break
-            if time.monotonic() - used_at < _IDLE_S and not _has_news(connection):
-                return connection
-            connection.close()
-        return connect_to(self.origin, self._timeout_s, self._tls)
-
-    @contextmanager
-    def _telling_what_failed(self) -> Iterator[None]:
-        try:
-            yield
+            with suppress(BrokenPipeError, ConnectionResetError):
+                # a server that wants no more of it may have said why
+                connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            data = response.read(most + 1)
+            if response.length and len(data) <= most:
+                raise HTTPException("the answer was cut off")
         except (HTTPException, OSError) as error:
+            connection.close()
             if isinstance(error, ssl.SSLCertVerificationError):
                 raise ServerError(
                     f"{self.origin} has a certificate that is not trusted ({error.verify_message})"
@@ -493,16 +348,12 @@ class _Server:
             raise _UnansweredError(
                 f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?"
             ) from None
-
-    def _json(self, response: HTTPResponse) -> Any:
-        data = bytearray()
-        for piece in self.pieces(response):
-            data += piece
-            if len(data) > limits.CLIENT_ANSWER_BYTES_MAX:
-                raise ServerError(
-                    f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for "
-                    f"less at a time"
-                )
+        if response.isclosed() and not response.will_close and self.close.alive:
+            self._free.append(connection)
+        else:
+            connection.close()
+        if len(data) > most:
+            raise ServerError(f"{self.origin} sent more than {most} bytes: ask for less at a time")
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
@@ -513,6 +364,16 @@ class _Server:
             return value
         raise _error_of(response, value if isinstance(value, dict) else {})
 
+    def _take(self) -> HTTPConnection:
+        """A connection that is free, and that the server did not hang up."""
+        with suppress(IndexError):  # another thread was faster
+            while self._free:
+                connection = self._free.pop()
+                if not _has_news(connection):
+                    return connection
+                connection.close()
+        return connect_to(self.origin, self._timeout_s, self._tls)
+
 
 def _has_news(connection: HTTPConnection) -> bool:
     """Whether something came although nothing was asked: the server hung up."""
@@ -521,9 +382,9 @@ def _has_news(connection: HTTPConnection) -> bool:
         return bool(selector.select(0))
 
 
-def _close_all(free: list[tuple[float, HTTPConnection]]) -> None:
+def _close_all(free: list[HTTPConnection]) -> None:
     while free:
-        free.pop()[1].close()
+        free.pop().close()
 
 
 class _UnansweredError(ServerError):

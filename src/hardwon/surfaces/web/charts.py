@@ -15,9 +15,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 
-Shape = Literal["line", "dashed", "dots", "diamonds", "bars", "area"]
+Shape = Literal["line", "bars", "area"]
 GOOD, BAD, INFO, ACCENT, QUIET = "good", "bad", "info", "accent", "quiet"
-SECOND: Final = "series2"  # beside the accent, for a series that is neither good nor bad
 _TICKS: Final = 5
 _BAR: Final = 0.8  # of the room that a bar has
 _ALONE: Final = 20  # per cent, the room of a bar that is the only one
@@ -44,10 +43,6 @@ class Axis(NamedTuple):
 
 
 SHARES: Final = Axis(-0.02, 1.03, [(part / 4, f"{25 * part} %") for part in range(5)])
-
-
-def scores_axis(title: str) -> Axis:
-    return Axis(-0.03, 1.05, [(part / 5, f"{part / 5:g}") for part in range(6)], title)
 
 
 def counts_axis(low: int, high: int, title: str) -> Axis:
@@ -120,7 +115,7 @@ class Plot:
             placed = [f"{x:g},{y:g}" for x, y, _ in self._placed(series)]
             if series.shape == "area":
                 placed = placed[: len(placed) // 2] + placed[len(placed) // 2 :][::-1]
-            if series.shape in ("line", "dashed", "area"):
+            if series.shape in ("line", "area"):
                 yield series, " ".join(placed)
 
     @property
@@ -144,25 +139,8 @@ class Plot:
 
     def dots(self) -> Iterator[tuple[Series, list[tuple[float, float, str]]]]:
         for series in self.series:
-            if series.shape in ("line", "dots", "diamonds"):
+            if series.shape == "line":
                 yield series, self._placed(series)
-
-
-class Dot(NamedTuple):
-    at: float
-    colour: str
-    words: str
-    shape: Shape = "dots"
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A line for each name, with dots on it and what lies between the first and the last."""
-
-    x: Axis
-    rows: Sequence[tuple[str, tuple[float, float], Sequence[Dot]]]
-    names: Sequence[tuple[str, str, Shape]] = ()  # of the legend: name, colour, shape
-    sort: str = "rows"
 
 
 class Cell(NamedTuple):

@@ -9,17 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import accumulate
-from statistics import fmean, linear_regression
+from statistics import fmean
 from typing import Any, Final, get_args
 
 from hardwon import limits
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.learn.actions import action_kinds
-from hardwon.lessons.scores import Comparison, Curve
+from hardwon.lessons.scores import Comparison
 from hardwon.memory.care import Per
 from hardwon.memory.results import DayRate, Failure, Rates
-from hardwon.records.kinds import Episode
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
@@ -32,8 +30,6 @@ _ROW_PX: Final = 34
 _LINES: Final = 6
 _LINE_POINTS: Final = 12
 _TASKS_SHOWN: Final = 50
-_WITH: Final[tuple[str, str, charts.Shape]] = ("with memory", charts.ACCENT, "dots")
-_WITHOUT: Final[tuple[str, str, charts.Shape]] = ("without", charts.SECOND, "diamonds")
 _NAMES_SHOWN: Final = 50
 _FAILURES_READ: Final = 15
 BY: Final[tuple[str, ...]] = get_args(Per)
@@ -42,7 +38,7 @@ _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "com
 
 
 def view_progress(ask: Ask, request: PageRequest) -> WebPage:
-    task_id, tag = (request.query.get(name, "") for name in ("task_id", "tag"))
+    tag = request.query.get("tag", "")
     by_run = request.query.get("by_run") == "1"
     by = request.choose("by", BY)
     since, until, in_time = _time_of(request)
@@ -57,7 +53,6 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     if not tasks and not rates and is_empty(ask):
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
-    in_time["task_id"] = task_id or None
     comparison: Comparison = ask("episodes.compare", tag=tag or None, by_run=by_run, **in_time)
     context: dict[str, Any] = {
         "by": by,
@@ -68,24 +63,14 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
         "progress_figure": _progress_figure(found[:_LINES]) if found else None,
         "tasks": tasks[:_TASKS_SHOWN],
         "more_tasks": len(tasks) > _TASKS_SHOWN,
-        "task_id": task_id,
         "by_run": by_run,
         "tag": tag,
         "comparison": comparison,
-        **_compare_sides(comparison, task_id),
+        "sides": {
+            name: [(len(scores), fmean(scores) if scores else None) for scores in curve]
+            for name, curve in comparison.curves.items()
+        },
     }
-    if task_id:
-        page = ask("care.page", kind="episode", limit=min(300, limits.PAGE_RECORDS_MAX), **in_time)
-        # The newest of this time, oldest first.
-        episodes = [
-            each for each in reversed(page.records) if each.metadata.validation.status != "archived"
-        ]
-        context |= {
-            "history": ask("episodes.scores", task_id=task_id),
-            "episodes": episodes,
-            "more_episodes": page.next is not None,
-            "curve_figure": _curve_figure(episodes),
-        }
     return WebPage("progress.html", "Is it getting better?", context)
 
 
@@ -141,89 +126,8 @@ def _progress_figure(found: Sequence[Rates]) -> charts.Plot:
     return charts.Plot(drawn, charts.days_axis(sorted(days)), charts.SHARES)
 
 
-def _curve_figure(episodes: list[Episode]) -> charts.Plot:
-    def series(name: str, colour: str, shape: charts.Shape, had: bool) -> charts.Series:
-        some = [each for each in episodes if (each.recalled is not None) is had]
-        points = [
-            (charts.day_number(_at(each)), each.score, f"{_at(each):%b %-d}: {each.score:.3f}")
-            for each in some
-        ]
-        return charts.Series(name, colour, points, shape)
-
-    drawn = [each for each in (series(*_WITH, True), series(*_WITHOUT, False)) if each.points]
-    seconds = [_at(each).timestamp() for each in episodes]
-    if trend := trend_line(seconds, [each.score for each in episodes]):
-        ends = (charts.day_number(_at(each)) for each in (episodes[0], episodes[-1]))
-        points = [(end, value, "") for end, value in zip(ends, trend, strict=True)]
-        drawn.append(charts.Series("trend", charts.QUIET, points, "dashed"))
-    days = charts.days_axis([_at(each).date() for each in episodes])
-    return charts.Plot(drawn, days, charts.scores_axis("score"))
-
-
-def _at(episode: Episode) -> datetime:
-    return episode.metadata.context.timestamp.astimezone(UTC)
-
-
-def trend_line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float] | None:
-    """Where the straight line that fits best begins and ends; None where there is none to draw."""
-    if len(x) < 2 or x[0] == x[-1]:
-        return None
-    slope, start = linear_regression([each - x[0] for each in x], y)
-    return start, start + slope * (x[-1] - x[0])
-
-
-def _compare_sides(comparison: Comparison, task_id: str) -> dict[str, Any]:
-    """With and without memory, task by task: how many, and their means; of one task, as its scores
-    went on.
-    """
-    sides = {
-        name: [(len(scores), fmean(scores) if scores else None) for scores in curve]
-        for name, curve in comparison.curves.items()
-    }
-    if curve := comparison.curves.get(task_id):
-        return {"sides": sides, "sides_figure": _running_figure(curve)}
-    means = {name: (on[1], off[1]) for name, (on, off) in sides.items()}
-    drawn = [
-        (name, (on, off)) for name, (on, off) in means.items() if on is not None and off is not None
-    ][:_SIDES_DRAWN]
-    return {"sides": sides, "sides_figure": _sides_figure(drawn) if drawn else None}
-
-
-_SIDES_DRAWN: Final = 15
-
-
-def _sides_figure(means: Sequence[tuple[str, tuple[float, float]]]) -> charts.Rows:
-    """Each task as two dots, with memory and without, and what lies between them."""
-    rows = [
-        (
-            name,
-            pair,
-            [
-                charts.Dot(mean, colour, f"{name}, {side}: {mean:.2f}", shape)
-                for mean, (side, colour, shape) in zip(pair, (_WITH, _WITHOUT), strict=True)
-            ],
-        )
-        for name, pair in means
-    ]
-    return charts.Rows(charts.scores_axis("mean score"), rows, (_WITH, _WITHOUT))
-
-
-def _running_figure(curve: Curve) -> charts.Plot:
-    """The mean of a task's scores so far, attempt by attempt, on either side."""
-    drawn = []
-    for (name, colour, _), scores in ((_WITH, curve.on), (_WITHOUT, curve.off)):
-        means = [total / n for n, total in enumerate(accumulate(scores), 1)]
-        points = [(n, mean, f"{name}, {n}: {mean:.2f}") for n, mean in enumerate(means, 1)]
-        drawn += [charts.Series(name, colour, points)] if points else []
-    most = max(len(series.points) for series in drawn)
-    return charts.Plot(
-        drawn, charts.counts_axis(1, most, "attempt"), charts.scores_axis("mean so far")
-    )
-
-
 # --- fixes ---
 
-_FIXERS_DRAWN: Final = 15
 _BUCKETS_MAX: Final = 60
 NO_MODEL: Final = "(no model)"
 # What is counted of a day, as it is shown, as `FixDay` has it, and its colour.
@@ -272,7 +176,6 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
             "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
             "fixers": fixers,
-            "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
             "patterns": ask("patterns", limit=12),
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
@@ -356,25 +259,4 @@ def _matrix_figure(
         types,
         [[at.get((model, name)) for name in types] for model in models],
         show,
-    )
-
-
-def _fixers_figure(fixers: list[FixerRecord]) -> charts.Rows:
-    return charts.Rows(
-        charts.SHARES,
-        [
-            (
-                each.fixer,
-                each.interval,
-                [
-                    charts.Dot(
-                        each.p_success,
-                        charts.ACCENT,
-                        f"{each.fixer}: {each.p_success:.0%} ({each.interval[0]:.0%}\u2013"
-                        f"{each.interval[1]:.0%}), {each.attempts:,} attempts",
-                    )
-                ],
-            )
-            for each in fixers
-        ],
     )

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -220,20 +219,9 @@ def _view(record: AnyRecord, terms: Collection[str]) -> dict[str, Any]:
 
 
 def _texts_besides(record: AnyRecord, title: str) -> str:
-    """The record's texts, without those that its title has already, and none twice."""
-
-    def bare(text: str) -> str:
-        return " ".join(re.sub(r"[\W_]+", " ", text.lower()).split())
-
-    seen, kept = [bare(title)], []
-    for text in own_texts(record):
-        said = bare(text[: limits.INDEXED_CHARS_MAX])
-        if not any(said in before for before in seen):
-            kept.append(text)
-            seen.append(said)
-            if sum(map(len, kept)) > limits.INDEXED_CHARS_MAX:
-                break
-    return " · ".join(kept)
+    """The record's texts, without those that its title has already."""
+    texts = own_texts(record)
+    return " · ".join(text for text in texts if " ".join(text.split()) not in title)
 
 
 def mark_terms(text: str, terms: Collection[str]) -> list[Piece]:
@@ -246,9 +234,10 @@ def mark_terms(text: str, terms: Collection[str]) -> list[Piece]:
 
 
 def snippet(text: str, terms: Collection[str]) -> list[Piece]:
-    """The part of a text that has most of these terms; its beginning where it has none."""
+    """The part of a text where the first of these terms stands; its beginning where it has none."""
     line = " ".join(text[: limits.INDEXED_CHARS_MAX].split())
-    start = _best_start(line, terms) if terms else 0
+    first = next(iter(matches(line, terms)), None) if terms else None
+    start = first.start if first else 0
     if start:
         start = line.rfind(" ", 0, max(start - _BEFORE_CHARS, 0) + 1) + 1
     end = start + limits.WEB_SNIPPET_CHARS
@@ -258,19 +247,6 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     is_cut = end < len(line) or len(text) > limits.INDEXED_CHARS_MAX
     before, after = [Piece("… ")] if start else [], [Piece(" …")] if is_cut else []
     return [*before, *mark_terms(line[start:end], terms), *after]
-
-
-def _best_start(line: str, terms: Collection[str]) -> int:
-    """Where the stretch begins that has the most different terms; the first of several."""
-    found = list(matches(line, terms))
-
-    def distinct(number: int) -> int:
-        end = found[number].start + limits.WEB_SNIPPET_CHARS - _BEFORE_CHARS
-        inside = takewhile(lambda match: match.end <= end, found[number:])
-        return len({match.term for match in inside})
-
-    best = max(range(len(found)), key=distinct, default=None)
-    return 0 if best is None else found[best].start
 
 
 # --- one record ---
