@@ -111,7 +111,6 @@ WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
         memory, target, overwrite=True
     ),
     "insights": lambda memory, target: AIMemory.on(memory).export_insights(target),
-    "table": lambda memory, target: AIMemory.on(memory).export_csv(target),
     "report": report,
 }
 

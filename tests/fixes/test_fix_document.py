@@ -160,10 +160,6 @@ def exported_csv(world: World) -> None:
         found = list(csv.reader(file))
     assert len(found) == 13
     assert found[0] == [column for column, _ in DOCUMENTED["fix_history"]]
-    world["memory"].export_csv("ours.csv")
-    assert (world["folder"] / "ours.csv").read_bytes() == (
-        world["folder"] / "fix_history.csv"
-    ).read_bytes()
 
 
 def analytics(world: World) -> None:

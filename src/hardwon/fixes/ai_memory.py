@@ -8,8 +8,6 @@ dicts, lists and numbers that JSON can hold.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import logging
 import os
@@ -41,6 +39,7 @@ from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_fr
 from hardwon.fixes.knowledge_base import KnowledgeBase
 from hardwon.fixes.knowledge_file import FixHistoryWarning, KnowledgeFile, stamp_of
 from hardwon.fixes.machine import system_info
+from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
 from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory
@@ -280,7 +279,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
     def get_daily_statistics(self, days: int = 30) -> list[dict[str, Any]]:
         """Attempts of each day (UTC), oldest first."""
         return [
-            {"date": each.day.isoformat(), **_counted(each.attempts, each.applied, each.verified)}
+            {"date": each.day.isoformat(), **_counted(each)}
             for each in self.memory.fixes.days(days)
         ]
 
@@ -291,7 +290,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         matrix: dict[str, dict[str, Any]] = {}
         for cell in self.memory.fixes.matrix():
             matrix.setdefault(cell.model, {})[cell.issue_type] = {
-                **_counted(cell.attempts, cell.applied, cell.verified),
+                **_counted(cell),
                 "p_success": round(cell.p_success, 3),
             }
         return matrix
@@ -302,11 +301,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         return {
             trend.issue_type: {
-                **_counted(
-                    trend.attempts,
-                    sum(each.applied for each in trend.days),
-                    sum(each.verified for each in trend.days),
-                ),
+                **_counted(trend),
                 "direction": trend.direction,
                 "earlier": trend.earlier,
                 "later": trend.later,
@@ -325,7 +320,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         return {
             each.fixer: {
-                **_counted(each.attempts, each.applied, each.verified),
+                **_counted(each),
                 "p_success": round(each.p_success, 3),
                 "interval": [round(bound, 3) for bound in each.interval],
             }
@@ -364,22 +359,6 @@ class AIMemory(AbstractContextManager["AIMemory"]):
                 "fixer_comparison": self.get_fixer_effectiveness(),
             },
         )
-
-    def export_csv(self, output_file: Where) -> int:
-        """Writes every attempt, oldest first, with the columns of the table, in place of a file
-        that is there. Returns how many they are.
-        """
-        count = 0
-        with files.writing_atomically(self._target(output_file)) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            writer = csv.writer(text)
-            writer.writerow(FixRow._fields)
-            for found in self.memory.fixes.history.all():
-                writer.writerow(map(_plain_cell, found))
-                count += 1
-            text.flush()
-            text.detach()
-        return count
 
     def _write_json(self, output_file: Where, report: Any) -> None:
         with files.writing_atomically(self._target(output_file)) as file:
@@ -541,13 +520,13 @@ def _rate(part: int, whole: int) -> float:
     return round(part / whole, 3) if whole else 0.0
 
 
-def _counted(attempts: int, applied: int, verified: int) -> dict[str, Any]:
+def _counted(figures: FixDay | FixCell | FixerRecord | IssueTrend) -> dict[str, Any]:
     return {
-        "total_attempts": attempts,
-        "applied": applied,
-        "successful": verified,
-        "applied_rate": _rate(applied, attempts),
-        "success_rate": _rate(verified, attempts),
+        "total_attempts": figures.attempts,
+        "applied": figures.applied,
+        "successful": figures.verified,
+        "applied_rate": _rate(figures.applied, figures.attempts),
+        "success_rate": _rate(figures.verified, figures.attempts),
     }
 
 
@@ -560,10 +539,3 @@ def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]
         events.append(more.pop("event_id"))
         report = {**more, **{name: report[name] + more[name] for name in added_up}}
     return {**report, "event_ids": [event for event in events if event]}
-
-
-def _plain_cell(value: Any) -> Any:
-    """A spreadsheet takes what begins so for a formula, and runs it; after an apostrophe it does
-    not.
-    """
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value

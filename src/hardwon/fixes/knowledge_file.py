@@ -107,7 +107,6 @@ class KnowledgeFile:
                 added, _ = self._bring_up_to_date()
                 try:
                     self._take_in(_content(self._path), added)
-                    self._write_anew()
                     self._seen = seen
                 except HardwonError as error:
                     _warn(f"{self._path} was left as it is: {error}")
@@ -228,21 +227,6 @@ class KnowledgeFile:
                     earlier, record.id, "the knowledge base was saved again", AUTHOR
                 )
         return data
-
-    def _write_anew(self) -> None:
-        """Where the file is as it was written, and the memory knows something else by now: what was
-        forgotten must not stand there.
-        """
-        if self._is_outdated(_content(self._path)):
-            with lock_file(self._path, self._database) as held:
-                if self._is_outdated(held.read()):
-                    self._write(held)
-
-    def _is_outdated(self, content: bytes | None) -> bool:
-        said = _parsed(content or b"") or {}
-        if said.pop(_CHECKSUM, "") != _checksum(said):
-            return False
-        return {**said, "last_updated": ""} != {**self._to_write(), "last_updated": ""}
 
     def _write(self, held: LockedFile) -> None:
         whole = self._to_write()

@@ -120,6 +120,16 @@ class IssueTrend:
     p_value: float
     test: str = TREND_TEST
 
+    @property
+    def applied(self) -> int:
+        """How many of them were applied."""
+        return sum(day.applied for day in self.days)
+
+    @property
+    def verified(self) -> int:
+        """How many of them were applied and verified."""
+        return sum(day.verified for day in self.days)
+
 
 def outcomes(levels: Sequence[int]) -> tuple[int, int, int]:
     """Attempts, how many of them were applied, and how many were applied and verified."""

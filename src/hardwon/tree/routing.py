@@ -38,7 +38,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
-from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
@@ -419,26 +418,6 @@ def _standard() -> dict[str, Any]:
 # --- the router ---
 
 
-class DerivedSchema(dict[str, Any]):
-    """A schema that was read off paths. It also answers to the names by which BTB tells of one:
-    `_derived`, `_path_count`, and `_structure` with the level, the values and the pattern of each
-    key.
-    """
-
-    def __init__(
-        self, schema: Mapping[str, Any], path_count: int, found: Iterable[tuple[int, str, str]]
-    ) -> None:
-        super().__init__(schema)
-        structure: dict[str, Any] = {}
-        for level, key, value in found:
-            named = {"level": level, "values": [], "pattern": f"{key}={{value}}"}
-            structure.setdefault(key, named)["values"].append(value)
-        self._told = {"_derived": True, "_path_count": path_count, "_structure": structure}
-
-    def __missing__(self, key: str) -> Any:
-        return self._told[key]
-
-
 class Coherence:
     """Routes packets (mappings with any keys) through a schema: see the head of this module.
     Without one it is the standard schema: the outcome, the tool, and the key that the two require.
@@ -550,26 +529,20 @@ class Coherence:
         return frozenset(asked.keys() - told.keys())
 
     @staticmethod
-    def derive(
-        paths: Iterable[str | os.PathLike[str]], min_frequency: float = 0.1
-    ) -> DerivedSchema:
+    def derive(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
         """The schema that files packets where these paths lie: each `key=value` folder becomes a
         level, every other folder and the files' names are passed over. Where different keys follow
         the same folder, the one with the most paths is asked for first, and the others where a
-        packet does not have it. Values that were ranges are ranges again. `min_frequency` is the
-        share of the paths from which on a value is told in the `_structure`.
+        packet does not have it. Values that were ranges are ranges again. Empty where no path has
+        such a folder.
         """
-        top, total, met = _Branching(), 0, Counter[tuple[int, str, str]]()
+        top = _Branching()
         is_list = isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
         check_that(is_list, "paths", paths, "a list of paths")
         for path in paths:
             text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
             if not isinstance(text, str):
                 raise InvalidInputError.one("paths", path, "paths as text")
-            total += 1
-            for level, part in enumerate(PurePosixPath(text).parts):
-                key, equals, value = part.partition("=")
-                met[level, key, value] += bool(key and equals)
             folder = text.rpartition("/")[0] if text.endswith(".json") else text
             here = top
             for key, value in values_in(folder).items():
@@ -579,10 +552,7 @@ class Coherence:
                 here.paths += 1
             # a file that no key says anything of, such as one in the intake, teaches nothing
             here.ends = here is not top
-        often = sorted(
-            each for each, count in met.items() if count > 0 and count >= min_frequency * total
-        )
-        return DerivedSchema(_derived(top, frozenset(), 0) or {}, total, often)
+        return _derived(top, frozenset(), 0) or {}
 
 
 def _given(packet: Mapping[str, Any], key: str) -> object:
