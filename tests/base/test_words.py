@@ -33,14 +33,14 @@ CODE_LINES_MAX = {
     "memory": 7_320,
     "capture": 2_570,
     "adapters": 640,
-    "tree": 3_070,
+    "tree": 3_040,
     "training": 1_120,
-    "fixes": 2_536,
+    "fixes": 2_520,
     "surfaces": 8_080,
 }
 """Without blank lines, comments and docstrings. A room that got smaller does not grow again."""
 
-TEST_LINES_MAX = 63_500
+TEST_LINES_MAX = 63_400
 
 CLEAN = ["lessons", "tell"]
 """The rooms whose names were looked through."""
