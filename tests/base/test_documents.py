@@ -119,6 +119,7 @@ TRAINING = {
     ]
 }
 LOADS = "runs; `hardwon load` reads it, as it stands"
+MAKES = "runs; `hardwon load` reads its list, saved with `json.dump`"
 TYPES = "no: TypeScript; JSON of these fields is read and written word for word"
 # Of these, all blocks in their order; those without a language are texts.
 DATA_SETS = {
@@ -146,17 +147,17 @@ DATA_SETS = {
         Block("contents to avoid", "'Fixed a bug'"),
         Block("good summaries", "'async_gather_insight'"),
         Block("sessions", "session_1_morning"),
-        Block("a template of a hundred", "'debug_issue_", LOADS),
+        Block("a template of a hundred", "'debug_issue_", MAKES),
         Block("an empty template", "# START OF DATASET"),
         Block("the storage loop", "for mem in memories:\n"),
         Block(
             "the cheatsheet: a template", "'TYPE'", "runs; `validate` names what is to be filled in"
         ),
-        Block("code successes", "'bug_fix_", LOADS),
-        Block("code failures", "'runtime_err_", LOADS),
-        Block("learnings", "# 30 pattern", LOADS),
-        Block("interactions", "'user_pos_", LOADS),
-        Block("a thousand in one expression", "# 1000 memories", LOADS),
+        Block("code successes", "'bug_fix_", MAKES),
+        Block("code failures", "'runtime_err_", MAKES),
+        Block("learnings", "# 30 pattern", MAKES),
+        Block("interactions", "'user_pos_", MAKES),
+        Block("a thousand in one expression", "# 1000 memories", MAKES),
         Block("the storage one-liner", "[m.remember("),
     ],
     "": [
@@ -204,6 +205,7 @@ memory = AIMemory()
 issue_data = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer"}
 successful_fixes, total_attempts = 6, 8
 """
+SAVES = "import json; json.dump(memories, open('list.json', 'w'))"
 SQL = """
 import sqlite3, sys
 connection = sqlite3.connect("AIMemory/ai_memory.db", isolation_level=None)
@@ -310,7 +312,7 @@ def test_data_sets_are_read_and_stored_as_they_stand(tmp_path: Path) -> None:
     if not DOCUMENTS:
         assert DATA_SETS["python"]
         return
-    listed, stored = "", 0
+    listed, length, stored = "", 0, 0
     for number in ("000", "001"):
         for language, code in re.findall(r"```(\w*)\n(.*?)```", document(number), re.DOTALL):
             (block,) = [each for each in DATA_SETS[language] if each.known_by in code]
@@ -321,15 +323,22 @@ def test_data_sets_are_read_and_stored_as_they_stand(tmp_path: Path) -> None:
             made = listed if stores and "import time" not in code else ""
             (folder / "script.py").write_text(made + code)
             run(folder, warm.python(), "script.py")
-            if block.becomes == LOADS:
-                read = answered("--memory", "loaded", "load", str(folder / "script.py"))
+            data_set = folder / "script.py"
+            if block.becomes == MAKES:
+                listing = code if "memories" in code else f"memories = (\n{code})"
+                (folder / "list.py").write_text(f"{listing}\n{SAVES}")
+                run(folder, warm.python(), "list.py")
+                data_set = folder / "list.json"
+            if block.becomes in (LOADS, MAKES):
+                read = answered("--memory", "loaded", "load", str(data_set))
                 assert read["stored"] == read["total"] > 0
-                listed = code if "memories" in code else listed
+                if "memories" in code:
+                    listed, length = code, read["total"]
             elif "fill" in block.becomes:
                 report = at_once("tree", "validate", str(folder / "script.py")).stdout
                 assert "outcome: 'TYPE' is not known" in report
             elif made:
-                stored += int(answered("load", str(folder / "script.py"))["total"])
+                stored += length
     with MemoryEngine(folder / "agent_brain") as engine:
         assert engine.reflect()["total_memories"] == stored == 1_100
 

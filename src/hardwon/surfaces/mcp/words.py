@@ -35,6 +35,8 @@ def describe_answer(name: str, answer: Any) -> str:
         names = ", ".join(answer.redacted or ())
         redacted = f" Taken out before it was kept: {names}." if names else ""
         return f"Done: {answer.kind} {answer.id} is {answer.metadata.validation.status}.{redacted}"
+    if name == "add":
+        return f"Done: record {answer} is kept."
     if not answer and isinstance(answer, list):
         return NOTHING_KNOWN
     if isinstance(answer, Branch):

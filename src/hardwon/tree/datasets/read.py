@@ -1,4 +1,5 @@
-"""Reading a data set: a list, or a file of JSON, JSON Lines, or a Python list of literals.
+"""Reading a data set: a list, or a file of JSON, JSON Lines, or a Python list (or one dictionary) of
+literals.
 
 Of Python nothing is run: a list that is made (by a loop, a comprehension, f-strings) is refused, with
 the line. Whoever has one runs it, and saves its list with json.dump.
@@ -135,8 +136,8 @@ def _refuse(what: str, allowed: str, where: str = "") -> NoReturn:
 
 
 def read_python(text: str) -> DatasetEntries:
-    """The data set in a Python source that is a list of literals, alone or assigned to a name.
-    InvalidInputError names the line of what is something else.
+    """The data set in a Python source that is a list of literals, alone or assigned to a name, or one
+    memory. InvalidInputError names the line of what is something else.
     """
     if len(text) > limits.DATASET_LITERAL_BYTES_MAX:
         most = f"at most {limits.DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
@@ -156,16 +157,18 @@ def read_python(text: str) -> DatasetEntries:
             | ast.Assign([ast.Name()], ast.List() as node)
             | ast.AnnAssign(ast.Name(), _, ast.List() as node)
         ]:
-            pass
+            nodes = node.elts
+        case [ast.Expr(ast.Dict() as memory)]:
+            nodes = [memory]
         case _:
             others = [line for line in statements if not isinstance(line, ast.Assign)]
             place = f"line {others[0].lineno}" if others else "line 1"
             _refuse("no list, or more than one", _LITERALS, place)
     values = []
-    for item in _bounded(node.elts):
+    for item in _bounded(nodes):
         try:
             value = json.dumps(ast.literal_eval(item), allow_nan=False)
             values.append(json.loads(value))  # JSON knows only lists, and no sets
         except (ValueError, TypeError, RecursionError, MemoryError):
             _refuse(type(item).__name__, _LITERALS, f"line {item.lineno}")
-    return DatasetEntries(values, [item.lineno for item in node.elts])
+    return DatasetEntries(values, [item.lineno for item in nodes])
