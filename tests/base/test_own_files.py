@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import warm
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.ai_memory import AIMemory
@@ -86,24 +84,6 @@ def aside(tmp_path: Path) -> Path:
     return tmp_path / "aside"
 
 
-def report(memory: Memory, target: Path) -> None:
-    """As `hardwon report` is called, in a process of its own."""
-    command = [
-        warm.python(),
-        "-c",
-        "from hardwon_cli import main; main()",
-        "--memory",
-        memory.location,
-        "care",
-        "report",
-        str(target),
-        "--yes",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise InvalidInputError.one("file", str(target), done.stderr)
-
-
 WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
     "export": lambda memory, target: memory.export(target),
     "export as a list": lambda memory, target: memory.export(target, "json"),
@@ -111,7 +91,6 @@ WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
         memory, target, overwrite=True
     ),
     "insights": lambda memory, target: AIMemory.on(memory).export_insights(target),
-    "report": report,
 }
 
 
@@ -213,8 +192,6 @@ def test_an_ordinary_file_is_replaced_through_a_link_that_stays(
         memory.record_fact("Port 80 is open.", "observation")
         (tmp_path / "real.json").write_text("old")
         link = through_a_link(tmp_path / "real.json", aside)
-        if writer == "report":
-            link = link.rename(link.with_suffix(".html"))
         WRITERS[writer](memory, link)
         assert link.is_symlink()
         assert (tmp_path / "real.json").read_text() != "old"

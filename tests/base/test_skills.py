@@ -249,9 +249,7 @@ def test_the_commands(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain", "shop") as memory:
         learn(memory, vouched=False)
     options = ("--project", "shop", "skills")
-    assert at_once(*options, "list").stdout == "Nothing has proved itself yet.\n"
-    found = answered(*options, "list", "--unverified")
-    assert [each["name"] for each in found] == NAMES
+    assert answered(*options, "export", "out")["written"] == []
     done = at_once(*options, "export", "out", "--unverified")
     assert done.stdout == f"{tmp_path}/out: 3 written, 0 unchanged, 0 removed\n"
     for name in NAMES:

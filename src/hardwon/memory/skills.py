@@ -27,6 +27,7 @@ from hardwon import limits
 from hardwon.brief.advice import quoted
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
+from hardwon.lessons.lesson import Lesson
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Group, Project
@@ -202,15 +203,16 @@ _quoted: Final = partial(quoted, chars_max=_SKILL_NAME_CHARS)
 def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     """Of each skill: what it is about, its title, when to use it, and what it could say."""
     known, most = project.knowledge, _SKILL_LINES_MAX
+    finder = LessonFinder(project)
     solved = [
         _Item(
-            f"{each.situation} -> {each.action} (helped {each.helped} of {each.tried})",
-            each.evidence,
-            each.verdict == "right",
-            each.situation,
+            f"{lesson.situation} -> {lesson.action} (helped {lesson.helped} of {lesson.tried})",
+            lesson.evidence,
+            lesson.verdict == "right" or _is_vouched(finder, lesson),
+            lesson.situation,
         )
-        for each in LessonFinder(project).list_lessons(most)
-        if each.helped * 2 > each.tried
+        for lesson in finder.list_lessons(most)
+        if lesson.kind == "cure" and lesson.helped * 2 > lesson.tried
     ]
     yield "errors", "What made errors go away", "Use when a command or a test fails.", solved
     fixed = [
@@ -236,6 +238,11 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     for task in project.store.most_counted(project.name, "score", SKILL_TASKS_MAX):
         rules = [each for each in _rules(known, task) if each not in shared]
         yield f"task-{task}", f"{general} at the task {_quoted(task)}", "Use when you do it.", rules
+
+
+def _is_vouched(finder: LessonFinder, lesson: Lesson) -> bool:
+    """Whether somebody, or a test, confirmed one of the runs that taught it."""
+    return any(run.status in VOUCHED_STATUSES for run in finder.find_evidence(lesson))
 
 
 def _rules(known: Knowledge, task: str | None) -> list[_Item]:

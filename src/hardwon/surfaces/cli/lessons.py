@@ -92,7 +92,8 @@ def _draw_lessons(screen: Screen, known: list[Lesson], nothing: str) -> str:
 
 
 def _say_lesson(screen: Screen, lesson: Lesson) -> str:
-    return screen.line(f"{lesson.situation} -> {lesson.action}")
+    parts = (lesson.situation, lesson.action)
+    return screen.line(" -> ".join(part for part in parts if part))
 
 
 def _draw_reasons(screen: Screen, reasons: WhyLesson) -> str:

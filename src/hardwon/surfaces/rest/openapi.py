@@ -177,7 +177,7 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
     }
     if operation.streams == "in":
         text = "One record a line, with its id, as an export has them."
-        schema = {"type": "string", "description": text}
+        schema: dict[str, Any] = {"type": "string", "description": text}
         example = json.dumps(_EXAMPLE_LINE) + "\n"
         content = {NDJSON: {"schema": schema, "example": example}}
         described["requestBody"] = {"required": True, "content": content}

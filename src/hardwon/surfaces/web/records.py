@@ -256,7 +256,7 @@ _ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", 
 # keys of its author's.
 _SHOWN: Final[Mapping[str, str]] = {
     "experience": "content:text outcome tool summary unrouted own_schema extra:own",
-    "fact": "content:text fact_type confidence original entities.files entities.functions "
+    "fact": "content:text fact_type confidence entities.files entities.functions "
     "entities.libraries entities.error_codes findings:list",
     "trajectory": "task:text final_reward",
     "episode": "trajectory_summary:text task_id score steps mistakes:list successes:list",
