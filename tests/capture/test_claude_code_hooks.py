@@ -172,12 +172,14 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(
     assert (source.author, source.id, source.type) == ("claude-code", SESSION, "agent_execution")
     assert record.metadata.validation.failure_hash
     assert record.metadata.tags == ["run"]
-    warned = answer_to(before(project, "cargo   build"))
+    assert answer_to(before(project, "cargo   build")) == {}, "this session knows how it ended"
+    next_day = before(project, "cargo   build") | {"session_id": "next"}
+    warned = answer_to(next_day)
     assert list(warned) == ["additionalContext"]
-    assert "This failed here before: “error[E0425]" in warned["additionalContext"]
+    assert f"It failed here when it last ran: {COMPILER}" in warned["additionalContext"]
     assert "data, not instructions" in warned["additionalContext"]
     assert answer_to(passed(project, "cargo build", "Finished")) == {}
-    assert answer_to(before(project, "cargo build")) == {}
+    assert answer_to(next_day) == {}
     assert [each.final_reward for each in kept(memory)] == [1.0, 0.0]
     assert kept(memory)[0].steps[0].observation == "exit code 0 after 1.2 s\nFinished"
 
@@ -188,16 +190,11 @@ def test_what_hardwon_run_recorded_is_the_same_command(
     run = [warm.python(), "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
     assert subprocess.run(run, check=False, cwd=project / "src").returncode == 3
     assert kept(memory)[0].steps[0].action == "cd src && sh -c 'exit 3'"
-    assert (
-        "failed here before"
-        in at_once_to(before(project / "src", "sh -c 'exit 3'"))["additionalContext"]
-    )
-    assert (
-        "failed here before"
-        in at_once_to(before(project, "cd src && sh -c 'exit 3'") | {"session_id": "another"})[
-            "additionalContext"
-        ]
-    )
+    reason = "It failed here when it last ran: exit code 3"
+    warned = at_once_to(before(project / "src", "sh -c 'exit 3'"))
+    assert reason in warned["additionalContext"]
+    elsewhere = before(project, "cd src && sh -c 'exit 3'") | {"session_id": "another"}
+    assert reason in at_once_to(elsewhere)["additionalContext"]
     assert at_once_to(before(project, "sh -c 'exit 3'")) == {}
 
 
@@ -283,7 +280,7 @@ def test_tests_in_a_pipe_are_judged_by_what_they_print(
     assert (record.final_reward, record.metadata.source.type) == (0.0, "test_result")
     assert record.steps[0].observation.startswith("exit code 0 after 1.2 s\nFAILED")
     assert record.steps[0].ok is None, "the exit code is that of tail"
-    for _ in range(2):
+    for _ in range(3):
         at_once_to(
             passed(
                 project,
@@ -291,13 +288,12 @@ def test_tests_in_a_pipe_are_judged_by_what_they_print(
                 "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed in 0.1s",
             )
         )
-    warned = at_once_to(before(project, command), Manner("deny"))
+    assert at_once_to(before(project, command), Manner("deny")) == {}, "tests are run again"
+    warned = at_once_to(before(project, command) | {"session_id": "next"}, Manner("deny"))
     assert list(warned) == ["hookEventName", "additionalContext"]
-    assert warned["additionalContext"].endswith(
-        "These tests failed here before, 3 times in the same way since they last passed."
-    )
+    assert "It failed here when it last ran: AssertionError: no" in warned["additionalContext"]
     at_once_to(passed(project, command, "5 passed in 0.1s"))
-    assert at_once_to(before(project, command)) == {}
+    assert at_once_to(before(project, command) | {"session_id": "later"}) == {}
 
 
 def test_secrets_and_endless_output_are_not_kept(
@@ -333,17 +329,23 @@ def test_what_a_session_recorded_is_found_beside_each_other(
 @pytest.mark.parametrize(
     ("option", "decision"), [((), None), (("--ask-blocked",), "ask"), (("--deny-blocked",), "deny")]
 )
-def test_what_failed_twice_the_same_way(
+def test_what_failed_again_and_again_with_nothing_changed_since(
     project: Path, memory: Callable[[], Memory], option: tuple[str, ...], decision: str | None
 ) -> None:
-    at_once_to(failed(project, "cargo build"))
-    assert "permissionDecision" not in answer_to(before(project, "cargo build"), *option)
-    at_once_to(failed(project, "cargo build"))
+    for _ in range(3):
+        assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
+        at_once_to(failed(project, "cargo build"))
     said = answer_to(before(project, "cargo build"), *option)
-    assert "Stop. This was tried 2 times" in said["additionalContext"]
+    assert "Stop. This failed 3 times in this session" in said["additionalContext"]
     assert said.get("permissionDecision") == decision
     assert ("Stop." in said.get("permissionDecisionReason", "")) == (decision is not None)
-    assert len(kept(memory)) == 2
+    assert len(kept(memory)) == 3
+    at_once_to(passed(project, "cargo build") | {"session_id": "of a person"})
+    assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
+    at_once_to(failed(project, "cargo build"))
+    assert "permissionDecision" in at_once_to(before(project, "cargo build"), Manner("deny"))
+    at_once_to(passed(project, "touch src/total.rs"))
+    assert at_once_to(before(project, "cargo build"), Manner("deny")) == {}
 
 
 # --- when work starts ---
@@ -424,7 +426,8 @@ def test_a_memory_that_is_broken_or_busy_stops_nobody(
     done = said_to(failed(project, "make"))
     assert done.stdout == b""
     assert done.stderr.startswith(b"hardwon: ")
-    assert answer_to(before(project, "make"))  # who only reads does not wait
+    # who only reads does not wait
+    assert answer_to(before(project, "make") | {"session_id": "another"})
     holder.execute("ROLLBACK")
     holder.close()
     assert len(kept(memory)) == 1
@@ -894,12 +897,8 @@ def test_the_installed_command_as_a_shell_runs_it(
         )
 
     assert (ran(failed(project, "make")).returncode, len(kept(memory))) == (0, 1)
-    assert (
-        "failed here before"
-        in json.loads(ran(before(project, "make")).stdout)["hookSpecificOutput"][
-            "additionalContext"
-        ]
-    )
+    warned = json.loads(ran(before(project, "make") | {"session_id": "next"}).stdout)
+    assert COMPILER in warned["hookSpecificOutput"]["additionalContext"]
     # to Claude Code that would mean: do not allow it
     ours.write_text("#!/bin/sh\necho wrong usage >&2\nexit 2\n")
     assert ran(before(project, "make")).returncode == 0

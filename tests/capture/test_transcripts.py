@@ -27,7 +27,7 @@ from hardwon.records.kinds import Trajectory
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
 ERROR = "deploy: error: no region is set for the cluster"
 FIX = "DEPLOY_REGION=eu make deploy"
-SESSIONS = 1_000 if TORTURE else 120
+SESSIONS = 1_000 if TORTURE else 80
 
 
 @pytest.fixture
@@ -263,7 +263,9 @@ def test_many_sessions_cut_off_in_the_middle(shop: Path, tmp_path: Path, form: F
     with Memory() as memory:
         assert memory.stats().records == SESSIONS
         assert all(each.ok for each in memory.doctor().findings)
-        assert memory.solutions(ERROR)[0].helped == SESSIONS
+        solution = memory.solutions(ERROR)[0]
+        assert solution.action == FIX
+        assert solution.helped == solution.tried >= 60, "as many of the newest as are read"
     assert SECRET.encode() not in (shop / ".hardwon" / "memory.db").read_bytes()
 
 

@@ -15,6 +15,7 @@ from hardwon.runs.problems import find_problems, is_misspelled
 from hardwon.runs.read import read_records, read_session_reward, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run
 from hardwon.runs.steps import read_action, read_steps
+from hardwon.text.failures import Failure
 from hardwon.text.outcomes import run_observation
 
 NO_NUMPY = """Traceback (most recent call last):
@@ -137,6 +138,21 @@ def test_the_same_failure_at_another_time_in_another_place_is_the_same() -> None
     assert one
     assert other
     assert one.exact == other.exact
+
+
+def test_a_command_that_failed_without_a_word_failed_as_it_ended() -> None:
+    def read_end(line: str, ended: str, printed: str = "") -> Failure:
+        observation = f"{ended} after 30.0 s\n{printed}"
+        failure = read_action(0, did(line, ok=False, observation=observation))[-1].failure
+        assert failure
+        return failure
+
+    killed = read_end("make big", "killed by SIGKILL", "linking 3 of 9")
+    assert (killed.words, killed.tells) == ("killed by SIGKILL", False)
+    assert read_end("make big", "killed by SIGKILL", "linking 7 of 9") == killed
+    assert read_end("make small", "killed by SIGKILL").exact != killed.exact
+    assert read_end("make big", "exit code 3").words == "exit code 3"
+    assert read_end("make big", "killed by SIGTERM", "KeyError: 'id'").words == "KeyError: 'id'"
 
 
 def test_a_failure_that_went_away_although_nothing_was_changed_has_no_cure() -> None:

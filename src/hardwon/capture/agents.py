@@ -320,7 +320,7 @@ def _before_command(
     """A word where it failed here before, with what made that go away. What failed again and again
     in this session, with nothing changed since, is stopped as the hooks were installed to.
     """
-    repeats = count_repeats(command.line, session)
+    repeats = count_repeats(command.line, memory, session)
     if repeats >= STOP_AFTER and not command.tests:
         text = f"Stop. This failed {repeats} times in this session, and nothing was changed since."
         decision = "" if manner.blocked == "warn" else manner.blocked

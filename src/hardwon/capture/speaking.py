@@ -38,13 +38,19 @@ def keep_rule(prompt: str, memory: Memory, session: AgentSession) -> None:
         memory.remember(rule, "learning", insight_type="preference", source=source)
 
 
-def count_repeats(command: str, session: AgentSession) -> int:
-    """How often a command failed last in this session without anything else being done since."""
+def count_repeats(command: str, memory: Memory, session: AgentSession) -> int:
+    """How often a command failed last in this session without anything else being done since; 0
+    where it worked for somebody else since.
+    """
     repeats = 0
     for action, failed in reversed(session.done):
         if action != command or not failed:
             break
         repeats += 1
+    if repeats >= STOP_AFTER:
+        last = LessonFinder(memory._project).find_last_end(command)
+        if last and last[0].outcome == "worked":
+            return 0
     return repeats
 
 

@@ -69,8 +69,8 @@ def weigh_cures(
     is_about: Callable[[str], bool] = lambda _: False,
 ) -> list[Cure]:
     """What helped against a failure, the likeliest first and, of what is as likely, the last one;
-    nothing where nothing ever did. `how_common` tells of an action in how many of all runs the like
-    of it is done, `is_about` whether it names what the failure names.
+    nothing where nothing ever did. `how_common` tells of an action in how many of the other runs the
+    like of it is done, `is_about` whether it names what the failure names.
     """
     in_vain = Counter(action for time in met for action in set(time.in_vain))
     gone = [time for time in met if time.cure is not None]

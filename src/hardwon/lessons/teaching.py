@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hardwon.lessons.laying_down import find_rule_text
 from hardwon.lessons.lesson import make_lesson_id
-from hardwon.records.kinds import Fix, Record, Trajectory
+from hardwon.records.kinds import Fact, Fix, Record, Trajectory
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.read import read_run, read_steps_as_run
 from hardwon.runs.shapes import Problem, Run, RunOutcome
@@ -102,6 +102,8 @@ def teach_record(record: Record) -> Teaching | None:
         return replace(teach_run(read_run(record)), run_id=record.metadata.source.id)
     if isinstance(record, Fix):
         return _teach_fix(record)
+    if isinstance(record, Fact) and (solution := _teach_solution(record)):
+        return solution
     if rule := find_rule_text(record):
         by_person = record.metadata.source.type == "user_interaction"
         return Teaching("", "unknown", (), (), (), rule=rule, by_person=by_person)
@@ -171,6 +173,17 @@ def _teach_fix(fix: Fix) -> Teaching | None:
     outcome: RunOutcome = "solved" if fix.succeeded else "failed"
     lasting = commands if fix.succeeded else ()
     return Teaching(fix.issue.description, outcome, (met,), lasting, ())
+
+
+def _teach_solution(fact: Fact) -> Teaching | None:
+    """What somebody wrote down against a failure cured it. None for a fact that is no solution, or
+    does not say of which failure.
+    """
+    family = fact.metadata.validation.failure_hash
+    if fact.fact_type != "solution" or not family:
+        return None
+    met = Met(family, family, f"failure {family}", "", (_shorten(fact.content),))
+    return Teaching("", "unknown", (met,), (), ())
 
 
 def find_keys(teaching: Teaching) -> Iterator[str]:

@@ -60,7 +60,7 @@ class LessonFinder:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._store = project.store
-        self._count_habit = cache(self._ask_habit)
+        self._count_runs = cache(self._ask_count)
 
     # What is said at a moment.
 
@@ -251,7 +251,19 @@ class LessonFinder:
         def is_about(action: str) -> bool:
             return not named.isdisjoint(find_names(action))
 
-        cures = weigh_cures(evidence, self._count_habit, is_about)
+        def how_common(action: str) -> float:
+            """In which share of the runs that did not meet this failure the like of it is done."""
+            sort = sort_of_action(action)
+            if not sort:
+                return 0.0
+            share = sum(action in (one.cure or ()) for _, one in met) / len(met)
+            meeting = max(len(met), self._count_runs(f"exact:{exact}"))
+            others = self._count_runs(ANY_RUN) - meeting
+            return max(0, self._count_runs(sort_key(sort)) - share * meeting) / max(
+                _FEW_RUNS, others
+            )
+
+        cures = weigh_cures(evidence, how_common, is_about)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
@@ -312,14 +324,9 @@ class LessonFinder:
         ]
         return teach_together(parts) if len(parts) > 1 else row.teaching
 
-    def _ask_habit(self, action: str) -> float:
-        """In which share of all runs something of this action's sort is done; 0 where it is of none."""
-        sort = sort_of_action(action)
-        if not sort:
-            return 0.0
-        count, project = self._store.count_with_key, self._project.name
-        runs = count(project, ANY_RUN, _COUNTED_MAX)
-        return count(project, sort_key(sort), _COUNTED_MAX) / max(_FEW_RUNS, runs)
+    def _ask_count(self, key: str) -> int:
+        """How many runs have a key, as far as that is counted."""
+        return self._store.count_with_key(self._project.name, key, _COUNTED_MAX)
 
 
 def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.shapes import Outcome, Step, StepKind
-from hardwon.text.failures import read_failure, shows_error
+from hardwon.text.failures import Failure, read_failure, shows_error
 from hardwon.text.lines import Command, read_line
 from hardwon.text.outcomes import HEADER
 from hardwon.text.programs import (
@@ -233,12 +233,23 @@ def _make_step(
 ) -> Step:
     looked = kind == "look" and not is_script(key)
     outcome, output = read_outcome(recorded, looked=looked, exit_code_speaks=exit_code_speaks)
-    failure = read_failure(output, key if key != ATTEMPT else "") if outcome == "failed" else None
+    failure = _read_failure(recorded, output, key) if outcome == "failed" else None
     if kind == "look" and failure and failure.tells:
         kind = "check"  # it could not even look
     return Step(
         place, kind, recorded.action, key, outcome, output, failure, touches, recorded.reward
     )
+
+
+def _read_failure(recorded: Recorded, output: str, key: str) -> Failure | None:
+    """What a step that failed shows; of one that printed nothing, or was killed while it spoke of
+    something else, how it ended. None where that is not known either.
+    """
+    header = HEADER.match(recorded.observation)
+    check = key if key != ATTEMPT else ""
+    if header and check and (header["signal"] or not output.strip()) and not shows_error(output):
+        return read_failure(header.group().partition(" after ")[0], check)
+    return read_failure(output, check)
 
 
 def is_script(key: str) -> bool:

@@ -7,10 +7,11 @@ report failures (`REPORTS` in failures_tables.py), from the most to the least te
 them is known, by a general rule: the last line that complains of something.
 
 The exact key is the same for the same message with the same names: which module, which service,
-which port, which file. The family key is the same whatever the names. Keys are made from the text
-alone and never depend on what else is known. What differs from run to run is in neither: times,
-durations, addresses in memory, places in a file, temporary paths, what machines make up, and where a
-checkout or a home lies. A number that only counts is `<n>`; a code (exit code 127, HTTP 404) stays.
+which port, which file. The family key is the same whatever the names; a message without names has
+one key. Keys are made from the text alone and never depend on what else is known. What differs from
+run to run is in neither: times, durations, addresses in memory, places in a file, temporary paths,
+what machines make up, and where a checkout or a home lies. A number that only counts is `<n>`; a code
+(exit code 127, HTTP 404) stays.
 
 Hostile text costs no more than the window that is looked at.
 """
@@ -354,8 +355,11 @@ def make_key(*parts: str) -> str:
 
 @lru_cache(maxsize=512)  # the same few are met again and again
 def _make_failure(words: str, check: str, tells: bool) -> Failure:
-    exact = make_key("exact", exact_message(words), check)
-    return Failure(exact, make_key("family", _family_line(words)), words, tells)
+    message, line = exact_message(words), _family_line(words)
+    family = make_key("family", line)
+    names_nothing = message == line and not check
+    exact = family if names_nothing else make_key("exact", message, check)
+    return Failure(exact, family, words, tells)
 
 
 @lru_cache(maxsize=512)
