@@ -270,7 +270,7 @@ def test_hostile_text_is_data_on_every_way_out(
         ),
         "UserPromptSubmit additionalContext",
     }
-    warned = {"PreToolUse additionalContext", "PreToolUse permissionDecisionReason"}
+    warned = {"PreToolUse additionalContext"}
     assert said.keys() >= warned
     if kind not in ("lines", "fences"):  # of these, what an error says is another line
         assert told >= {*warned, "tool rules", "memory_advise"}
