@@ -70,13 +70,6 @@ def test_without_a_word_it_went_well(memory: Memory) -> None:
     )
 
 
-def test_a_score_of_nothing_is_a_score(memory: Memory) -> None:
-    with memory.episode("t") as ep:
-        ep.score = 0
-    assert ep.record is not None
-    assert ep.record.score == 0.0
-
-
 @pytest.mark.parametrize(("score", "kept"), [(None, 0.0), (0.3, 0.3), (0.0, 0.0)])
 def test_an_error_is_a_mistake_and_goes_on(
     memory: Memory, score: float | None, kept: float
@@ -94,14 +87,6 @@ def test_an_error_is_a_mistake_and_goes_on(
     assert isinstance(episode, Episode)
     assert episode.score == kept
     assert episode.mistakes == ["went too fast", "ZeroDivisionError: three by nought"]
-
-
-def test_an_interrupt_is_recorded_too(memory: Memory) -> None:
-    with pytest.raises(KeyboardInterrupt), memory.episode("t"):
-        raise KeyboardInterrupt
-    (episode,) = memory.browse()
-    assert isinstance(episode, Episode)
-    assert episode.mistakes == ["KeyboardInterrupt: "]
 
 
 def test_where_it_cannot_be_recorded_the_callers_error_says_so(tmp_path: Path) -> None:
@@ -171,16 +156,6 @@ def test_what_was_shown_before_counts_as_recalled(memory: Memory) -> None:
     assert ep.record.recalled == [], "it had the memory, which had nothing to say"
 
 
-def test_the_context_is_of_the_task(memory: Memory) -> None:
-    for task in ("mine", "yours"):
-        with memory.episode(task) as ep:
-            ep.success(f"a lesson of {task}")
-    with memory.episode("mine") as ep:
-        text = str(ep.context(budget_tokens=500, count_tokens=words))
-    assert "a lesson of mine" in text
-    assert "yours" not in text
-
-
 def test_far_too_much_is_cut_to_what_a_record_holds(memory: Memory) -> None:
     with memory.episode("t") as ep:
         for number in range(limits.ITEMS_MAX + 50):
@@ -235,71 +210,6 @@ def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> N
                 ep.score = score
             assert str(memory.context(task_id="t")).count(lesson) == 1, score
             assert lesson not in str(memory.context(task_id="another"))
-
-
-def test_a_small_context_has_room_for_it_too(memory: Memory) -> None:
-    for number in range(12):
-        successes = [f"A rule that holds, number {n}, about the pumps" for n in range(5)]
-        cards = [
-            {"mistake_type": f"kind {n}", "lesson": "Something long about valves and pumps."}
-            for n in range(3)
-        ]
-        memory.record_episode("t", 0.9 + number / 1000, successes=successes, mistake_cards=cards)
-        memory.record_episode(
-            "t", 0.2, mistakes=[f"A mistake of its own, number {number}, with the pumps"]
-        )
-    memory.record_episode("t", 0.6, mistakes=["The valve is on the left"])
-    text = str(memory.context(task_id="t", budget_tokens=60, count_tokens=words))
-    assert "last episode, score 0.60: mistake: The valve is on the left" in text
-
-
-def test_what_is_unproven_leaves_room_for_similar_cases(memory: Memory) -> None:
-    for number in range(3):
-        memory.record_episode(
-            "t",
-            0.2,
-            mistakes=[f"Went wrong in a way of its own {number} with this and that"],
-            mistake_cards=[
-                {
-                    "mistake_type": f"kind {number}",
-                    "lesson": "Something long about valves and pumps.",
-                }
-            ],
-        )
-    for number in range(40):
-        memory.remember(
-            f"The importer needs flag number {number} for its rows", "success", "file_operation"
-        )
-    budget = 120
-    said = str(
-        memory.context("importer flag", task_id="t", budget_tokens=budget, count_tokens=words)
-    ).splitlines()
-    unproven = [line for line in said if "Went wrong" in line or "kind" in line]
-    assert unproven
-    assert words("\n".join(unproven)) <= 0.3 * budget
-    assert sum("importer" in line for line in said) >= 2
-    alone = str(memory.context(task_id="t", budget_tokens=budget, count_tokens=words)).splitlines()
-    assert len([line for line in alone if "Went wrong" in line or "kind" in line]) == 6
-
-
-def test_a_context_that_comes_back_is_not_shown_again(memory: Memory) -> None:
-    memory.record_episode("t", 0.9, successes=["Read the log"])
-    memory.record_episode("t", 0.6, trajectory_summary=f"It said: {memory.context(task_id='t')}")
-    assert "last episode" not in str(memory.context(task_id="t"))
-
-
-def test_the_next_context_has_the_lesson_beside_similar_cases(memory: Memory) -> None:
-    for number in range(30):
-        memory.remember(
-            f"The importer needs flag number {number}",
-            "success",
-            "file_operation",
-            author=f"a{number}",
-        )
-    memory.record_episode("t", 0.2, mistakes=["Guessed the flag"], author="ann")
-    text = str(memory.context("importer flag", task_id="t"))
-    assert "[AVOID] Guessed the flag [1 episode, ann?]" in text
-    assert "The importer needs flag" in text
 
 
 def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Clock) -> None:

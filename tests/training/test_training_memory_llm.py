@@ -5,7 +5,7 @@ model that may fail in any way.
 from __future__ import annotations
 
 import json
-import warnings
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 
 from hardwon.errors import InvalidInputError
 from hardwon.outside.llm import ChatModel
+from hardwon.training import functions
 from hardwon.training.functions import (
     ConsolidationWarning,
     KeptAsideWarning,
@@ -78,15 +79,13 @@ def test_it_is_due_every_twenty_episodes(server: FakeLlm, path: Path) -> None:
     assert server.asked == [], "without a key nobody is asked, even where an endpoint is named"
 
 
-@pytest.mark.parametrize("how", ["argument", "environment", "model"])
+@pytest.mark.parametrize("how", ["argument", "environment"])
 def test_rules_of_a_model_are_marked(
     server: FakeLlm, path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {}
     if how == "argument":
         options = {"api_key": KEY}
-    if how == "model":
-        options = {"llm": ChatModel(server.url, "mine", KEY)}
     if how == "environment":
         monkeypatch.setenv("GROQ_API_KEY", KEY)
     memory = trained(40)
@@ -100,7 +99,7 @@ def test_rules_of_a_model_are_marked(
     assert memory["last_consolidated_at"] == 40
     assert load_agent_memory(path) == memory
     (asked,) = server.asked
-    assert asked.body["model"] == ("mine" if how == "model" else "llama-3.3-70b-versatile")
+    assert asked.body["model"] == "llama-3.3-70b-versatile"
     shown = [json.loads(line) for line in asked.user.splitlines() if line.startswith("{")]
     assert shown == [
         {"task": "t", "score": 0.9, "summary": f"run {number}"} for number in range(10, 40)
@@ -138,6 +137,7 @@ BAD_REPLIES = [
             ["Look here. And then look there."],
         ),
         (json.dumps({"rules": RULES, "extra": 1}), RULES),
+        (json.dumps([{"rule": rule, "why": "seen"} for rule in RULES]), RULES),
         (f"By episodes [1] and [2]:\n{json.dumps(RULES)}\nSee [3].", RULES),
     ],
 )
@@ -150,23 +150,24 @@ def test_every_good_rule_of_a_reply_is_taken(
     assert memory["global_rules"] == [f"[CONSOLIDATED] {rule}" for rule in expected]
 
 
-def test_a_plain_function_is_a_model(path: Path) -> None:
-    asked: list[str] = []
+def test_a_script_may_put_a_function_in_the_place_of_the_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_rule(memory: dict[str, Any], api_key: str) -> dict[str, Any]:
+        memory["global_rules"].append(f"written with {api_key}")
+        return memory
 
-    def answer(prompt: str) -> str:
-        asked.append(prompt)
-        return json.dumps(RULES)
-
-    memory = maybe_consolidate_memory(trained(), path=path, llm=answer)
-    assert memory["global_rules"] == [f"[CONSOLIDATED] {rule}" for rule in RULES]
-    other = maybe_consolidate_memory(trained(), path=path, llm=lambda _, user: answer(user))
-    assert other["global_rules"] == memory["global_rules"]
-    assert asked[0].endswith(asked[1])
+    monkeypatch.setattr(functions, "_llm_consolidate", write_rule)
+    memory = maybe_consolidate_memory(trained(), "my key", path)
+    assert load_agent_memory(path)["global_rules"] == ["written with my key"]
+    assert memory["last_consolidated_at"] == 20
+    assert functions._heuristic_consolidate(memory)["global_rules"][1:] == HIGH[1:]
 
 
-def test_warnings_point_at_the_line_of_the_caller(path: Path) -> None:
+def test_warnings_point_at_the_line_of_the_caller(server: FakeLlm, path: Path) -> None:
+    server.reply("no JSON at all")
     with pytest.warns(ConsolidationWarning) as caught:
-        maybe_consolidate_memory(trained(), path=path, llm=lambda prompt: prompt)
+        maybe_consolidate_memory(trained(), KEY, path)
     path.write_text("no JSON")
     with pytest.warns(KeptAsideWarning) as kept:
         load_agent_memory(path)
@@ -213,38 +214,21 @@ def test_an_endpoint_that_fails_or_may_not_be_used(
     assert server.connections == before
 
 
-def test_a_model_of_the_callers_own_that_breaks(path: Path) -> None:
-    class Broken:
-        def complete(self, *_: str) -> str:
-            raise RuntimeError(f"key {KEY}")
+def test_others_may_record_while_the_model_thinks(
+    server: FakeLlm, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, complete = trained(), ChatModel.complete
 
-    class Odd:
-        def complete(self, *_: str) -> Any:
-            return None
+    def think(model: ChatModel, system: str, user: str) -> str:
+        thread = threading.Thread(target=record_episode, args=(memory, {"task_id": "late"}))
+        thread.start()
+        thread.join(20)
+        return complete(model, system, user)
 
-    for model in (Broken(), Odd()):
-        memory = trained()
-        with pytest.warns(ConsolidationWarning) as caught:
-            maybe_consolidate_memory(
-                memory, path=path.with_name(f"{type(model).__name__}.json"), llm=model
-            )
-        assert KEY not in str(caught[0].message)
-        assert memory["global_rules"] == HIGH
-
-
-def test_others_may_record_while_the_model_thinks(path: Path) -> None:
-    memory = trained()
-
-    class Slow:
-        def complete(self, *_: str) -> str:
-            record_episode(memory, {"task_id": "late", "score": 0.5})
-            return json.dumps(RULES)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        maybe_consolidate_memory(memory, path=path, llm=Slow())
+    monkeypatch.setattr(ChatModel, "complete", think)
+    maybe_consolidate_memory(memory, KEY, path)
     assert (memory["total_episodes"], memory["last_consolidated_at"]) == (21, 20)
-    assert load_agent_memory(path)["score_history"]["late"] == [0.5]
+    assert load_agent_memory(path)["score_history"]["late"] == [0.0]
 
 
 def test_a_key_of_the_wrong_kind_is_refused(path: Path) -> None:

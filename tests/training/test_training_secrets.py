@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from hardwon import Memory, limits
+from hardwon import limits
 from hardwon.training import shape
 from hardwon.training.functions import (
     build_memory_context,
-    export_agent_memory,
     load_agent_memory,
     maybe_consolidate_memory,
     new_agent_memory,
@@ -22,6 +21,7 @@ from hardwon.training.functions import (
     save_agent_memory,
 )
 from hardwon.training.shape import AgentMemory
+from llm_server import FakeLlm
 
 SECRET = "gh" + "p_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 HIDDEN = "[REDACTED:github-token]"
@@ -90,7 +90,7 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut(
     memory, card = new_agent_memory(), {**CARD, field: text}
     episode = {field: text} if field == "trajectory_summary" else {"mistake_cards": [card]}
     if field == "trajectory_summary":  # which is too long for it
-        with pytest.warns(UserWarning, match="at most"):
+        with pytest.warns(UserWarning, match="the rest is cut off"):
             record_episode(memory, {"score": 0.2, **episode})
     else:
         record_episode(memory, {"score": 0.2, **episode})
@@ -162,46 +162,19 @@ def test_a_file_that_an_earlier_version_wrote_is_read_and_saved_without_its_secr
     assert saved["total_episodes"] == 4
 
 
-def test_what_others_saved_meanwhile_is_written_back_without_its_secrets(path: Path) -> None:
-    mine = new_agent_memory()
-    record_episode(mine, {"task_id": "deploy", "score": 0.5})
-    save_agent_memory(mine, path)
-    content = json.loads(path.read_text())
-    content["successes"].append(f"used {SECRET}")  # by a version that hides nothing
-    content["episode_log"].append({**content["episode_log"][0], "score": 0.8, "summary": SECRET})
-    content["total_episodes"] = 2
-    path.write_text(json.dumps(content))
-    record_episode(mine, {"task_id": "deploy", "score": 0.9})
-    saved = json.loads(read_saved(mine, path))
-    assert SECRET not in json.dumps(saved)
-    assert saved["successes"] == [f"used {HIDDEN}"]
-    assert [logged["score"] for logged in saved["episode_log"]] == [0.5, 0.8, 0.9]
-    assert read_saved(mine, path) == json.dumps(saved, indent=2)
-
-
-def test_rules_of_a_model_are_kept_without_secrets(path: Path) -> None:
+def test_rules_of_a_model_are_kept_without_secrets(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = new_agent_memory()
     for _ in range(20):
         record_episode(memory, {"score": 0.9, "trajectory_summary": "went well"})
-
-    def answer(_prompt: str) -> str:
-        rule = f"Always pass the token {SECRET} when the deploy job asks for it."
-        return json.dumps({"rules": [rule]})
-
-    with_model = maybe_consolidate_memory(memory, path=path, llm=answer)
+    rule = f"Always pass the token {SECRET} when the deploy job asks for it."
+    with FakeLlm(key="gsk_key") as server:
+        monkeypatch.setenv("API_BASE_URL", server.url)
+        server.reply(json.dumps({"rules": [rule]}))
+        maybe_consolidate_memory(memory, "gsk_key", path)
+    assert memory["global_rules"] == [f"[CONSOLIDATED] {rule.replace(SECRET, HIDDEN)}"]
     assert SECRET not in path.read_text()
-    assert SECRET not in json.dumps(with_model)
-
-
-def test_an_export_holds_no_secret_of_what_it_is_made_from(tmp_path: Path, path: Path) -> None:
-    with Memory(tmp_path / "brain") as memory:
-        memory.record_episode(
-            task_id="deploy", score=0.3, trajectory_summary=f"used {SECRET}", mistakes=[SECRET]
-        )
-        path.parent.mkdir()
-        exported = export_agent_memory(memory, path)
-    assert SECRET not in path.read_text()
-    assert exported["mistakes"] == [HIDDEN]
 
 
 def test_a_value_that_is_nested_without_end_is_refused_and_nothing_is_written(path: Path) -> None:

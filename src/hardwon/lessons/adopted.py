@@ -24,7 +24,6 @@ from hardwon.records.fields import (
     Scalar,
     Text,
     Time,
-    Unit,
     check_json,
 )
 from hardwon.records.kinds import Adopted, MistakeCard
@@ -53,7 +52,7 @@ class LoggedEpisode(Model):
 
     timestamp: Time
     task_id: RequiredName
-    score: Unit
+    score: Finite
     steps: Count = 0
     summary: Text = ""
 
@@ -118,7 +117,7 @@ class TrainingMemory(Model):
     global_rules: list[Text] = Field(default_factory=list)
     task_rules: dict[RequiredName, list[Text]] = Field(default_factory=dict)
     episode_log: list[LoggedEpisode] = Field(default_factory=list)
-    score_history: dict[RequiredName, list[Unit]] = Field(default_factory=dict)
+    score_history: dict[RequiredName, list[Finite]] = Field(default_factory=dict)
     mistakes: list[Text] = Field(default_factory=list)
     mistake_cards: list[CountedCard] = Field(default_factory=list)
     successes: list[Text] = Field(default_factory=list)

@@ -148,7 +148,8 @@ def pick_good_rules(reply: str) -> list[str]:
         with suppress(ValueError, RecursionError):
             for item in json.JSONDecoder().raw_decode(reply, begin)[0]:
                 with suppress(InvalidInputError):
-                    rule = _check_rule("reply", item, several=True)
+                    text = item.get("rule") if isinstance(item, dict) else item
+                    rule = _check_rule("reply", text, several=True)
                     good.setdefault(rule.casefold(), rule)
         if good:  # what else stands in brackets is a part of it, or of the prose
             return list(good.values())[: limits.LLM_RULES_MAX]

@@ -167,7 +167,7 @@ def _make_episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Epi
         yield Episode(
             id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
             task_id=entry.task_id,
-            score=entry.score,
+            score=_clamp(entry.score),
             steps=entry.steps,
             trajectory_summary=entry.summary,
             metadata=Metadata(source=source, context=Moment(timestamp=entry.timestamp)),
@@ -280,7 +280,12 @@ def _key(record: Episode) -> _EpisodeKey:
 
 def _logged_key(entry: dict[str, Any]) -> _EpisodeKey:
     at_us = to_us(parse_time(entry["timestamp"]))
-    return at_us, entry["task_id"], entry["score"], entry.get("steps", 0)
+    return at_us, entry["task_id"], _clamp(entry["score"]), entry.get("steps", 0)
+
+
+def _clamp(score: float) -> float:
+    """A training memory takes penalties and scores of any scale; a record's are from 0 to 1."""
+    return min(max(score, 0.0), 1.0)
 
 
 def _make_part(episode: Episode) -> AgentMemory:

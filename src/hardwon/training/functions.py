@@ -3,10 +3,9 @@ to, and the text that the next prompt begins with.
 
 `training.memory` is this module for scripts that import it: `hardwon drop-in install` writes a module
 that leads here, and `drop_in/` has one. Keys, arithmetic and text are those of the training memory they
-know; what differs is that nothing gets lost, and that what is wrong with an episode is a warning and
-left out, unless `lenient=False` says that it raises: a training run must not die of it. The dict and
-its bytes are `shape`, what may enter it `intake`, saving next to others `merge`, and the way into the
-shared memory and back `adoption`.
+know; what differs is that nothing gets lost, and that what cannot be kept of an episode or a file is
+named in a warning: a training run must not die of it. The dict and its bytes are `shape`, what may
+enter it `intake`, saving next to others `merge`, and the way into the shared memory and back `adoption`.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from inspect import signature
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import (
@@ -37,7 +35,7 @@ from hardwon.memory import Clock as Clock
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import files
 from hardwon.outside.files import LockedFile, lock_file
-from hardwon.outside.llm import ChatModel, Llm
+from hardwon.outside.llm import ChatModel
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_all, from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
@@ -45,7 +43,7 @@ from hardwon.text.clean import clean_line
 from hardwon.training import shape
 from hardwon.training.adoption import adopt as adopt
 from hardwon.training.adoption import export_agent_memory as export_agent_memory
-from hardwon.training.intake import EpisodeInput
+from hardwon.training.intake import EpisodeInput, name_task
 from hardwon.training.merge import EpisodeLog, find_base, merge, replace_content, settle
 from hardwon.training.shape import (
     AgentMemory,
@@ -61,21 +59,14 @@ from hardwon.trust.redact import redact
 logger = logging.getLogger(__name__)
 
 DEFAULT_PATH: Final = str(Path("outputs", "agent_memory.json"))
-MAX_EPISODES_STORED: Final = limits.TRAINING_EPISODES_STORED
-# These two are the caller's to change.
+# These three are the caller's to change.
+MAX_EPISODES_STORED = limits.TRAINING_EPISODES_STORED
 MAX_RULES_PER_TASK = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY = limits.CONSOLIDATE_EVERY_EPISODES
 
+_NAMED_MAX: Final = 5  # places that a warning names
 _KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _EMPTY: Final = encode(shape.empty())
-_OF_CONTENT: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 Where = str | os.PathLike[str]
 
 # Held while a memory is changed or saved: one for all of them, because copies share their lists. A
@@ -91,9 +82,7 @@ class TrainingMemoryWarning(UserWarning):
 
 
 class SkippedWarning(TrainingMemoryWarning):
-    """A part of an episode, or all of it, was left out. `memory["skipped"]` counts them by
-    field.
-    """
+    """A part of an episode or of a file could not be kept. The message names it."""
 
 
 class KeptAsideWarning(TrainingMemoryWarning):
@@ -106,7 +95,7 @@ class ConsolidationWarning(TrainingMemoryWarning):
     """A language model was of no use; the rules were found without it."""
 
 
-# --- loading and saving ---
+_empty_memory = shape.empty
 
 
 def new_agent_memory() -> AgentMemory:
@@ -114,14 +103,14 @@ def new_agent_memory() -> AgentMemory:
     return {**shape.empty(), "episode_log": EpisodeLog([], {})}
 
 
-def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = True) -> AgentMemory:
+def load_agent_memory(path: Where = DEFAULT_PATH) -> AgentMemory:
     """The memory that is kept in the file, or a fresh one where there is none.
 
-    A file that is no training memory is kept aside under a new name, with a warning, and the memory
-    starts fresh. One that cannot be opened at all is a warning, and saving there will raise; without
-    `lenient` this raises `PlaceError`.
+    What the file says and no training memory can hold is left out, with a warning that names it. A
+    file that is no JSON object is kept aside under a new name, with a warning, and the memory starts
+    fresh. One that cannot be opened at all is a warning, and saving there will raise.
     """
-    place = _place(path)
+    place = _check_place(path)
     try:
         try:
             return _decode(files.read_replaced(place), place)
@@ -130,8 +119,6 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = True) -> Ag
                 # somebody else may have been faster, and saved a good one
                 return _decode(_read_sound(held), place)
     except PlaceError as error:
-        if not lenient:
-            raise
         _warn(TrainingMemoryWarning, f"{error}. The memory starts fresh and cannot be saved there")
         return _decode(None, place)
 
@@ -144,16 +131,18 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     kept: what was recorded and changed in hand is added to it, and the memory is brought up to date
     in place. Any other memory takes the file's place. `MAX_RULES_PER_TASK` rules are kept of a task.
     """
-    place = _place(path)
-    with _guard, _using(memory):
-        _check_memory(memory, fully=True)
+    place = _check_place(path)
+    with _using(memory):
+        _mend(memory, fully=True)
         shape.hide_secrets(memory)
         with lock_file(place) as held:
             base = find_base(memory, str(place))
             current = _read_sound(held, base)
             saved = {**memory, "episode_log": memory["episode_log"][-MAX_EPISODES_STORED:]}
             if base is not None and current is not None and current != base:
-                saved = merge(decode(base)[0], memory, decode(current)[0], MAX_RULES_PER_TASK)
+                others = decode(current)[0]
+                bounds = (MAX_RULES_PER_TASK, MAX_EPISODES_STORED)
+                saved = merge(decode(base)[0], memory, others, *bounds)
                 shape.hide_secrets(saved)  # of what others saved meanwhile
             content = encode(saved)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
@@ -175,7 +164,7 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     logger.debug("Saved training memory to %s", place)
 
 
-def _place(path: Where) -> Path:
+def _check_place(path: Where) -> Path:
     place = Path(os.path.realpath(check_path("path", path)))
     # it would be kept aside as no training memory
     files.refuse_database("path", place, "agent_memory.json")
@@ -184,18 +173,20 @@ def _place(path: Where) -> Path:
 
 def _decode(content: bytes | None, place: Path) -> AgentMemory:
     """The memory that a file holds, as one that belongs to it; a fresh one where there is none."""
-    memory, dropped = (shape.empty(), 0) if content is None else decode(content)
+    memory, left_out = (shape.empty(), list[str]()) if content is None else decode(content)
     shape.hide_secrets(memory)  # an earlier version, or somebody else, may have saved them
-    if dropped:
-        _warn(
-            TrainingMemoryWarning,
-            f"{place}: {dropped} scores are not finite numbers and were left out",
-        )
+    _tell_left_out(str(place), left_out)
     logger.info(
         "Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"])
     )
     memory["episode_log"] = EpisodeLog(memory["episode_log"], {str(place): content or _EMPTY})
     return memory
+
+
+def _tell_left_out(where: str, places: Sequence[str]) -> None:
+    if places:
+        shown = ", ".join(places[:_NAMED_MAX]) + (" and others" if places[_NAMED_MAX:] else "")
+        _warn(SkippedWarning, f"{where}: left out, for no training memory can hold it: {shown}")
 
 
 def _read_sound(held: LockedFile, known: bytes | None = None) -> bytes | None:
@@ -220,40 +211,43 @@ def _read_sound(held: LockedFile, known: bytes | None = None) -> bytes | None:
         return None
 
 
-def _check_memory(memory: Any, *, fully: bool = False) -> None:
-    """A dict that callers made or changed by hand gets what it lacks; one that is no training
-    memory is refused. Before each episode of a memory that was loaded, a glance is enough; what is
-    saved must be what can be loaded.
+def _mend(memory: Any, *, fully: bool = False) -> None:
+    """A dict that callers made or changed by hand gets what it lacks. Before each episode of a memory
+    that was loaded, a glance is enough; what is saved must be what can be loaded.
     """
     is_loaded = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
     if fully or not is_loaded or any(memory.get(name) is None for name in _KEYS):
-        if problem := shape.find_problem(memory):
-            raise _refusal(memory, problem)
-        shape.upgrade(memory)
+        _tell_left_out("the memory", shape.mend(memory))
 
 
 @contextmanager
 def _using(memory: Any) -> Iterator[None]:
-    """What callers put into a memory by hand fails where it is used: they are told of that."""
-    try:
-        yield
-    except HardwonError:
-        raise
-    except _OF_CONTENT as error:
-        raise _refusal(memory, shape.find_problem(memory) or repr(error)) from error
+    """Alone with a memory. What callers put into it by hand fails where it is used: they are told."""
+    with _guard:
+        try:
+            yield
+        except HardwonError:
+            raise
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
+            allowed = f"a training memory, as new_agent_memory() makes it ({error!r})"
+            raise InvalidInputError.one("memory", memory, allowed) from error
 
 
-def _refusal(memory: Any, problem: str) -> InvalidInputError:
-    return InvalidInputError.one(
-        "memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})"
-    )
-
-
-def _fill_in(memory: Any) -> AgentMemory:
+def _copy(memory: Any) -> AgentMemory:
     """Another that has all that the memory may lack: reading changes nothing."""
-    if problem := shape.find_problem(memory):
-        raise _refusal(memory, problem)
-    return {**shape.empty(), **{name: value for name, value in memory.items() if value is not None}}
+    copied = dict(memory.items())
+    for name, value in copied.items():
+        if isinstance(value, list | dict) and not isinstance(value, EpisodeLog):
+            copied[name] = value.copy()
+    _mend(copied)
+    return copied
 
 
 def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
@@ -264,28 +258,18 @@ def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-# --- an episode ---
-
-
 def record_episode(
-    memory: AgentMemory,
-    episode_data: dict[str, Any],
-    *,
-    lenient: bool = True,
-    clock: Clock | None = None,
+    memory: AgentMemory, episode_data: dict[str, Any], *, clock: Clock = now
 ) -> AgentMemory:
     """Records a completed episode into the memory, and returns the memory.
 
-    `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes,
-    mistake_cards; all may be absent. What is wrong with it is a warning: the wrong part is left out
-    (without a score, all of it) and counted under `memory["skipped"]`. Without `lenient` it raises
-    `InvalidInputError` and nothing is changed.
+    `episode_data`: task_id, score, steps, trajectory_summary, mistakes, successes, mistake_cards;
+    all may be absent. What of it cannot be kept is left out, with a warning that names it; where
+    that is the score, its lessons are kept.
     """
-    checked = EpisodeInput(episode_data, (clock or now)().isoformat())
-    if checked.problems and not lenient:
-        raise InvalidInputError(checked.problems)
-    with _guard, _using(memory):
-        _check_memory(memory)
+    episode = EpisodeInput(episode_data, clock().isoformat())
+    with _using(memory):
+        _mend(memory)
         # what an episode changes are these lists and objects, and none inside of them
         before = {
             name: value.copy() if isinstance(value, list | dict) else value
@@ -293,13 +277,11 @@ def record_episode(
         }
         # it is added whole or not at all
         with on_failure(partial(replace_content, memory, before)):
-            shape.add(memory, checked.entry, MAX_RULES_PER_TASK)
-    if checked.problems:
-        _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
+            if episode.part:
+                shape.add(memory, episode.part, MAX_RULES_PER_TASK)
+    if episode.problems:
+        _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, episode.problems)))
     return memory
-
-
-# --- the text for the next prompt ---
 
 
 def build_memory_context(
@@ -311,16 +293,18 @@ def build_memory_context(
     Each item is one line, whatever an episode said: line breaks, control, bidirectional and
     invisible characters are folded, so that no text makes a heading or an item of its own.
     """
-    task_id = None if task_id is None else str(task_id)
+    task = "" if task_id is None else str(task_id)
     rules_max, recent_max = (
         max(0, min(int(number), limits.SHOWN_MAX)) for number in (max_rules, max_recent)
     )
-    with _guard, _using(memory):
-        memory = _fill_in(memory)
+    with _using(memory):
+        memory = _copy(memory)
+        if task and task not in memory["score_history"]:
+            task = name_task(task)
         lines = ["## MEMORY FROM PAST EPISODES"]
-        if task_id:
+        if task:
             lines += _section(
-                f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), rules_max)
+                f"Rules for {task}:", _last(memory["task_rules"].get(task, []), rules_max)
             )
         lines += _section("General rules (all tasks):", _last(memory["global_rules"], rules_max))
         lines += _section(
@@ -335,17 +319,17 @@ def build_memory_context(
                 for card in _best_cards(memory, 3)
             ],
         )
-        if task_id:
+        if task:
             recent = [
                 f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
                 f"{str(episode.get('summary', ''))[:100]}"
                 for episode in memory["episode_log"]
-                if episode.get("task_id") == task_id
+                if episode.get("task_id") == task
             ]
-            lines += _section(f"Recent {task_id} episodes:", _last(recent, recent_max))
-            total, count = score_total(memory, task_id)
+            lines += _section(f"Recent {task} episodes:", _last(recent, recent_max))
+            total, count = score_total(memory, task)
             if count:
-                mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
+                mean = f"Your mean score on {task}: {total / count:.2f} (over {count} episodes)"
                 lines.append("\n" + _one_line(mean))
     return "\n".join(lines) if len(lines) > 1 else ""
 
@@ -369,96 +353,77 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() and cleaned == " ".join(text.split()) else cleaned
 
 
-# --- consolidation ---
-
-
 def maybe_consolidate_memory(
-    memory: AgentMemory,
-    api_key: str | None = None,
-    path: Where = DEFAULT_PATH,
-    *,
-    llm: Llm | Callable[..., str] | None = None,
+    memory: AgentMemory, api_key: str | None = None, path: Where = DEFAULT_PATH
 ) -> AgentMemory:
-    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and
-    saves the memory; otherwise does nothing.
-
-    With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own,
-    read from the last episodes; a function of a prompt, or of a system and a user message, is a
-    model. Without one, or when it is of no use, they are the summaries of
-    episodes with high scores.
+    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and saves the memory; otherwise
+    does nothing. With a key (`api_key`, or GROQ_API_KEY) a model is asked for them; without one, or
+    when it is of no use, they are the summaries of episodes with high scores.
     """
     check_all(api_key=api_key)
-    with _guard, _using(memory):
-        _check_memory(memory)
+    with _using(memory):
+        _mend(memory)
         total = memory["total_episodes"]
         if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
             return memory
-        episodes = [dict(episode) for episode in memory["episode_log"]]
-    rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
-    with _guard, _using(memory):
-        if rules is None:
-            rules = [
-                f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
-                for episode in memory["episode_log"]
-                if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
-            ]
-        most = 2 * MAX_RULES_PER_TASK
-        memory["global_rules"][:] = shape.unite_texts(memory["global_rules"], rules, most)
-        memory["last_consolidated_at"] = total
-        logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
+    key = (api_key or os.environ.get("GROQ_API_KEY", "")).strip()
+    memory = _llm_consolidate(memory, key) if key else _heuristic_consolidate(memory)
+    memory["last_consolidated_at"] = total
     save_agent_memory(memory, path)
     return memory
 
 
-class _FunctionModel(NamedTuple):
-    """A function as a model."""
+def _heuristic_consolidate(memory: AgentMemory) -> AgentMemory:
+    """Summaries of episodes with high scores become rules for all tasks."""
+    with _using(memory):
+        rules = [
+            f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
+            for episode in memory["episode_log"]
+            if episode.get("score", 0.0) >= shape.WORKS_FROM and episode.get("summary")
+        ]
+        return _add_rules(memory, rules)
 
-    ask: Callable[..., str]
 
-    def complete(self, system: str, user: str) -> str:
-        takes_both = len(signature(self.ask).parameters) > 1
-        return self.ask(system, user) if takes_both else self.ask(f"{system}\n\n{user}")
-
-
-def _rules_of_model(
-    episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | Callable[..., str] | None
-) -> list[str] | None:
-    """Rules in a model's words; None where there is no model, or it is of no use."""
-    try:
-        key = api_key or os.environ.get("GROQ_API_KEY", "")
-        model = llm if llm is None or hasattr(llm, "complete") else _FunctionModel(llm)
-        if model is None and key.strip():
-            model = ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key})
-        shown = []
-        for number, logged in enumerate(episodes):
-            with suppress(HardwonError):  # one that no record can hold
-                shown.append(
-                    Episode(
-                        task_id=logged.get("task_id", "unknown"),
-                        score=logged.get("score", 0.0),
-                        trajectory_summary=redact(str(logged.get("summary", "")))[0],
-                        # in the order of the log
-                        metadata=Metadata(context=Moment(timestamp=from_us(number))),
-                    )
-                )
-        if model is None or not shown:
-            return None
-        rules = ask_for_rules(model, prompts.pick_episodes(shown), prompts.pick_good_rules)
-        return [f"[CONSOLIDATED] {rule}" for rule in rules]
+def _llm_consolidate(memory: AgentMemory, api_key: str) -> AgentMemory:
+    """A model's rules from the last episodes, for all tasks; without it where it is of no use."""
+    with _using(memory):
+        log = [dict(episode) for episode in memory["episode_log"]]
+    episodes = []
+    for number, logged in enumerate(log):
+        with suppress(HardwonError):  # one that no record can hold
+            score = float(logged.get("score", 0.0))
+            episode = Episode(
+                task_id=logged.get("task_id", "unknown"),
+                score=min(max(score, 0.0), 1.0),
+                trajectory_summary=redact(str(logged.get("summary", "")))[0],
+                # in the order of the log
+                metadata=Metadata(context=Moment(timestamp=from_us(number))),
+            )
+            episodes.append(episode)
+    try:  # it takes its time: others may record meanwhile
+        model = ChatModel.from_environment({**os.environ, "GROQ_API_KEY": api_key})
+        if model is None or not episodes:
+            return _heuristic_consolidate(memory)
+        rules = ask_for_rules(model, prompts.pick_episodes(episodes), prompts.pick_good_rules)
     except (LlmError, InvalidInputError) as error:
-        _warn(
-            ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}"
-        )
-        return None
+        text = f"the LLM was of no use, the rules were found without it: {error}"
+        _warn(ConsolidationWarning, text)
+        return _heuristic_consolidate(memory)
+    with _using(memory):
+        return _add_rules(memory, [f"[CONSOLIDATED] {rule}" for rule in rules])
 
 
-# --- in numbers ---
+def _add_rules(memory: AgentMemory, rules: list[str]) -> AgentMemory:
+    most = 2 * MAX_RULES_PER_TASK
+    memory["global_rules"][:] = shape.unite_texts(memory["global_rules"], rules, most)
+    logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
+    return memory
 
 
 def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
-    with _guard, _using(memory):
-        memory = _fill_in(memory)
+    with _using(memory):
+        memory = _copy(memory)
         totals = {task: score_total(memory, task) for task in memory["score_history"]}
         return {
             "total_episodes": memory["total_episodes"],

@@ -1,16 +1,14 @@
 """An episode as a caller gave it, taken apart before it enters a training memory.
 
-A score decides whether there is an episode at all. Whatever else is wrong can be left out of it: in
-strict mode nothing is, and the caller hears of every problem at once; in lenient mode the rest is
-recorded. Secrets leave its texts here, before they are cut: half a secret would not be recognised.
+Values are kept as far as they can be: text is a number where it says one, a lesson may be anything
+that has a text. What cannot be kept is named. Secrets leave the texts here, before they are cut:
+half a secret would not be recognised.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from itertools import islice
@@ -20,103 +18,94 @@ from pydantic_core import PydanticCustomError, to_json
 
 from hardwon import limits
 from hardwon.errors import Problem, ask_foreign
-from hardwon.records.fields import check_json, check_name
+from hardwon.records.fields import check_json
 from hardwon.training.shape import CARD_FIELDS, NO_LESSON, make_part
 from hardwon.trust.redact import redact, redact_json
 
-_ALLOWED: Final = {
-    "task_id": f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank",
-    "score": "a finite number from 0 to 1",
-    "steps": "a whole number, 0 or more",
-}
-_TEXT: Final = (
-    f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
-)
 _WRONG: Final = object()
-_ROUNDING: Final = 1e-9
+_NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
+_UNKNOWN: Final = "unknown"
 
 
 class EpisodeInput:
-    """An episode as the caller gave it. `problems` are all that is wrong with it; `entry` is what can
-    be recorded in spite of them, as a memory of just that.
+    """An episode as the caller gave it. `part` is what it adds to a memory, as a memory; None where
+    it is no object. `problems` name what of it is left out.
     """
 
     def __init__(self, data: object, timestamp: str) -> None:
         self.problems: list[Problem] = []
-        self._left_out: Counter[str] = Counter()
-        fields = self._fields("episode_data", data)
-        task = redact(self._read("task_id", fields.get("task_id", "unknown"), _to_task, "unknown"))
+        fields = self._read_fields("episode_data", data)
+        self.part = None if fields is None else self._make_part(fields, timestamp)
+
+    def _make_part(self, fields: Mapping[str, Any], timestamp: str) -> dict[str, Any]:
+        task = name_task(fields.get("task_id", _UNKNOWN))
+        # a score that is not said is 0; of one that is none, nobody knows
+        allowed = "a finite number; its lessons are kept without one"
         log = {
             "timestamp": timestamp,
-            "task_id": task[0],
-            "score": self._read("score", fields.get("score", 0.0), _to_score, None),
-            "steps": self._read("steps", fields.get("steps", 0), _to_count, 0),
-            "summary": self._text("trajectory_summary", fields.get("trajectory_summary", "")) or "",
+            "task_id": task,
+            "score": self._read("score", fields.get("score", 0.0), _read_score, allowed, None),
+            "steps": self._read("steps", fields.get("steps", 0), _read_count, "0 or more", 0),
+            "summary": self._read_text("trajectory_summary", fields.get("trajectory_summary")),
         }
         mistakes, successes = (
             [
-                text
-                for number, item in enumerate(self._items(name, fields.get(name, ()), "texts"))
-                if (text := self._text(f"{name}.{number}", item)) is not None
+                self._read_text(f"{name}.{number}", item)
+                for number, item in enumerate(self._list_items(name, fields.get(name)))
+                if item is not None
             ]
             for name in ("mistakes", "successes")
         )
-        cards = list(self._cards(fields.get("mistake_cards", ()), task[0]))
-        if "episode_data" in self._left_out:
-            self.entry = make_part(None, skipped={"episode_data": 1})
-        elif log["score"] is None:
-            self.entry = make_part(None, skipped={"score": 1})
-        else:
-            self.entry = make_part(log, mistakes, successes, cards, dict(self._left_out))
+        cards = list(self._read_cards(fields.get("mistake_cards"), task))
+        return make_part(log, mistakes, successes, cards)
 
-    def _refuse(self, field: str, value: object, allowed: str) -> None:
-        self.problems.append(Problem(field, value, allowed))
-        self._left_out[field.partition(".")[0]] += 1
-
-    def _read(self, field: str, value: Any, read: Callable[[Any], Any], otherwise: Any) -> Any:
+    def _read(
+        self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any
+    ) -> Any:
         """What `read` makes of the value; where that fails, a problem, and what there is otherwise."""
-        result = ask_foreign(lambda: read(_to_plain(value)), _WRONG)
-        if result is not _WRONG:
-            return result
-        self._refuse(field, value, _ALLOWED[field])
-        return otherwise
+        result = ask_foreign(lambda: read(value), _WRONG)
+        if result is _WRONG:
+            self.problems.append(Problem(field, value, allowed))
+            return otherwise
+        return result
 
-    def _fields(self, field: str, value: Any) -> dict[str, Any]:
-        """What a mapping holds; nothing where it is no mapping, or cannot be read."""
-        fields = ask_foreign(lambda: dict(value), None) if isinstance(value, Mapping) else None
-        if fields is None:
-            self._refuse(field, value, "an object (a mapping) that can be read")
-        return fields or {}
+    def _read_fields(self, field: str, value: Any) -> dict[str, Any] | None:
+        """What a mapping holds; None where it is no mapping, or cannot be read."""
+        allowed = "an object (a mapping) that can be read"
+        read: dict[str, Any] | None = self._read(field, value, _read_mapping, allowed, None)
+        return read
 
-    def _text(self, field: str, value: Any) -> str | None:
-        """The text, cut where it is too long; None where it is none."""
-        value = _to_plain(value)
-        if not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value):
-            self._refuse(field, value, _TEXT)
-            return None
-        if len(value) > limits.TRAINING_TEXT_CHARS_MAX:
-            self._refuse(field, value, _TEXT)
-        return _clean_beginning(value, limits.TRAINING_TEXT_CHARS_MAX)
+    def _read_text(self, field: str, value: Any) -> str:
+        """What a value says, cut where it is too long; empty where it says nothing."""
+        text: str = self._read(field, value, _make_text, "what has a text", "")
+        most = limits.TRAINING_TEXT_CHARS_MAX
+        if len(text) > most:
+            self.problems.append(Problem(field, value, f"{most} characters; the rest is cut off"))
+        return _clean_beginning(text, most)
 
-    def _items(self, field: str, value: Any, what: str) -> list[Any]:
-        """The items of a list; of one that fails in the middle, those before."""
-        if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
-            self._refuse(field, value, f"a list of {what}")
+    def _list_items(self, field: str, value: Any) -> list[Any]:
+        """The items of a list; of one that fails in the middle, those before; of a single one,
+        itself; none of None.
+        """
+        if value is None:
             return []
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            return [value]
         items: list[Any] = []
-        read = ask_foreign(lambda: items.extend(islice(value, limits.ITEMS_MAX + 1)), _WRONG)
-        if read is _WRONG:
-            self._refuse(field, value, f"a list of {what} that can be read to its end")
-        elif len(items) > limits.ITEMS_MAX:
-            self._refuse(field, value, f"at most {limits.ITEMS_MAX} items")
-        return items[: limits.ITEMS_MAX]
+        most = limits.ITEMS_MAX
+        read = ask_foreign(lambda: items.extend(islice(value, most + 1)), _WRONG)
+        if read is _WRONG or len(items) > most:
+            self.problems.append(Problem(field, value, f"a list of at most {most} items"))
+        return items[:most]
 
-    def _cards(self, value: Any, task: str) -> Iterator[dict[str, Any]]:
-        for number, item in enumerate(self._items("mistake_cards", value, "cards (objects)")):
-            field, problems = f"mistake_cards.{number}", len(self.problems)
-            fields = self._fields(field, item)
+    def _read_cards(self, value: Any, task: str) -> Iterator[dict[str, Any]]:
+        for number, item in enumerate(self._list_items("mistake_cards", value)):
+            field = f"mistake_cards.{number}"
+            fields = self._read_fields(field, item)
+            if fields is None:
+                continue
             card = {
-                name: _to_plain(fields[name])
+                name: _make_plain(fields[name])
                 for name in CARD_FIELDS
                 if fields.get(name) is not None
             }
@@ -124,11 +113,9 @@ class EpisodeInput:
             for name in ("evidence", "lesson"):
                 if isinstance(card.get(name), str):
                     card[name] = _clean_beginning(card[name], limits.CARD_TEXT_CHARS_MAX)
-            if wrong := next((name for name in card if not _is_small_json(card[name])), None):
+            for name in [name for name in card if not _is_small_json(card[name])]:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
-                self._refuse(f"{field}.{wrong}", card[wrong], allowed)
-            if len(self.problems) > problems:
-                continue
+                self.problems.append(Problem(f"{field}.{name}", card.pop(name), allowed))
             # a value of the caller's that changes later must not change what was recorded
             card = deepcopy({name: redact_json(part)[0] for name, part in card.items()})
             yield {
@@ -142,34 +129,45 @@ class EpisodeInput:
             }
 
 
-def _to_score(value: Any) -> float:
+def name_task(value: object) -> str:
+    """The name of a task on one line, as it is recorded and asked for: any value has one."""
+    text = redact(ask_foreign(lambda: _make_text(value), ""))[0]
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    is_short = len(text) <= limits.NAME_CHARS_MAX
+    name = text if is_short and text == text.strip() else " ".join(text.split())
+    return name[: limits.NAME_CHARS_MAX].strip() or _UNKNOWN
+
+
+def _read_score(value: Any) -> float:
     """Whatever is a number: those of numpy and of tensors with one element are none of Python's
-    own, and texts may say one. A mean may be beyond the end by a rounding error.
+    own, and texts may say one. A penalty may be below 0.
     """
-    number = math.nan if isinstance(value, bytes | bytearray) else float(value)
-    if not -_ROUNDING <= number <= 1 + _ROUNDING:
+    number = math.nan if isinstance(value, bytes | bytearray) else float(_make_plain(value))
+    if not math.isfinite(number):
         raise ValueError
-    return min(max(number, 0.0), 1.0) + 0.0
+    return number + 0.0
 
 
-def _to_task(value: Any) -> str:
-    if isinstance(value, int | float):  # as the context is asked for it
-        value = str(value)
-    if not isinstance(value, str) or not value.strip() or len(value) > limits.NAME_CHARS_MAX:
-        raise ValueError
-    value.encode()
-    return str(check_name(value))
-
-
-def _to_count(value: Any) -> int:
-    is_whole = isinstance(value, float) and value.is_integer()
-    number = int(value) if is_whole else operator.index(value)
+def _read_count(value: Any) -> int:
+    number = int(float(_make_plain(value)))
     if not 0 <= number <= limits.JSON_INT_ABS_MAX:
         raise ValueError
     return number
 
 
-def _to_plain(value: Any) -> Any:
+def _read_mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return dict(value)
+
+
+def _make_text(value: object) -> str:
+    text = "" if value is None else str(_make_plain(value))
+    return _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _make_plain(value: Any) -> Any:
     """Text as Python's own, whatever somebody's subclass makes of it."""
     return str.__str__(value) if isinstance(value, str) else value
 

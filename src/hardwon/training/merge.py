@@ -39,7 +39,6 @@ _ADDED_UP: Final = (
     "score_history",
     "older_scores",
     "mistake_cards",
-    "skipped",
 )
 # Files that one memory is saved to in turn: whoever has more of them makes copies.
 _PLACES_MAX: Final = 4
@@ -103,7 +102,11 @@ def replace_content(memory: AgentMemory, content: AgentMemory) -> None:
 
 
 def merge(
-    before: AgentMemory, mine: AgentMemory, theirs: AgentMemory, rules_max: int
+    before: AgentMemory,
+    mine: AgentMemory,
+    theirs: AgentMemory,
+    rules_max: int,
+    episodes_max: int,
 ) -> AgentMemory:
     """What others made of the memory, with what was recorded and changed in hand. None of the three
     is changed.
@@ -122,15 +125,11 @@ def merge(
         merged[name] = unite_texts([], merged[name], most)
     for task, rules in merged["task_rules"].items():
         merged["task_rules"][task] = unite_texts([], rules, rules_max)
-    del merged["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    del merged["episode_log"][:-episodes_max]
     merged["total_episodes"] += max(mine["total_episodes"] - before["total_episodes"], 0)
     if mine.get("last_consolidated_at") != before.get("last_consolidated_at"):
         latest = max(whole(memory.get("last_consolidated_at"), 0) for memory in (mine, theirs))
         merged["last_consolidated_at"] = latest or None
-    for field, count in mine.get("skipped", {}).items():
-        skipped = merged.setdefault("skipped", {})
-        new = count - before.get("skipped", {}).get(field, 0)
-        skipped[field] = max(skipped.get(field, 0) + new, 0)
     merged["score_history"] = {}
     merged.pop("older_scores", None)
     for task in {**theirs["score_history"], **mine["score_history"]}:

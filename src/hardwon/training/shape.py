@@ -3,11 +3,8 @@ up to date, and its bytes. No I/O: all of it is a function of the dict before an
 
 Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`,
 `task_rules` {task: […]}, `episode_log` (timestamp, task_id, score, steps, summary), `score_history`
-{task: […]}, `mistakes`, `mistake_cards`, `successes`. Two more appear only where there is something
-to say:
-
-`older_scores`     {task: {"count", "sum"}}: scores that went over the bound of `score_history`
-`skipped`          {field: how many}: what was left out of episodes in lenient mode
+{task: […]}, `mistakes`, `mistake_cards`, `successes`; and where there is something to say
+`older_scores` {task: {"count", "sum"}}, of scores that went over the bound of `score_history`.
 
 Lists and objects are changed in place: copies that a caller made one level deep share them.
 """
@@ -16,10 +13,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from pydantic import BaseModel, FiniteFloat, NonNegativeInt, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from hardwon import limits
@@ -34,7 +30,6 @@ AVOID_BELOW: Final = 0.50
 NO_LESSON: Final = "Avoid repeating this failure."  # of a card that has none
 
 CARD_FIELDS: Final = tuple(MistakeCard.model_fields)
-OPTIONAL: Final = ("older_scores", "skipped")
 _CARD_COUNTS: Final = {"seen_count": 1, "first_seen_episode": 0, "last_seen_episode": 0}
 # Episodes in the log of a memory that is not saved in between: the log is cut when it is saved, and
 # a run that never saves must not fill the machine's memory.
@@ -57,37 +52,30 @@ def empty() -> AgentMemory:
     }
 
 
-# --- an episode is added ---
-
-
 def make_part(
-    log: dict[str, Any] | None,
+    log: dict[str, Any],
     mistakes: Iterable[str] = (),
     successes: Iterable[str] = (),
     cards: Iterable[dict[str, Any]] = (),
-    skipped: dict[str, int] | None = None,
 ) -> AgentMemory:
-    """What one call of `record_episode` adds, as a memory: an episode (or none, where all of it was
-    left out) and what was left out.
-    """
-    part = empty()
-    if skipped:
-        part["skipped"] = skipped
-    if log is not None:
-        task, score = log["task_id"], log["score"]
+    """What an episode adds, as a memory. One whose score is None leaves its lessons alone."""
+    task, score = log["task_id"], log["score"]
+    part = empty() | {
+        "total_episodes": 1,
+        "mistakes": mistakes,
+        "mistake_cards": [
+            {**card, "seen_count": 1, "first_seen_episode": 1, "last_seen_episode": 1}
+            for card in cards
+        ],
+        "successes": successes,
+    }
+    if score is not None:
         works = [f"[WORKS] {success}" for success in successes if score >= WORKS_FROM]
         avoid = [f"[AVOID] {mistake}" for mistake in mistakes if score < AVOID_BELOW]
         part |= {
-            "total_episodes": 1,
             "task_rules": {task: works + avoid},
             "episode_log": [log],
             "score_history": {task: [score]},
-            "mistakes": mistakes,
-            "mistake_cards": [
-                {**card, "seen_count": 1, "first_seen_episode": 1, "last_seen_episode": 1}
-                for card in cards
-            ],
-            "successes": successes,
         }
     return part
 
@@ -100,9 +88,6 @@ def add(
     as many for all tasks.
     """
     before = memory["total_episodes"]
-    for field, count in part.get("skipped", {}).items():
-        skipped = memory.setdefault("skipped", {})
-        skipped[field] = skipped.get(field, 0) + count
     for task, scores in part["score_history"].items():
         if older := part.get("older_scores", {}).get(task):
             add_older(memory, task, older["count"], [older["sum"]])
@@ -228,8 +213,6 @@ def bound_tasks(memory: AgentMemory, new: set[str]) -> None:
             by_task.pop(task, None)
 
 
-# --- without secrets ---
-
 _BY_TASK: Final = ("task_rules", "score_history", "older_scores")
 
 
@@ -237,8 +220,7 @@ def hide_secrets(memory: AgentMemory) -> None:
     """Puts placeholders in the place of secrets, in whatever the memory holds: texts, names of tasks,
     what callers put in by hand. Its lists and objects stay the same ones, because copies share them.
     """
-    for name in memory.keys() - {"skipped"}:
-        held = memory[name]
+    for name, held in list(memory.items()):
         # the name of a task, unlike that of a field, tells nothing of what stands under it
         value = list(held.items()) if name in _BY_TASK else held
         clean: Any
@@ -266,41 +248,70 @@ def _add_to_task(memory: AgentMemory, name: str, task: str, kept: Any) -> None:
         memory[name][task] = [*memory[name].get(task, []), *kept]
 
 
-# --- what was there before ---
+def mend(memory: AgentMemory) -> list[str]:
+    """Brings a memory of any age up to date, in place: keys that are missing, counts that are text,
+    lists over their bounds. What no training memory can hold is left out; returns its places.
+    """
+    left_out: list[str] = []
+    for name, fresh in empty().items():
+        is_there = memory.get(name) is not None
+        if is_there and (
+            not isinstance(fresh, list | dict) or isinstance(memory[name], type(fresh))
+        ):
+            continue
+        memory[name] = fresh
+        left_out += [name] if is_there else []
+    for name in ("task_rules", "score_history"):
+        for task in [task for task, held in memory[name].items() if not isinstance(held, list)]:
+            del memory[name][task]
+            left_out.append(f"{name}.{task}")
+    for name in ("episode_log", "mistake_cards"):
+        left_out += _drop(name, memory[name], lambda item: isinstance(item, dict))
+    left_out += _drop(
+        "episode_log", memory["episode_log"], lambda item: _is_finite(item.get("score", 0.0))
+    )
+    memory["mistake_cards"][:] = [
+        card | {name: whole(card.get(name), least) for name, least in _CARD_COUNTS.items()}
+        for card in memory["mistake_cards"]
+    ]
+    if "older_scores" in memory:
+        left_out += _mend_older(memory)
+    # A copy one level deep shares the scores with its original, but not the number of episodes.
+    listed = sum(map(len, memory["score_history"].values()))
+    older = sum(sums["count"] for sums in memory.get("older_scores", {}).values())
+    memory["total_episodes"] = max(whole(memory["total_episodes"], 0), listed + older)
+    for task, scores in memory["score_history"].items():
+        left_out += _drop(f"score_history.{task}", scores, _is_finite)
+        add_scores(memory, task, [])
+    if not isinstance(memory["last_consolidated_at"], int | float):
+        memory["last_consolidated_at"] = None
+    for name in ("mistakes", "successes"):
+        del memory[name][: -limits.TRAINING_LESSONS_MAX]
+    return left_out
 
 
-class _LoggedEpisode(BaseModel):
-    score: int | float = 0.0
+def _drop(place: str, items: list[Any], is_sound: Callable[[Any], bool]) -> list[str]:
+    """Drops what is not sound from a list, in place. Returns the places."""
+    wrong = [f"{place}.{number}" for number, item in enumerate(items) if not is_sound(item)]
+    if wrong:
+        items[:] = filter(is_sound, items)
+    return wrong
 
 
-class _OlderScores(BaseModel):
-    count: NonNegativeInt
-    sum: FiniteFloat
-
-
-class _Kept(BaseModel, strict=True):
-    """What the keys of a training memory hold, of whatever age it is."""
-
-    total_episodes: NonNegativeInt | None = None
-    global_rules: list[Any] | None = None
-    task_rules: dict[Any, list[Any]] | None = None
-    episode_log: list[_LoggedEpisode] | None = None
-    score_history: dict[Any, list[int | float]] | None = None
-    mistakes: list[Any] | None = None
-    mistake_cards: list[dict[Any, Any]] | None = None
-    successes: list[Any] | None = None
-    older_scores: dict[Any, _OlderScores] | None = None
-    skipped: dict[Any, NonNegativeInt] | None = None
-
-
-def find_problem(data: object) -> str:
-    """Why this is no training memory; empty where it is one, of whatever age."""
-    try:
-        _Kept.model_validate(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc'])) or 'all of it'}: {first['msg']}"
-    return ""
+def _mend_older(memory: AgentMemory) -> list[str]:
+    sums = memory["older_scores"]
+    sound = {
+        task: kept
+        for task, kept in (sums.items() if isinstance(sums, dict) else ())
+        if isinstance(kept, dict)
+        and whole(kept.get("count"), -1) >= 0
+        and _is_finite(kept.get("sum"))
+    }
+    if sound == sums:
+        return []
+    wrong = sums.keys() - sound if isinstance(sums, dict) else ()
+    memory["older_scores"] = sound
+    return sorted(f"older_scores.{task}" for task in wrong) or ["older_scores"]
 
 
 def _is_finite(value: object) -> bool:
@@ -311,47 +322,12 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def upgrade(memory: AgentMemory) -> int:
-    """Brings a memory without a problem up to date, in place: keys that are missing, a time of
-    consolidation as text, cards without counts, lists over their bounds. Returns how many scores
-    were dropped because they are not finite.
-    """
-    for name, value in empty().items():
-        if memory.get(name) is None:
-            memory[name] = value
-    for name in OPTIONAL:
-        if memory.get(name, ()) is None:
-            del memory[name]
-    if not isinstance(memory["last_consolidated_at"], int | float):
-        memory["last_consolidated_at"] = None
-    for card in memory["mistake_cards"]:
-        card |= {name: whole(card.get(name), least) for name, least in _CARD_COUNTS.items()}
-    # A copy one level deep shares the scores with its original, but not the number of episodes.
-    listed = sum(map(len, memory["score_history"].values()))
-    older = sum(sums["count"] for sums in memory.get("older_scores", {}).values())
-    memory["total_episodes"] = max(memory["total_episodes"], listed + older)
-    dropped = 0
-    for task, scores in memory["score_history"].items():
-        finite = [score for score in scores if _is_finite(score)]
-        dropped += len(scores) - len(finite)
-        scores[:] = finite
-        add_scores(memory, task, [])
-    log = memory["episode_log"]
-    log[:] = [episode for episode in log if _is_finite(episode.get("score", 0.0))]
-    for name in ("mistakes", "successes"):
-        del memory[name][: -limits.TRAINING_LESSONS_MAX]
-    return dropped
-
-
 def whole(value: object, otherwise: int) -> int:
     """A count that somebody else may have written."""
     try:
         return int(value)  # type: ignore[call-overload, no-any-return]  # that is the question
     except (TypeError, ValueError, OverflowError):
         return otherwise
-
-
-# --- as bytes ---
 
 
 class NoTrainingMemoryError(HardwonError):
@@ -374,16 +350,16 @@ def encode(memory: AgentMemory) -> bytes:
         raise InvalidInputError.one("memory", memory, allowed) from None
 
 
-def decode(content: bytes) -> tuple[AgentMemory, int]:
-    """The memory, brought up to date, and how many scores were dropped for that. Raises
-    `NoTrainingMemoryError`.
+def decode(content: bytes) -> tuple[AgentMemory, list[str]]:
+    """The memory, brought up to date, and the places of what had to be left out. Raises
+    `NoTrainingMemoryError` where it is no JSON object.
     """
     if len(content) > limits.TRAINING_FILE_BYTES_MAX:
         raise NoTrainingMemoryError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
     try:
-        data = json.loads(content)
+        memory = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise NoTrainingMemoryError(f"it is not JSON: {error}") from None
-    if problem := find_problem(data):
-        raise NoTrainingMemoryError(problem)
-    return data, upgrade(data)
+    if not isinstance(memory, dict):
+        raise NoTrainingMemoryError("it is not one JSON object")
+    return memory, mend(memory)
