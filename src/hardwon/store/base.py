@@ -209,10 +209,7 @@ def kept_row(
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
 _FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *LEVEL_NAMES])
-_COLUMNS: Final = {
-    name: "text" if name in "project_id scope key item author last_id".split() else "bigint"
-    for name in f"{_PLACE}, {_FIGURES}".split(", ")
-}
+_COLUMNS: Final = tuple(f"{_PLACE}, {_FIGURES}".split(", "))
 _SUMS: Final = ["vouched", "total", *LEVEL_NAMES]
 _TIMES: Final = f"({' + '.join(LEVEL_NAMES)})"
 _WHERE_PLACE: Final = " AND ".join(

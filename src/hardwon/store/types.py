@@ -114,13 +114,11 @@ class Dialect(ABC):
         self,
         session: Session,
         table: str,
-        columns: Mapping[str, str],
+        columns: Sequence[str],
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        """Inserts rows in their order. `columns` have their types; `also` ends the statement: what
-        to do about a conflict.
-        """
+        """Inserts rows in their order. `also` ends the statement: what to do about a conflict."""
 
 
 class Bound(list[Any]):

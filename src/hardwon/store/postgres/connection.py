@@ -401,7 +401,10 @@ class PostgresSession(Session):
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
         if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
             user = self._connection.info.user
-            what = f"does not let the database user {user} do that: `hardwon postgres grant` gives access"
+            what = (
+                f"does not let the database user {user} do that: `hardwon postgres grant {user} "
+                "--project NAME` gives access, and `--as governor` lets it decide"
+            )
             return ForbiddenError(self._said(error, what))
         for codes, kind, text in _REFUSALS:
             if code in codes:

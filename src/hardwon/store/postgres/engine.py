@@ -23,7 +23,7 @@ from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.lessons.counts import RecordCounts
 from hardwon.outside.locations import COPIES
-from hardwon.records.kinds import VIA_IMPORT, Event, Record
+from hardwon.records.kinds import Event, Record
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
@@ -31,32 +31,20 @@ from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
-    ADD_EVENTS,
-    COUNTED_TO,
     COUNTS,
     DERIVED_TABLES,
     GOVERNOR,
-    ORDINARY_EVENTS,
     PROJECT_TABLES,
-    RECORD,
     SCHEMA,
-    STAND_INS,
     TEXTS_COUNTED,
     VOUCHED,
     WORDS_COUNTED,
     WRITER,
-    derive_again,
-    insert_records,
 )
 from hardwon.store.postgres.search import (
-    COUNTED,
-    GROWN,
     MOST,
     POSTGRES,
     TIMES,
-    as_json,
-    count_terms,
-    set_counted,
     text_columns,
     write_json,
 )
@@ -100,10 +88,6 @@ _TERM_ENTRIES_MAX: Final = 100_000
 
 # --- writer ---
 
-_ADD_RECORDS: Final = f"{insert_records('?1::json')} SELECT id, seq FROM added"
-_DERIVE_AGAIN: Final = derive_again("?1::json", "?2")
-_REWRITTEN: Final = [name for name in RECORD if name not in ("id", "body", "digest")]
-
 
 class Reach(NamedTuple):
     """How the user of the URL reaches a project."""
@@ -131,19 +115,10 @@ class PostgresWriter(Writer):
         self._unasked = unasked
         self._taught: list[RecordCounts] = []
         self._grown = 0
-        self._terms_taken_back = False
         self._happened = 0
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._reach.levels
-
-    def _must_govern(self) -> None:
-        """What comes next decides or deletes. The database would refuse it in other words."""
-        if GOVERNOR not in self._reach.levels:
-            raise ForbiddenError(
-                f"this database user may record in project {self._project!r} and decide nothing "
-                "in it: hardwon postgres grant USER --as governor lets it"
-            )
 
     # --- appending ---
 
@@ -153,19 +128,11 @@ class PostgresWriter(Writer):
             return result
         if any(row.project_id != self._project for row in rows):
             raise ForbiddenError(f"this transaction writes to project {self._project!r} alone")
-        governs = self.may_govern(self._project)
-        if not governs and any(
-            not (row.status == "hypothesis" or _arrives_retired(row))
-            or row.helped
-            or row.hindered
-            or row.kind in STAND_INS
-            for row in rows
-        ):
-            self._must_govern()
         # The database makes sure of what a writer says, and counts what its records teach.
-        sql = _ADD_RECORDS if governs else "SELECT * FROM add_records(?1)"
-        given = ",".join(row.sent or write_row(row, lessons=not governs) for row in rows)
-        numbers = dict(self.session.select(sql, (f"[{given}]",)))
+        governs = self.may_govern(self._project)
+        sql = f"SELECT new_id, new_seq FROM {'insert' if governs else 'add'}_records(?1)"
+        sent = ",".join(row.sent or write_row(row, lessons=not governs) for row in rows)
+        numbers = dict(self.session.select(sql, (f"[{sent}]",)))
         added: list[Row] = []
         others: list[Row] = []
         for row in rows:  # one that comes twice is added once
@@ -184,9 +151,9 @@ class PostgresWriter(Writer):
         self._settle()
         if self._grown:
             left = self._unasked.get(self._project, 0) - self._grown
-            self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
-        if self._terms_taken_back:  # what no text has any more leaves no trace
-            self.session.run("DELETE FROM term_count WHERE documents <= 0")
+            if left <= 0:  # others write too, and it may be due before
+                left = self.session.value("SELECT count_terms(false)") // _TERMS_ASKED_SHARE
+            self._unasked[self._project] = left
         if self._grown + self._happened >= _GROWTH_ROWS:
             self.session.run("SELECT follow_growth()")
 
@@ -208,14 +175,9 @@ class PostgresWriter(Writer):
                 wanted.setdefault(event.id, event)
         if not wanted:
             return []
-        # That a record came from elsewhere takes what it claims back: of others' records, only a
-        # governor may say so.
-        governs = self.may_govern(project)
-        if any(event.kind not in ORDINARY_EVENTS for event in wanted.values()):
-            self._must_govern()
-        sql = ADD_EVENTS if governs else "SELECT * FROM add_events(?1)"
-        given = as_json(map(columns_from, wanted.values()))
-        added = {found for (found,) in self.session.select(sql, (given,))}
+        sql = f"SELECT * FROM {'insert' if self.may_govern(project) else 'add'}_events(?1)"
+        sent = write_json([event_columns(event) for event in wanted.values()])
+        added = {found for (found,) in self.session.select(sql, (sent,))}
         kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
         if kept:
@@ -232,113 +194,34 @@ class PostgresWriter(Writer):
         source: str | None = None,
     ) -> None:
         sql = "SELECT status, validation, author = coalesce(?2::text, author) FROM record WHERE id = ?1"
-        if self.may_govern(project):
-            self._settle()
-            super().set_standing(project, record_id, status, validation, credited, source)
-        elif self.session.first(sql, (record_id, source)) == (status, validation, True):
+        before = None if self.may_govern(project) else self.session.first(sql, (record_id, source))
+        if before == (status, validation, True):
             self.session.run("SELECT credit(?1)", (record_id,))
         else:
-            self._must_govern()
+            self._settle()
+            super().set_standing(project, record_id, status, validation, credited, source)
 
     # --- changing and erasing ---
 
-    def rewrite(self, row: Row) -> None:
-        self._must_govern()
-        super().rewrite(row)
-
-    def replace(self, row: Row) -> None:
-        self._must_govern()
-        super().replace(row)
-
     def _rewrite(self, seq: int, row: Row) -> None:
-        given = _given(row)
-        changes = ", ".join(
-            f"{name} = ?{number}::{RECORD[name]}" for number, name in enumerate(_REWRITTEN, 2)
-        )
-        self.session.run(
-            f"UPDATE record SET {changes} WHERE seq = ?1",
-            (seq, *(given[name] for name in _REWRITTEN)),
-        )
-        counted = self.session.value(
-            "SELECT t.length FROM record_text t JOIN state s ON s.name = ?2 AND s.value >= t.seq "
-            "WHERE t.seq = ?1",
-            (seq, COUNTED_TO),
-        )
-        if counted is not None:
-            self._add_terms([seq], -1)
-        self._drop_derived(row.project_id, seq)
-        self.session.run(_DERIVE_AGAIN, (as_json([given]), seq))
-        if counted is not None:
-            self._add_terms([seq], 1)
-            self.session.run(
-                "UPDATE state SET value = value + ?2 WHERE name = ?1",
-                (WORDS_COUNTED, given["length"] - counted),
-            )
+        self.session.run("SELECT rewrite_record(?1, ?2)", (seq, f"[{write_row(row)}]"))
 
     def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
-        for table in DERIVED_TABLES:
-            self.session.run(f"DELETE FROM {table} WHERE seq = ?1", (seq,))
+        self.session.run("SELECT drop_derived(?1)", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:  # noqa: ARG002
         self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
-        if not record_ids:
-            return 0
-        self._must_govern()
         self._settle()
-        self._uncount_terms(list(record_ids))
         return super().erase(project, record_ids, tombstones)
 
     def recount(self, project: str) -> None:
-        self._must_govern()
         self._settle()
         super().recount(project)
-        count_terms(self.session, afresh=True)
-
-    # --- terms ---
-
-    def _count_terms_when_due(self) -> int:
-        """How many records have each term is counted when there are a twentieth more records than
-        when it was counted last: a term's worth depends on the logarithm of it. One process at a
-        time does it, and nobody waits for it. Returns by how many records the project may grow
-        before this is asked again, by a process that is not the only one to write.
-        """
-        due, grown = self.session.first(GROWN, COUNTS) or (1, 0)
-        if grown < due:
-            return int(due - grown) // _TERMS_ASKED_SHARE
-        if self._is_first_to(_COUNTING_TERMS):
-            count_terms(self.session)
-        return 0
-
-    def _add_terms(self, seqs: Sequence[int], times: int) -> None:
-        """Counts the terms of these texts so many times more."""
-        self._terms_taken_back |= times < 0
-        self.session.run(
-            "INSERT INTO term_count AS c (term, documents) SELECT ltrim(u.lexeme, '='), "
-            "?2 * count(*) FROM record_text t, unnest(words(t.terms, t.often)) u "
-            "WHERE t.seq = ANY (?1) GROUP BY 1 ORDER BY 1 "
-            "ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents",
-            (list(seqs), times),
-        )
-
-    def _uncount_terms(self, record_ids: Sequence[str]) -> None:
-        """Of texts that are about to go."""
-        texts, words, counted_to = self.session.first(COUNTED, COUNTS) or (0, 0, 0)
-        gone = self.session.select(
-            "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.seq = t.seq "
-            "WHERE r.id = ANY (?1) AND r.seq <= ?2",
-            (list(record_ids), counted_to),
-        )
-        if not gone:
-            return
-        self._add_terms([seq for seq, _ in gone], -1)
-        set_counted(
-            self.session,
-            max(0, texts - len(gone)),
-            max(0, words - sum(length for _, length in gone)),
-            counted_to,
-        )
+        self.session.run("DELETE FROM term_count")
+        self.session.run("DELETE FROM state WHERE name = ANY (?1)", (list(COUNTS),))
+        self.session.run("SELECT count_terms()")
 
     # --- the rest ---
 
@@ -353,32 +236,14 @@ class PostgresWriter(Writer):
     def set_state(self, project: str, name: str, value: int) -> None:  # noqa: ARG002
         self.session.run("SELECT set_state(?1, ?2)", (name, value))
 
-    def _drop_requests(self, kept_since_us: int) -> None:
-        # One process at a time, and nobody waits for it: two that drop the same ones could wait for
-        # each other.
-        if not self._is_first_to(_DROPPING_REQUESTS):
-            return
-        if self.may_govern(self._project):
-            super()._drop_requests(kept_since_us)
-        else:
-            self.session.run("SELECT drop_requests()")
-
-    def _is_first_to(self, what: int) -> bool:
-        """Whether nobody else does this for the project right now; nobody else begins to before
-        this transaction ends.
-        """
-        return bool(
-            self.session.value(
-                "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))", (self._project, what)
-            )
-        )
+    def _drop_requests(self, kept_since_us: int) -> None:  # noqa: ARG002  # the server's clock counts
+        self.session.run("SELECT drop_requests()")
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         before = self.embedder(project)
         if before == (name, dimension):
             return
         if before is not None:
-            self._must_govern()
             self.session.run("DELETE FROM record_vector")
             self.session.run("DELETE FROM embedder")
         self.session.run(
@@ -412,10 +277,8 @@ class PostgresWriter(Writer):
         self.session.run(sql, ([found for found, _ in given], [blob for _, blob in given], numbers))
 
 
-# What advisory locks are about, beside those on whole projects.
-_COUNTING_TERMS: Final = 1
+# What advisory locks are about, beside those on whole projects and of `schema.sql` (1 and 3).
 _SAME_REQUEST: Final = 2
-_DROPPING_REQUESTS: Final = 3
 _CHANGING_TOKENS: Final = 0x48574E54
 
 
@@ -424,42 +287,24 @@ def as_numbers(vector: Iterable[float]) -> str:
     return f"[{','.join(map(repr, map(float, vector)))}]"
 
 
-def columns_from(event: Event) -> dict[str, Any]:
+def event_columns(event: Event) -> dict[str, Any]:
     """An event, as `add_events` takes it."""
-    return {
-        "id": event.id,
-        "record_id": event.record_id,
-        "kind": event.kind,
-        "at_us": event.at_us,
-        "body": event.to_json(),
-        "said_by": event.by,
-        "said_status": event.status,
-        "said_replaced_by": event.replaced_by,
-        "said_undoes": event.undoes,
-    }
+    names = ("id", "record_id", "kind", "at_us")
+    return {**{name: getattr(event, name) for name in names}, "body": event.to_json()}
 
 
-def _arrives_retired(row: Row) -> bool:
-    """Whether a record comes from elsewhere and is archived there: that takes influence away."""
-    return row.status == "archived" and row.author.endswith(VIA_IMPORT)
-
-
-def write_row(row: Row, *, lessons: bool) -> str:
-    """A row and what is derived of it, as JSON for `add_records`."""
-    return write_json(_given(row, lessons=lessons))
-
-
-def _given(row: Row, *, lessons: bool = False) -> dict[str, Any]:
+def row_columns(row: Row, *, lessons: bool = False) -> dict[str, Any]:
     """A row and what is derived of it, as `add_records` takes it; `lessons`: what it teaches, too."""
-    return {
-        **{name: getattr(row, name) for name in RECORD if name in Row._fields},
-        "digest": row.digest.hex(),
-        **text_columns(row.terms),
-        "tags": row.tags,
-        "files": row.files,
-        "keys": row.keys,
-        "lessons": row.taught.increments if lessons and row.taught else None,
-    }
+    kept = row._asdict()
+    for name in ("project_id", "taught", "record", "sent"):
+        del kept[name]
+    taught = row.taught.increments if lessons and row.taught else None
+    return {**kept, "digest": row.digest.hex(), **text_columns(row.terms), "lessons": taught}
+
+
+def write_row(row: Row, *, lessons: bool = False) -> str:
+    """The same as JSON."""
+    return write_json(row_columns(row, lessons=lessons))
 
 
 # --- tokens ---

@@ -103,16 +103,18 @@ CREATE TABLE embedder (
     one boolean PRIMARY KEY DEFAULT true CHECK (one), name text COLLATE "C" NOT NULL, dimension bigint NOT NULL
 );
 
+CREATE FUNCTION said(body text, name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN body::json ->> name;
 CREATE TABLE event (
     id text COLLATE "C" PRIMARY KEY,
     record_id text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL,
     at_us bigint NOT NULL,
     body text COLLATE "C" NOT NULL,
-    said_by text COLLATE "C" NOT NULL,
-    said_status text COLLATE "C",
-    said_replaced_by text COLLATE "C",
-    said_undoes text COLLATE "C",
+    said_by text COLLATE "C" NOT NULL GENERATED ALWAYS AS (said(body, 'by')) STORED,
+    said_status text COLLATE "C" GENERATED ALWAYS AS (said(body, 'status')) STORED,
+    said_replaced_by text COLLATE "C" GENERATED ALWAYS AS (said(body, 'replaced_by')) STORED,
+    said_undoes text COLLATE "C" GENERATED ALWAYS AS (said(body, 'undoes')) STORED,
     login text COLLATE "C" NOT NULL DEFAULT session_user
 );
 CREATE INDEX event_by_record ON event (record_id, at_us, id);
@@ -132,7 +134,10 @@ CREATE TABLE tally (
     best bigint NOT NULL,
     last_us bigint NOT NULL,
     last_id text COLLATE "C" NOT NULL,
-    {levels_as_columns},
+    level0 bigint NOT NULL, level1 bigint NOT NULL, level2 bigint NOT NULL, level3 bigint NOT NULL, level4 bigint NOT NULL,
+    level5 bigint NOT NULL, level6 bigint NOT NULL, level7 bigint NOT NULL, level8 bigint NOT NULL, level9 bigint NOT NULL,
+    level10 bigint NOT NULL, level11 bigint NOT NULL, level12 bigint NOT NULL, level13 bigint NOT NULL, level14 bigint NOT NULL,
+    level15 bigint NOT NULL, level16 bigint NOT NULL, level17 bigint NOT NULL, level18 bigint NOT NULL, level19 bigint NOT NULL,
     PRIMARY KEY (scope, key, item, day, author)
 ) WITH (fillfactor = 80);
 CREATE INDEX tally_vouched ON tally (scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
@@ -142,6 +147,105 @@ CREATE TABLE request (
     key bytea PRIMARY KEY, said bytea NOT NULL, ids text COLLATE "C" NOT NULL, at_us bigint NOT NULL
 );
 CREATE INDEX request_at ON request (at_us);
+
+-- What comes in: records with what is derived of each, as JSON. Their `lessons` are lists: scope, key, item, level,
+-- value.
+CREATE TYPE given_record AS (
+    id text, kind text, at_us bigint, author text, outcome text, tool text, task_id text, model text, issue_type text,
+    body text, digest text, status text, validation text, teaching text, helped bigint, hindered bigint, terms text,
+    often text, length integer, tags text[], files text[], keys text[], lessons json
+);
+CREATE TYPE given_event AS (id text, record_id text, kind text, at_us bigint, body text);
+
+-- Inserts the records that are not there yet and were not forgotten, with what is derived of them; `place` is which
+-- of the rows each was. Numbers are given out in the order in which the rows came; rows are inserted in the order of
+-- their ids. With `of_seq`, what is derived of the one that is there under this number.
+CREATE FUNCTION insert_records(rows json, of_seq bigint DEFAULT NULL)
+RETURNS TABLE (new_id text, new_seq bigint, place bigint) LANGUAGE plpgsql {here} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY WITH given AS MATERIALIZED (
+        SELECT coalesce(of_seq, nextval('record_seq_seq')) AS seq, u.*
+        FROM json_populate_recordset(NULL::given_record, rows) WITH ORDINALITY u
+    ), inserted AS (
+        INSERT INTO record (seq, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest,
+            status, validation, teaching, helped, hindered)
+        SELECT seq, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, decode(digest, 'hex'),
+            status, validation, teaching, helped, hindered FROM given g WHERE of_seq IS NULL
+            AND NOT EXISTS (SELECT 1 FROM event e WHERE e.record_id = g.id AND e.kind = 'forgotten')
+        ORDER BY id COLLATE "C", seq ON CONFLICT (id) DO NOTHING RETURNING seq
+    ), added AS (
+        SELECT seq FROM inserted UNION ALL SELECT of_seq WHERE of_seq IS NOT NULL
+    ), texts AS (
+        INSERT INTO record_text (seq, length, vouched, terms, often)
+        SELECT g.seq, g.length, g.{vouched}, g.terms, g.often FROM added JOIN given g USING (seq)
+    ), tags AS (
+        INSERT INTO record_tag (seq, tag)
+        SELECT g.seq, t.tag FROM added JOIN given g USING (seq), unnest(g.tags) AS t (tag)
+    ), files AS (
+        INSERT INTO record_file (seq, number, path) SELECT g.seq, f.number, f.path
+        FROM added JOIN given g USING (seq), unnest(g.files) WITH ORDINALITY AS f (path, number)
+    ), keys AS (
+        INSERT INTO record_key (seq, key)
+        SELECT g.seq, k.key FROM added JOIN given g USING (seq), unnest(g.keys) AS k (key)
+    )
+    SELECT g.id, g.seq, g.ordinality FROM added JOIN given g USING (seq);
+END $$;
+
+-- The terms of a text are counted once more (1), or once less (-1), where it was counted: what no text has any more
+-- leaves no trace.
+CREATE FUNCTION count_text(of_seq bigint, times integer) RETURNS void LANGUAGE plpgsql {here} AS $$
+DECLARE
+    longer bigint;
+BEGIN
+    SELECT t.length INTO longer FROM record_text t
+        JOIN state s ON s.name = '{counted_to}' AND s.value >= t.seq WHERE t.seq = of_seq;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO term_count AS c (term, documents)
+        SELECT DISTINCT ltrim(u.lexeme, '=') COLLATE "C", times
+        FROM record_text t, unnest(words(t.terms, t.often)) u WHERE t.seq = of_seq ORDER BY 1
+        ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents;
+    DELETE FROM term_count c USING record_text t, unnest(words(t.terms, t.often)) u
+        WHERE t.seq = of_seq AND c.term = ltrim(u.lexeme, '=') AND c.documents <= 0;
+    UPDATE state SET value = greatest(0, value
+        + times * CASE name WHEN '{words_counted}' THEN longer ELSE 1 END)
+        WHERE name IN ('{texts_counted}', '{words_counted}');
+END $$;
+
+-- Removes what is kept of a record beside its row and its vector.
+CREATE FUNCTION drop_derived(of_seq bigint) RETURNS void LANGUAGE plpgsql {here} AS $$
+BEGIN
+    PERFORM count_text(of_seq, -1);
+    DELETE FROM record_text WHERE seq = of_seq;
+    DELETE FROM record_tag WHERE seq = of_seq;
+    DELETE FROM record_file WHERE seq = of_seq;
+    DELETE FROM record_key WHERE seq = of_seq;
+END $$;
+
+-- Replaces everything derived of the record under this number.
+CREATE FUNCTION rewrite_record(of_seq bigint, given json) RETURNS void LANGUAGE plpgsql {here} AS $$
+BEGIN
+    UPDATE record r SET kind = u.kind, at_us = u.at_us, author = u.author, outcome = u.outcome, tool = u.tool,
+        task_id = u.task_id, model = u.model, issue_type = u.issue_type, status = u.status,
+        validation = u.validation, teaching = u.teaching, helped = u.helped, hindered = u.hindered
+        FROM json_populate_recordset(NULL::given_record, given) u WHERE r.seq = of_seq;
+    PERFORM drop_derived(of_seq);
+    PERFORM insert_records(given, of_seq);
+    PERFORM count_text(of_seq, 1);
+END $$;
+
+-- Inserts the events that are not there yet; of a record that was forgotten, only that.
+CREATE FUNCTION insert_events(rows json) RETURNS TABLE (new_id text) LANGUAGE plpgsql {here} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY INSERT INTO event (id, record_id, kind, at_us, body)
+        SELECT u.* FROM json_populate_recordset(NULL::given_event, rows) u
+        WHERE u.kind = 'forgotten' OR NOT EXISTS (
+            SELECT 1 FROM event e WHERE e.record_id = u.record_id AND e.kind = 'forgotten'
+        ) ON CONFLICT DO NOTHING RETURNING id;
+END $$;
 
 -- With the rights of the owner of the tables: what a writer may do only so far.
 --
@@ -153,14 +257,14 @@ CREATE FUNCTION add_records(rows json) RETURNS TABLE (new_id text, new_seq bigin
 LANGUAGE plpgsql {as_owner} AS $$
 #variable_conflict use_column
 BEGIN
-    IF EXISTS (SELECT 1 FROM json_to_recordset(rows) AS u ({given}) WHERE (
+    IF EXISTS (SELECT 1 FROM json_populate_recordset(NULL::given_record, rows) u WHERE (
             (u.status = 'hypothesis'
                 OR u.status = 'archived' AND u.author LIKE '%{via_import}') AND u.helped = 0 AND u.hindered = 0
             AND u.kind NOT IN ({stand_ins})
-            AND octet_length(u.body) <= {record_bytes_max}
+            AND octet_length(u.body) <= {RECORD_BYTES_MAX}
             AND u.body::json ->> 'kind' = u.kind AND u.body::json ->> 'id' = u.id
             AND u.at_us = extract(epoch FROM CAST(u.body::json #>> '{metadata,context,timestamp}' AS timestamptz)) * 1000000
-            AND u.at_us < extract(epoch FROM now()) * 1000000 + {day_us}
+            AND u.at_us < extract(epoch FROM now()) * 1000000 + {DAY_US}
             AND regexp_replace(u.author, '{via_import}$', '')
                 = u.body::json #>> '{metadata,source,author}'
             AND (u.validation IS NULL OR u.author LIKE '%{via_import}')
@@ -170,7 +274,7 @@ BEGIN
                 ->> 'verified_by' IS NULL
             AND coalesce(u.validation::json, u.body::json #> '{metadata,validation}')
                 ->> 'verification_id' IS NULL
-            AND coalesce(json_array_length(u.lessons), 0) <= {lessons_at_once_max}
+            AND coalesce(json_array_length(u.lessons), 0) <= {LESSONS_AT_ONCE_MAX}
             AND NOT EXISTS (
                 SELECT 1 FROM json_array_elements(u.lessons) l WHERE (CASE l.value ->> 0
                     WHEN 'credit' THEN l.value ->> 1 IN (
@@ -184,37 +288,57 @@ BEGIN
         ) IS NOT TRUE) THEN
         RAISE insufficient_privilege USING MESSAGE = 'only a governor may record what decides';
     END IF;
-    RETURN QUERY {inserting_records},
-lesson AS (
+    RETURN QUERY WITH added AS MATERIALIZED (SELECT * FROM insert_records(rows)), lesson AS (
     SELECT DISTINCT l.value ->> 0 AS scope, l.value ->> 1 AS key, l.value ->> 2 AS item,
-        floor(g.at_us::numeric / {day_us})::bigint AS day, g.author, g.at_us, g.id,
+        floor(g.at_us::numeric / {DAY_US})::bigint AS day, g.author, g.at_us, g.id,
         CAST(l.value ->> 3 AS bigint) AS level, CAST(l.value ->> 4 AS bigint) AS worth
-    FROM added JOIN given g USING (seq), json_array_elements(g.lessons) l
+    FROM added a JOIN json_populate_recordset(NULL::given_record, rows) WITH ORDINALITY g
+        ON g.ordinality = a.place, json_array_elements(g.lessons) l
     WHERE g.status = 'hypothesis'
 ), taught AS (
     INSERT INTO tally (scope, key, item, day, author, vouched, total, best, last_us, last_id,
-        {levels})
+        level0, level1, level2, level3, level4, level5, level6, level7, level8, level9,
+        level10, level11, level12, level13, level14, level15, level16, level17, level18, level19)
     SELECT scope, key, item, day, author, 0, sum(worth), max(worth),
         CASE WHEN scope IN ({anonymous_scopes}) THEN 0 ELSE max(at_us) END,
         CASE WHEN scope IN ({anonymous_scopes}) THEN ''
             ELSE (array_agg(id ORDER BY at_us DESC, id COLLATE "C" DESC))[1] END,
-        {levels_counted}
+        count(*) FILTER (WHERE level = 0),
+        count(*) FILTER (WHERE level = 1),
+        count(*) FILTER (WHERE level = 2),
+        count(*) FILTER (WHERE level = 3),
+        count(*) FILTER (WHERE level = 4),
+        count(*) FILTER (WHERE level = 5),
+        count(*) FILTER (WHERE level = 6),
+        count(*) FILTER (WHERE level = 7),
+        count(*) FILTER (WHERE level = 8),
+        count(*) FILTER (WHERE level = 9),
+        count(*) FILTER (WHERE level = 10),
+        count(*) FILTER (WHERE level = 11),
+        count(*) FILTER (WHERE level = 12),
+        count(*) FILTER (WHERE level = 13),
+        count(*) FILTER (WHERE level = 14),
+        count(*) FILTER (WHERE level = 15),
+        count(*) FILTER (WHERE level = 16),
+        count(*) FILTER (WHERE level = 17),
+        count(*) FILTER (WHERE level = 18),
+        count(*) FILTER (WHERE level = 19)
     FROM lesson GROUP BY scope, key, item, day, author
     ORDER BY scope COLLATE "C", key COLLATE "C", item COLLATE "C", day, author COLLATE "C"
     {adding_tallies}
 )
-    SELECT id, seq FROM added;
+    SELECT a.new_id, a.new_seq FROM added a;
 END $$;
 
 CREATE FUNCTION add_events(rows json) RETURNS TABLE (new_id text)
 LANGUAGE plpgsql {as_owner} AS $$
 #variable_conflict use_column
 BEGIN
-    IF EXISTS (SELECT 1 FROM json_to_recordset(rows) AS u ({event}) WHERE (
+    IF EXISTS (SELECT 1 FROM json_populate_recordset(NULL::given_event, rows) u WHERE (
             u.kind IN ({ordinary_events}) AND u.body::json ->> 'kind' = u.kind
             AND u.body::json ->> 'id' = u.id AND u.body::json ->> 'record_id' = u.record_id
-            AND u.body::json ->> 'by' = u.said_by AND u.at_us = extract(epoch FROM CAST(u.body::json ->> 'at' AS timestamptz)) * 1000000
-            AND u.at_us < extract(epoch FROM now()) * 1000000 + {day_us}
+            AND u.at_us = extract(epoch FROM CAST(u.body::json ->> 'at' AS timestamptz)) * 1000000
+            AND u.at_us < extract(epoch FROM now()) * 1000000 + {DAY_US}
             AND CASE u.kind WHEN 'credited' THEN u.body::json ->> 'helped' IN ('true', 'false')
                 ELSE u.body::json ->> 'helped' IS NULL END
             AND EXISTS (
@@ -228,9 +352,10 @@ BEGIN
     -- one after the other, so that votes are counted that others are about to give
     PERFORM 1 FROM record r WHERE r.id IN (SELECT u.record_id FROM json_to_recordset(rows)
         AS u (record_id text)) ORDER BY r.id FOR NO KEY UPDATE;
-    RETURN QUERY INSERT INTO event ({event_columns}) SELECT {event_columns} FROM (
+    RETURN QUERY INSERT INTO event (id, record_id, kind, at_us, body)
+    SELECT id, record_id, kind, at_us, body FROM (
     SELECT u.*, row_number() OVER (PARTITION BY u.record_id, u.kind, u.body::json ->> 'helped')
-        AS place FROM json_to_recordset(rows) AS u ({event})
+        AS place FROM json_populate_recordset(NULL::given_event, rows) u
 ) u
         WHERE NOT EXISTS (
             SELECT 1 FROM event e WHERE e.record_id = u.record_id AND e.kind = 'forgotten'
@@ -238,15 +363,15 @@ BEGIN
     SELECT count(*) FROM event e WHERE e.record_id = u.record_id AND e.kind = u.kind
     AND e.login = session_user
     AND e.body::json ->> 'helped' IS NOT DISTINCT FROM u.body::json ->> 'helped'
-) <= CASE u.kind WHEN 'credited' THEN {votes_of_author_max} ELSE 1 END) ON CONFLICT DO NOTHING RETURNING id;
+) <= CASE u.kind WHEN 'credited' THEN {VOTES_OF_AUTHOR_MAX} ELSE 1 END) ON CONFLICT DO NOTHING RETURNING id;
 END $$;
 
 -- What the record's events add up to, as `trust.lifecycle.credits_of` has it.
 CREATE FUNCTION credit(of_record text) RETURNS void
 LANGUAGE sql {as_owner} AS $$
     UPDATE record r SET helped = voted.good + voted.again, hindered = voted.bad FROM (
-        SELECT coalesce(sum(least(good, {votes_of_author_max})), 0) AS good,
-            coalesce(sum(least(bad, {votes_of_author_max})), 0) AS bad,
+        SELECT coalesce(sum(least(good, {VOTES_OF_AUTHOR_MAX})), 0) AS good,
+            coalesce(sum(least(bad, {VOTES_OF_AUTHOR_MAX})), 0) AS bad,
             count(*) FILTER (WHERE again) AS again
         FROM (
             SELECT count(*) FILTER (WHERE e.kind = 'credited' AND e.helped) AS good,
@@ -283,20 +408,33 @@ END $$;
 CREATE CONSTRAINT TRIGGER check_arrival AFTER INSERT ON record DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (NEW.author LIKE '%{via_import}') EXECUTE FUNCTION check_arrival();
 
--- How many texts have each term, of those that came since it was counted last.
-CREATE FUNCTION count_terms() RETURNS void LANGUAGE plpgsql {as_owner} AS $$
+-- How many texts have each term: counts those that came since it was counted last, where there are a twentieth more
+-- than then (a term's worth is a logarithm, which moves by 0.05 at most), or `always`. One process at a time does it,
+-- and nobody waits for it. Returns by how many records the project may grow before it is due.
+CREATE FUNCTION count_terms(always boolean DEFAULT true) RETURNS bigint LANGUAGE plpgsql {as_owner} AS $$
 DECLARE
     counted_to bigint;
+    due bigint;
     more bigint;
     longer bigint;
     last bigint;
 BEGIN
+    IF NOT always THEN
+        SELECT coalesce(max(value) FILTER (WHERE name = '{counted_to}'), 0), greatest(1,
+            coalesce(max(value) FILTER (WHERE name = '{texts_counted}'), 0) / {terms_counted_every})
+            INTO counted_to, due FROM state;
+        SELECT count(*) INTO more
+            FROM (SELECT 1 FROM record_text t WHERE t.seq > counted_to LIMIT due) grown;
+        IF more < due OR NOT pg_try_advisory_xact_lock(hashtextextended(current_schema(), 1)) THEN
+            RETURN due - more;
+        END IF;
+    END IF;
     LOCK TABLE term_count IN SHARE ROW EXCLUSIVE MODE;
     SELECT coalesce(max(value), 0) INTO counted_to FROM state WHERE name = '{counted_to}';
     SELECT count(*), sum(t.length), max(t.seq) INTO more, longer, last
         FROM record_text t WHERE t.seq > counted_to;
     IF more = 0 THEN
-        RETURN;
+        RETURN 0;
     END IF;
     INSERT INTO term_count AS c (term, documents) SELECT ltrim(word, '='), sum(ndoc)
         FROM ts_stat(format('SELECT words(terms, often) FROM record_text '
@@ -305,6 +443,7 @@ BEGIN
     INSERT INTO state AS s (name, value) VALUES ('{texts_counted}', more),
         ('{words_counted}', longer), ('{counted_to}', last - counted_to)
         ON CONFLICT (name) DO UPDATE SET value = s.value + excluded.value;
+    RETURN 0;
 END $$;
 
 CREATE FUNCTION set_state(of_name text, new_value bigint) RETURNS void
@@ -314,12 +453,13 @@ LANGUAGE sql {as_owner} AS $$
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 $$;
 
--- By the server's clock, whatever anybody says that the time is.
+-- By the server's clock, whatever anybody says that the time is. One process at a time, and nobody waits for it: two
+-- that drop the same ones could wait for each other.
 CREATE FUNCTION drop_requests() RETURNS void LANGUAGE sql {as_owner} AS $$
-    DELETE FROM request WHERE key IN (
+    DELETE FROM request WHERE (SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema(), 3))) AND key IN (
         SELECT key FROM request WHERE at_us < extract(epoch FROM now()) * 1000000
-            - {requests_remembered_us}
-        LIMIT {requests_dropped_at_once}
+            - {REQUESTS_REMEMBERED_DAYS}::bigint * {DAY_US}
+        LIMIT {REQUESTS_DROPPED_AT_ONCE}
     )
 $$;
 
@@ -357,7 +497,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = "{schema}", pg_catalog, pg_t
 BEGIN
     IF (SELECT count(*) FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace
         AND c.relkind = 'i' AND starts_with(c.relname::text, 'record_vector_near_'))
-            >= {vector_indexes_max} THEN
+            >= {VECTOR_INDEXES_MAX} THEN
         RETURN;  -- vectors of further lengths are compared one by one
     END IF;
     EXECUTE format(

@@ -5,17 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from hardwon.search.rank import MARKS
-from hardwon.store.postgres.schema import COUNTS, columns_of
 from hardwon.store.types import Dialect, Session, Values
-
-# How many records have each term is counted again when there are a twentieth more of them. A term's
-# worth is a logarithm, which moves by 0.05 at most, and whoever counts goes through each record
-# once.
-_TERMS_COUNTED_EVERY: Final = 20
 
 # before a term in the index, by how often a text has it: once, twice, three times, more; no term
 # has this sign in it
@@ -60,15 +54,15 @@ class PostgresDialect(Dialect):
         self,
         session: Session,
         table: str,
-        columns: Mapping[str, str],
+        columns: Sequence[str],
         rows: Iterable[Values],
         also: str,
     ) -> None:
-        kept = {name: kind for name, kind in columns.items() if name != "project_id"}
+        kept = ", ".join(name for name in columns if name != "project_id")
         session.run(
-            f"INSERT INTO {table} ({', '.join(kept)}) SELECT u.* "
-            f"FROM json_to_recordset(?1::json) AS u ({columns_of(kept)}) {also}",
-            (as_json(dict(zip(columns, row, strict=True)) for row in rows),),
+            f"INSERT INTO {table} ({kept}) SELECT {kept} "
+            f"FROM json_populate_recordset(NULL::{table}, ?1::json) {also}",
+            (write_json([dict(zip(columns, row, strict=True)) for row in rows]),),
         )
 
 
@@ -96,11 +90,6 @@ def _in_regular_expression(part: re.Match[str]) -> str:
     return f"[{part['other']}{inner}]"
 
 
-def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Many rows as one parameter: arrays take the driver several times as long."""
-    return write_json(list(rows))
-
-
 def write_json(value: Any) -> str:
     """As short as can be."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -120,37 +109,3 @@ def text_columns(terms: str) -> dict[str, Any]:
         if times > 1
     ]
     return {"terms": terms, "often": " ".join(often), "length": len(words) + MARKS}
-
-
-# --- how many records have a term ---
-
-_COUNTED: Final = "WITH counted AS (SELECT {} FROM state) ".format(
-    ", ".join(
-        f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
-        for number, name in enumerate(("texts", "words", "last"), 1)
-    )
-)
-GROWN: Final = (
-    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {_TERMS_COUNTED_EVERY}) AS due "
-    "FROM counted) SELECT due, "
-    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.seq > last LIMIT due) AS grown) "
-    "FROM due"
-)
-COUNTED: Final = f"{_COUNTED} SELECT texts, words, last FROM counted"
-
-
-def count_terms(session: Session, *, afresh: bool = False) -> None:
-    """Of the records that came since it was counted last, or of all."""
-    if afresh:
-        session.run("DELETE FROM term_count")
-        set_counted(session, 0, 0, 0)
-    session.run("SELECT count_terms()")
-
-
-def set_counted(session: Session, *values: int) -> None:
-    """How many texts are counted, of how many words, up to which number."""
-    session.run(
-        "INSERT INTO state (name, value) SELECT * FROM unnest(?1::text[], ?2::bigint[]) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (list(COUNTS), list(values)),
-    )

@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -141,7 +141,7 @@ class SqliteDialect(Dialect):
         self,
         session: Session,
         table: str,
-        columns: Mapping[str, str],
+        columns: Sequence[str],
         rows: Iterable[Values],
         also: str,
     ) -> None:
