@@ -514,7 +514,7 @@ class Writer(Reader):
     def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
         """Of rows that were not added, which are some: why."""
         within = self.dialect.within("id", "?2")
-        given = rows[0].project_id, self.dialect.listed(row.id for row in rows)
+        given = rows[0].project_id, self.dialect.list_values(row.id for row in rows)
         gone = {found for (found,) in self.session.select(self.dialect.forgotten, given)}
         kept = dict(
             self.session.select(
@@ -670,7 +670,9 @@ class Writer(Reader):
         sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self.dialect.within('record_id', '?2')}"
         return [
             str(found)
-            for (found,) in self.session.select(sql, (project, self.dialect.listed(record_ids)))
+            for (found,) in self.session.select(
+                sql, (project, self.dialect.list_values(record_ids))
+            )
         ]
 
     def event(self, project: str, event_id: str) -> Event | None:
@@ -701,7 +703,7 @@ class Writer(Reader):
         found = self.session.select(
             f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}",
-            (project, self.dialect.listed(keys), self.dialect.listed(statuses)),
+            (project, self.dialect.list_values(keys), self.dialect.list_values(statuses)),
         )
         return {key for (key,) in found}
 
@@ -877,7 +879,7 @@ class Store(TallyReader):
         """The column with the events of the record `r`, of these kinds or of all, as a JSON list."""
         listed = ", ".join(f"'{kind}'" for kind in kinds)
         return (
-            f"(SELECT {self.dialect.gathered('body', 'at_us, id')} FROM event"
+            f"(SELECT {self.dialect.gather('body', 'at_us, id')} FROM event"
             f"{self.dialect.hint('event_by_record')} WHERE project_id = r.project_id AND record_id = r.id"
             f"{f' AND kind IN ({listed})' if listed else ''})"
         )
@@ -887,7 +889,7 @@ class Store(TallyReader):
         instant.
         """
         named = "(SELECT {} FROM {} WHERE seq = r.seq)"
-        gathered = self.dialect.gathered
+        gathered = self.dialect.gather
         plain = [*Row._fields[1:ROW_FIELDS], "helped", "hindered"]
         columns = [
             *(f"r.{name}" for name in plain),

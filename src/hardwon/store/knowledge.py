@@ -297,7 +297,7 @@ class TallyReader(Query):
     ) -> list[Tally]:
         """The tallies of these items under a key."""
         within = self.dialect.within("item", "?4")
-        return self._tallies(project, scope, key, within, self.dialect.listed(items))
+        return self._tallies(project, scope, key, within, self.dialect.list_values(items))
 
     def _tallies(
         self, project: str, scope: str, key: str, chosen: str, value: Any, end: str = ""
@@ -420,4 +420,4 @@ class TallyReader(Query):
             f"AND {self.dialect.within('key', '?2')} GROUP BY key"
         )
         sql = f"SELECT k.key, r.at_us FROM ({first}) k JOIN record r ON r.seq = k.seq"
-        return dict(self._select(sql, (project, self.dialect.listed(keys))))
+        return dict(self._select(sql, (project, self.dialect.list_values(keys))))

@@ -293,7 +293,7 @@ def is_undone(dialect: Dialect, event: str) -> str:
     """Whether somebody took an event back."""
     return (
         f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = "
-        f"{event}.record_id AND u.kind = 'undone' AND {dialect.said('u', 'undoes')} = {event}.id)"
+        f"{event}.record_id AND u.kind = 'undone' AND {dialect.event_says('u', 'undoes')} = {event}.id)"
     )
 
 
@@ -396,9 +396,9 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
         ),
     ]
     for name, names in _INSIDE.items():
-        asked.append((f"{dialect.inside(*names)} = {{}}", getattr(filters, name)))
+        asked.append((f"{dialect.body_says(*names)} = {{}}", getattr(filters, name)))
     if filters.commit is not None:  # the whole of it, or its beginning
-        commit = dialect.inside("metadata", "context", "git_commit")
+        commit = dialect.body_says("metadata", "context", "git_commit")
         asked.append((f"substr({commit}, 1, {len(filters.commit)}) = {{}}", filters.commit))
     for name, key in (("source_id", session_key), ("failure_hash", "failure:{}".format)):
         if (value := getattr(filters, name)) is not None:
@@ -413,7 +413,7 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
         conditions.append(
-            f"r.kind = 'experience' AND {dialect.given(bound.add(name))} = {bound.add(value)}"
+            f"r.kind = 'experience' AND {dialect.experience_says(bound.add(name))} = {bound.add(value)}"
         )
     return " AND ".join(conditions), tuple(bound[1:])
 
@@ -547,7 +547,7 @@ class Reader(ABC):
         """Those of the records that there are, in any order."""
         within = self.dialect.within("r.id", "?2")
         sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND {within}"
-        return self._stored(sql, (project, self.dialect.listed(record_ids)))
+        return self._stored(sql, (project, self.dialect.list_values(record_ids)))
 
     def page(
         self,
@@ -625,7 +625,7 @@ class Query(Reader):
         given this status by an event of `by`; archived ones too.
         """
         where, bound = condition_of(self.dialect, project, filters)
-        said = self.dialect.said
+        said = self.dialect.event_says
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
         return self._stored(
             f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
@@ -848,7 +848,7 @@ class Query(Reader):
         the whole project (None: of every task), newest first. Those of a source that was rolled
         back are left out, but for rollbacks.
         """
-        bound = Bound([project, self.dialect.listed(actions), limit])
+        bound = Bound([project, self.dialect.list_values(actions), limit])
         of_task = (
             ""
             if task_id is None
@@ -881,7 +881,7 @@ class Query(Reader):
         """The records that this one replaced, in that order."""
         found = self._select(
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 "
-            f"AND e.kind IN ('superseded', 'imported') AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT "
+            f"AND e.kind IN ('superseded', 'imported') AND {self.dialect.event_says('e', 'replaced_by')} = ?2 AND NOT "
             f"{is_undone(self.dialect, 'e')} "
             "ORDER BY e.at_us, e.id",
             (project, record_id),
@@ -960,8 +960,8 @@ class Query(Reader):
         these keys.
         """
         bound = Bound([project])
-        given = "".join(f"{self.dialect.given(bound.add(key))}, " for key in keys)
-        unrouted = f"({self.dialect.given(bound.add('unrouted'))}) IS NOT NULL"
+        given = "".join(f"{self.dialect.experience_says(bound.add(key))}, " for key in keys)
+        unrouted = f"({self.dialect.experience_says(bound.add('unrouted'))}) IS NOT NULL"
         sql = (
             f"SELECT r.outcome, r.tool, {given}{unrouted}, count(*), sum(octet_length(r.body)) "
             f"FROM record r "

@@ -59,66 +59,46 @@ class Session(ABC):
         """
 
 
-class Dialect(ABC):
+@dataclass(frozen=True, eq=False)
+class Dialect:
     """The words of one engine."""
 
-    # The smallest, and the largest, of several values in one row.
+    # The smallest of several values in one row.
     least: str
     greatest: str
     # A join of what stands before it with what stands after it, in that order where the engine can
     # be told so.
     join: str
-
-    # Selects those of the ids in parameter 2, `listed`, that are not to come back.
+    # Selects those of the ids in parameter 2, of `list_values`, that are not to come back.
     forgotten: str
     # Whether a path matches a parameter, which is a `glob`.
     glob_operator: str
-    # After the name of a table: the index to go by, where the engine can be told so.
-    hint: Callable[[str], str]
-    # Whether a value is one of those in a parameter, which were `listed`.
-    within: Callable[[str, str], str]
-    # The values of all rows, in an order, as a text of JSON.
-    gathered: Callable[[str, str], str]
-    # What an event says under a name: `by`, `status`, `replaced_by` or `undoes`.
-    said: Callable[[str, str], str]
-    # What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or
-    # cannot be read.
-    given: Callable[[str], str]
     # Whether the fact `r` names an entity, a parameter that is put in.
     names_entity: str
-
-    @abstractmethod
-    def inside(self, *names: str) -> str:
-        """What the body of the record `r` has under a name, or under one below it; NULL where it
-        has nothing, or cannot be read.
-        """
-
-    @abstractmethod
-    def listed(self, values: Iterable[Any]) -> Any:
-        """Several values as one parameter."""
-
-    @abstractmethod
-    def glob(self, pattern: str) -> str:
-        """A pattern of paths, with `*` (which also crosses folders), `?`, `[…]` and `[^…]`, as a
-        parameter.
-        """
-
-    @abstractmethod
-    def make_fresh_tallies(self, session: Session) -> None:
-        """Makes an empty table `fresh` like `tally`, for this session alone; one that was left over
-        goes.
-        """
-
-    @abstractmethod
-    def insert_many(
-        self,
-        session: Session,
-        table: str,
-        columns: Sequence[str],
-        rows: Iterable[Values],
-        also: str,
-    ) -> None:
-        """Inserts rows in their order. `also` ends the statement: what to do about a conflict."""
+    # After the name of a table: the index to go by, where the engine can be told so.
+    hint: Callable[[str], str]
+    # Whether a value is one of those in a parameter, of `list_values`.
+    within: Callable[[str, str], str]
+    # The values of all rows, in an order, as a text of JSON.
+    gather: Callable[[str, str], str]
+    # What an event says under a name: `by`, `status`, `replaced_by` or `undoes`.
+    event_says: Callable[[str, str], str]
+    # What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or
+    # cannot be read.
+    experience_says: Callable[[str], str]
+    # What the body of the record `r` has under a name, or under one below it; NULL where it has
+    # nothing, or cannot be read.
+    body_says: Callable[..., str]
+    # Several values as one parameter.
+    list_values: Callable[[Iterable[Any]], Any]
+    # A pattern of paths, with `*` (which also crosses folders), `?`, `[…]` and `[^…]`, as a
+    # parameter.
+    glob: Callable[[str], str]
+    # Makes an empty table `fresh` like `tally`, for a session alone; one that was left over goes.
+    make_fresh_tallies: Callable[[Session], object]
+    # Inserts rows with these columns into a table, in their order. Last, the end of the statement:
+    # what to do about a conflict.
+    insert_many: Callable[[Session, str, Sequence[str], Iterable[Values], str], None]
 
 
 class Bound(list[Any]):

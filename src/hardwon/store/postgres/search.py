@@ -17,58 +17,6 @@ TIMES: Final = ("", "=", "==", "===")
 MOST: Final = TIMES[-1]
 
 
-class PostgresDialect(Dialect):
-    """Every project has a schema of its own, so that row numbers are those of one project."""
-
-    least = "least"
-    greatest = "greatest"
-    join = "JOIN"
-
-    forgotten = "SELECT record_id FROM event WHERE kind = 'forgotten' AND record_id = ANY (?2)"
-    glob_operator = "~"
-    hint = "".format  # its planner knows how many rows there are
-    within = "{} = ANY ({})".format
-    gathered = "coalesce(json_agg({} ORDER BY {}), '[]')::text".format
-    said = "{}.said_{}".format
-    given = "r.body::json ->> {}".format
-
-    names_entity = (
-        "jsonb_path_exists(r.body::jsonb, '$.entities.*[*] ? (@ == $name)', "
-        "jsonb_build_object('name', {}::text))"
-    )
-
-    def inside(self, *names: str) -> str:
-        return f"r.body::json #>> '{{{{{','.join(names)}}}}}'"
-
-    def listed(self, values: Iterable[Any]) -> list[Any]:
-        return list(values)
-
-    def glob(self, pattern: str) -> str:
-        return f"^(?:{_GLOB.sub(_in_regular_expression, pattern)})$"
-
-    def make_fresh_tallies(self, session: Session) -> None:
-        session.run("DROP TABLE IF EXISTS pg_temp.fresh")
-        session.run("CREATE TEMP TABLE fresh (LIKE tally INCLUDING ALL) ON COMMIT DROP")
-
-    def insert_many(
-        self,
-        session: Session,
-        table: str,
-        columns: Sequence[str],
-        rows: Iterable[Values],
-        also: str,
-    ) -> None:
-        kept = ", ".join(name for name in columns if name != "project_id")
-        session.run(
-            f"INSERT INTO {table} ({kept}) SELECT {kept} "
-            f"FROM json_populate_recordset(NULL::{table}, ?1::json) {also}",
-            (write_json([dict(zip(columns, row, strict=True)) for row in rows]),),
-        )
-
-
-POSTGRES: Final = PostgresDialect()
-
-
 # Several `*` say no more than one, and take longer. A bracket that comes first in a class is one of
 # its characters, and begins no range.
 _GLOB: Final = re.compile(
@@ -83,16 +31,58 @@ def _in_regular_expression(part: re.Match[str]) -> str:
         literal = re.escape(sign) if sign.isascii() else sign
         return ".*" if part["any"] else {"?": ".", "[": "(?!)"}.get(sign, literal)
     inner = ""
-    for each in [*part["first"], *re.findall(r".-.|.", part["rest"], re.DOTALL)]:
+    for char in [*part["first"], *re.findall(r".-.|.", part["rest"], re.DOTALL)]:
         # one that runs backwards is its first character alone
-        ends = each[0] + each[-1] if each[0] < each[-1] else each[0]
+        ends = char[0] + char[-1] if char[0] < char[-1] else char[0]
         inner += "-".join(f"\\{sign}" if sign in "\\[]^-" else sign for sign in ends)
     return f"[{part['other']}{inner}]"
 
 
 def write_json(value: Any) -> str:
-    """As short as can be."""
+    """As short as can be: many rows are one parameter, for arrays take the driver several times as
+    long.
+    """
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _insert_many(
+    session: Session, table: str, columns: Sequence[str], rows: Iterable[Values], also: str
+) -> None:
+    kept = ", ".join(name for name in columns if name != "project_id")
+    session.run(
+        f"INSERT INTO {table} ({kept}) SELECT {kept} "
+        f"FROM json_populate_recordset(NULL::{table}, ?1::json) {also}",
+        (write_json([dict(zip(columns, row, strict=True)) for row in rows]),),
+    )
+
+
+def _make_fresh_tallies(session: Session) -> None:
+    session.run("DROP TABLE IF EXISTS pg_temp.fresh")
+    session.run("CREATE TEMP TABLE fresh (LIKE tally INCLUDING ALL) ON COMMIT DROP")
+
+
+# Every project has a schema of its own, so that row numbers are those of one project.
+POSTGRES: Final = Dialect(
+    least="least",
+    greatest="greatest",
+    join="JOIN",
+    forgotten="SELECT record_id FROM event WHERE kind = 'forgotten' AND record_id = ANY (?2)",
+    glob_operator="~",
+    names_entity=(
+        "jsonb_path_exists(r.body::jsonb, '$.entities.*[*] ? (@ == $name)', "
+        "jsonb_build_object('name', {}::text))"
+    ),
+    hint="".format,  # its planner knows how many rows there are
+    within="{} = ANY ({})".format,
+    gather="coalesce(json_agg({} ORDER BY {}), '[]')::text".format,
+    event_says="{}.said_{}".format,
+    experience_says="r.body::json ->> {}".format,
+    body_says=lambda *names: f"r.body::json #>> '{{{{{','.join(names)}}}}}'",
+    list_values=list,
+    glob=lambda pattern: f"^(?:{_GLOB.sub(_in_regular_expression, pattern)})$",
+    make_fresh_tallies=_make_fresh_tallies,
+    insert_many=_insert_many,
+)
 
 
 # --- terms ---

@@ -95,66 +95,57 @@ class SqliteSession(Session):
         yield from self.connection.execute(sql, values)
 
 
-class SqliteDialect(Dialect):
-    """Row numbers are those of the whole file, so they tell the project too."""
-
-    least = "min"
-    greatest = "max"
-    join = "CROSS JOIN"
-
-    forgotten = (
-        "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "
-        "AND record_id = value AND kind = 'forgotten') "
-        "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = value)"
-    )
-    glob_operator = "GLOB"
-    hint = " INDEXED BY {}".format
-    within = "{} IN (SELECT value FROM json_each({}))".format
-    gathered = "json_group_array({} ORDER BY {})".format
-    said = "{}.body ->> '{}'".format
-    # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
-    given = (
-        "CASE WHEN json_valid(r.body) THEN (SELECT CASE WHEN g.type IN ('true', 'false') THEN g.type "
-        "ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g WHERE g.key = {}) END"
-    ).format
-
-    names_entity = (
-        "CASE WHEN json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_tree(r.body, '$.entities') "
-        "WHERE type = 'text' AND value = {}) ELSE 0 END"
-    )
-
-    def inside(self, *names: str) -> str:
-        return f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
-
-    def listed(self, values: Iterable[Any]) -> str:
-        return json.dumps(list(values))
-
-    def glob(self, pattern: str) -> str:
-        return pattern
-
-    def make_fresh_tallies(self, session: Session) -> None:
-        session.run("DROP TABLE IF EXISTS temp.fresh")
-        for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
-            session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
-
-    def insert_many(
-        self,
-        session: Session,
-        table: str,
-        columns: Sequence[str],
-        rows: Iterable[Values],
-        also: str,
-    ) -> None:
-        session.connection.executemany(_inserting(table, tuple(columns), also), rows)
+def _make_fresh_tallies(session: Session) -> None:
+    session.run("DROP TABLE IF EXISTS temp.fresh")
+    for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
+        session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
 
 
 @cache  # every append says it
-def _inserting(table: str, columns: tuple[str, ...], also: str) -> str:
+def _write_insert(table: str, columns: tuple[str, ...], also: str) -> str:
     marks = ", ".join("?" * len(columns))
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}"
 
 
-SQLITE: Final = SqliteDialect()
+def _insert_many(
+    session: Session, table: str, columns: Sequence[str], rows: Iterable[Values], also: str
+) -> None:
+    session.connection.executemany(_write_insert(table, tuple(columns), also), rows)
+
+
+# Row numbers are those of the whole file, so they tell the project too. A CASE around what reads
+# JSON: it refuses what is none, and conditions come in any order.
+SQLITE: Final = Dialect(
+    least="min",
+    greatest="max",
+    join="CROSS JOIN",
+    forgotten=(
+        "SELECT value FROM json_each(?2) WHERE EXISTS (SELECT 1 FROM event WHERE project_id = ?1 "
+        "AND record_id = value AND kind = 'forgotten') "
+        "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = value)"
+    ),
+    glob_operator="GLOB",
+    names_entity=(
+        "CASE WHEN json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_tree(r.body, '$.entities') "
+        "WHERE type = 'text' AND value = {}) ELSE 0 END"
+    ),
+    hint=" INDEXED BY {}".format,
+    within="{} IN (SELECT value FROM json_each({}))".format,
+    gather="json_group_array({} ORDER BY {})".format,
+    event_says="{}.body ->> '{}'".format,
+    experience_says=(
+        "CASE WHEN json_valid(r.body) THEN (SELECT CASE WHEN g.type IN ('true', 'false') "
+        "THEN g.type ELSE CAST(g.value AS TEXT) END FROM json_each(r.body) AS g "
+        "WHERE g.key = {}) END"
+    ).format,
+    body_says=lambda *names: (
+        f"CASE WHEN json_valid(r.body) THEN r.body ->> '$.{'.'.join(names)}' END"
+    ),
+    list_values=lambda values: json.dumps(list(values)),
+    glob=str,
+    make_fresh_tallies=_make_fresh_tallies,
+    insert_many=_insert_many,
+)
 
 # The number of a transaction, by which `sqlite.log` tells which log is which file's: what it drew,
 # and in the lower half what the one before it had drawn. It is the `user_version` in the first page

@@ -138,7 +138,7 @@ class SqliteWriter(Writer):
         result = Appended([], [], [], [], bool(has_tree))
         others: list[Row] = []
         if something_forgotten and rows:
-            given = rows[0].project_id, SQLITE.listed(row.id for row in rows)
+            given = rows[0].project_id, SQLITE.list_values(row.id for row in rows)
             gone = {found for (found,) in connection.execute(SQLITE.forgotten, given)}
             others = [row for row in rows if row.id in gone]
             rows = [row for row in rows if row.id not in gone]
@@ -659,11 +659,11 @@ class SqliteStore(Store):
             )
             # nearly always, enough of the nearest pass
             best = vectors.find_nearest(chunks(), vector, _NEAREST_SPARE * limit)
-            rows = session.select(reading, (*values, SQLITE.listed(dict(best))))
+            rows = session.select(reading, (*values, SQLITE.list_values(dict(best))))
             if len(rows) < limit and len(best) == _NEAREST_SPARE * limit:
                 passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
                 best = vectors.find_nearest(chunks(), vector, limit, [seq for (seq,) in passing])
-                rows = session.select(reading, (*values, SQLITE.listed(dict(best))))
+                rows = session.select(reading, (*values, SQLITE.list_values(dict(best))))
         cosines = dict(best)
         found = [(each, cosines[each.seq]) for each in map(found_of, rows)]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
