@@ -14,8 +14,8 @@ BEGINS: Final = f"""\
 
 {MADE}
 
-Every bound of the program, with its reason, from `hardwon.limits`. They are constants: changing one in a running program is
-not supported. What goes over a bound is refused with an error that says so, or cut and told.
+Every bound that a user can run into, with its reason, from `hardwon.limits`. They are constants: changing one in a running
+program is not supported. What goes over a bound is refused with an error that says so, or cut and told.
 """
 
 

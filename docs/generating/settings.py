@@ -7,6 +7,7 @@ from typing import Final
 from generating.markdown import MADE, code, number, table
 from hardwon import limits
 from hardwon.memory import places
+from hardwon.memory.places import SETTINGS_BYTES_MAX
 
 BEGINS: Final = f"""\
 # Settings
@@ -31,7 +32,7 @@ SETTING_IS: Final = {
 FILES: Final = f"""\
 ## The user's file
 
-`~/.config/hardwon/config.toml`, or where the system keeps such files: TOML, UTF-8, at most {number(limits.SETTINGS_BYTES_MAX)}
+`~/.config/hardwon/config.toml`, or where the system keeps such files: TOML, UTF-8, at most {number(SETTINGS_BYTES_MAX)}
 bytes, with these keys and no other. Its `memory` is a path from the root (`/…`) or from a home folder (`~/…`), or a database.
 
 ```toml

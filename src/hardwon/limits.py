@@ -1,4 +1,6 @@
-"""Every bound of the program, with its unit in the name and its reason in the comment above it."""
+"""The bounds that a user can run into: what is refused, cut, waited for or taken where nobody says. Each has its unit
+in its name and its reason in the comment above it. What only one module needs to know stands there.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +56,6 @@ RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
 # system's 255 bytes.
 SUMMARY_CHARS_MAX: Final = 50
 
-# How much of a given summary is looked at: Unicode's normal form of a long run of accents takes
-# time with its square.
-SUMMARY_READ_CHARS_MAX: Final = 1_000
-
 # How much of the content a generated summary is made of, as the BTB tree always did.
 SUMMARY_FROM_CONTENT_CHARS: Final = 30
 
@@ -81,25 +79,9 @@ TERM_CHARS_MAX: Final = 64
 # Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
 
-# Texts that a search may look at before it leaves out terms that very many records have: so few
-# cost little.
-SEARCHED_TEXTS: Final = 500
-
-# Where more records match than are looked at, and some sources fill the list, others are asked for
-# without them, up to so many times: in a large memory, each takes as long as the search itself.
-SEARCH_ROUNDS_MAX: Final = 4
-
 # How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
 # many times.
 BUSY_TIMEOUT_MS: Final = 60_000
-
-# Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
-# writer anyway.
-CONNECTIONS_MAX: Final = 8
-
-# Rows that are fetched at a time where many are read, so that no read transaction stays open while the
-# caller of `browse` thinks.
-PAGE_ROWS: Final = 500
 
 # Rows that load, merge and doctor handle at a time, and that one request may bring: bounds memory,
 # and lets other writers in between.
@@ -109,38 +91,17 @@ BATCH_ROWS: Final = 1_000
 # better home.
 MEMORY_BYTES_MAX: Final = 64 * GIB
 
-# From this share of MEMORY_BYTES_MAX on, opening or writing warns.
-MEMORY_WARN_SHARE: Final = 0.8
-
-# A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are
-# checked where they are read, and whole by `doctor`.
-OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
-
-# How long a fork waits for other threads of the process to finish their statements.
-FORK_WAIT_S: Final = 10.0
-
 # Open connections per memory and process. A server allows a hundred in all unless told otherwise,
 # and some processes share them; threads beyond this wait for one another.
 POSTGRES_CONNECTIONS_MAX: Final = 16
-
-# How long one host may take to answer, unless the URL says otherwise. A server that is up answers
-# within a fraction.
-POSTGRES_CONNECT_S: Final = 10
 
 # For how long a server that is away is tried again: a restart takes a few seconds, a switch to
 # another server up to half a minute. Afterwards whoever called decides.
 POSTGRES_RETRY_S: Final = 30.0
 
-# The same for one that this memory has never reached: more often than not its address is wrong.
-POSTGRES_FIRST_S: Final = 5.0
-
 # The longest that one statement may run. Everyday ones take milliseconds; rebuilding a large memory
 # is one statement at times, and takes minutes.
 POSTGRES_STATEMENT_S: Final = 30 * 60
-
-# How long a transaction may stay open while its process does something else. A process that hangs,
-# or whose machine is gone, must not keep others waiting for its locks for ever.
-POSTGRES_IDLE_S: Final = 5 * 60
 
 # The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of
 # NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
@@ -150,18 +111,6 @@ PROJECT_BYTES_MAX: Final = 200
 # us on forever.
 TREE_DEPTH_MAX: Final = 16
 
-# Files that one process has written and not yet synced. One sync for all of them costs as much as
-# ten of one each; after a power cut so many are compared with the database, in a fifth of a second.
-TREE_UNSYNCED_MAX: Final = 2_000
-
-# Files that are taken in from the tree in one transaction.
-TREE_BATCH_FILES: Final = 500
-
-# The newest experiences, failing areas and strong ones in a reflection, as many as the BTB tree
-# always showed.
-RECENT_SHOWN: Final = 5
-
-
 # Files or rows of each sort that a report on a tree, on staleness or on an older store names. It
 # counts all of them.
 REPORTED_MAX: Final = 1_000
@@ -169,10 +118,6 @@ REPORTED_MAX: Final = 1_000
 # A rule, a mistake, an action as knowledge shows it, or an agent's word on it: a long sentence.
 # Longer ones are told apart, and shown, by their beginning.
 LESSON_CHARS_MAX: Final = 300
-
-# An action that is shown so that it can be taken again: a screen of code, and a tenth of what an agent
-# reads of a page.
-ACTION_SHOWN_CHARS_MAX: Final = 1_600
 
 # What one record may teach of each sort (successes, mistakes, cards, pairs). Callers send three to
 # five; a record with a thousand must not cost a thousand writes.
@@ -200,10 +145,6 @@ HALF_LIFE_DAYS: Final = 90
 # What one author may say of a thing before it takes others to say as much: a careful colleague.
 SOURCE_VOTES: Final = 8
 
-# After so many it ages no more: nothing newer speaks against what lay still for years, or came in
-# with an older history.
-HALF_LIVES_MAX: Final = 2
-
 # Distinct episodes that must speak for a rule before it is active, sources and tasks before it holds
 # for the whole project, successes of a strategy before it is worth keeping in words, and failures
 # before a fixer is told not to repeat it: one may be luck, mistaken, or hostile.
@@ -223,9 +164,6 @@ SHOWN_MAX: Final = 1_000
 # Records, problems, branches, hotspots … in one list that a person or a model reads, where
 # nobody asks for more: a screen. What is longer is counted.
 SCREEN_ITEMS: Final = 20
-
-# Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
-ID_BEGINNING_CHARS_MIN: Final = 4
 
 # Ids of evidence that a rule, card, pattern or strategy names, or a tool tells for credit: enough to
 # look it up, too few to bury it.
@@ -271,29 +209,11 @@ LLM_TIMEOUT_S_MAX: Final = 3_600.0
 # fill our memory.
 LLM_REPLY_BYTES_MAX: Final = 1 * MIB
 
-# What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not.
-LLM_REPLY_TOKENS_MAX: Final = 500
-
-# Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest
-# windows in use.
-LLM_PROMPT_CHARS_MAX: Final = 12_000
-
-# Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows
-# from it.
-LLM_RULES_MAX: Final = 5
-
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
 
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
-
-# Random bytes of a tree's mark.
-MARK_BYTES: Final = 8
-
-# What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
-# cut inside, and their token counts are not remembered.
-WORD_CHARS_MAX: Final = 64
 
 # One line of a context. What a record has to say in a prompt fits a few sentences; a log does not
 # belong there.
@@ -302,10 +222,6 @@ CONTEXT_LINE_CHARS_MAX: Final = 2_000
 # What an object says of itself in a debugger or a notebook: a list of them is read at a glance.
 REPR_CHARS_MAX: Final = 100
 
-# Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide
-# the text around them.
-ACCENTS_MAX: Final = 4
-
 # A similar task, as far as it is told: enough to know it again, and its action needs the room.
 EXAMPLE_TASK_CHARS_MAX: Final = 60
 
@@ -313,26 +229,8 @@ EXAMPLE_TASK_CHARS_MAX: Final = 60
 # pass over the rest; an average over more words is about nothing in particular.
 EMBED_TEXT_CHARS_MAX: Final = 2_000
 
-# Texts that an embedder gets at once. Common embedding servers refuse more in one request.
-EMBED_BATCH_TEXTS: Final = 32
-
 # Numbers of one vector. Large models have 4,096; a vector is kept with every record.
 EMBED_DIMENSION_MAX: Final = 8_192
-
-# Records that wait in memory for their vectors, some kilobytes each; more are read from the store
-# again when it is their turn.
-EMBED_WAITING_MAX: Final = 2_000
-
-# How long a memory that is closed, or a process that ends, waits for the vectors of what was just
-# recorded. What is left after that has its vectors made when the memory is used next.
-EMBED_CLOSE_WAIT_S: Final = 5.0
-
-# Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
-# three or four, and a folder made by hand must not run into Python's own limit.
-TOPOLOGY_DEPTH_MAX: Final = 32
-
-# A folder with this share of what lies above it is a hotspot: at most four beside one another.
-HOTSPOT_SHARE: Final = 0.25
 
 # Memories of one data set that is read. Twenty times the largest in use; all of them are held at
 # once.
@@ -341,82 +239,12 @@ DATASET_MEMORIES_MAX: Final = 1_000_000
 # A data set as JSON or JSON Lines: DATASET_MEMORIES_MAX memories of ordinary length.
 DATASET_BYTES_MAX: Final = 512 * MIB
 
-# A data set as Python source. Its syntax tree takes sixty times the room: a gigabyte, for some
-# 70,000 memories.
-DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
-
-# Memories that are made up at once. Beyond this the words run out, and contents would begin to
-# resemble one another.
-DATASET_GENERATED_MAX: Final = 100_000
-
-# The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what
-# happened to what.
-DATASET_CONTENT_CHARS_MIN: Final = 10
-
-# The content of a memory in a data set, as the BTB tree's own schema had it: a few sentences, no
-# log.
-DATASET_CONTENT_CHARS_MAX: Final = 500
-
-# Memories from which on a data set's shares are held against their targets: the smallest size that
-# targets were made for.
-DATASET_JUDGED_FROM: Final = 50
-
-# Memories of one generated working day: thirty in each of its three sessions, one every six
-# minutes.
-DATASET_DAY_MEMORIES: Final = 90
-
-# A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
-# stay readable.
-SEGMENT_CHARS_MAX: Final = 60
-
-# A key that names a folder as it is: with `=` and the longest value the name stays within
-# SEGMENT_BYTES_MAX.
-SEGMENT_KEY_CHARS_MAX: Final = 38
-
-# One folder's name: encrypting file systems leave 143 of the usual 255.
-SEGMENT_BYTES_MAX: Final = 99
-
-# How much of a value can be read in a name that ends in its hash.
-SEGMENT_SLUG_CHARS_MAX: Final = 27
-
-# The hash of such a value, in ten hex digits: of ten thousand folders, two share a name once in
-# twenty thousand trees.
-SEGMENT_HASH_BYTES: Final = 5
-
-# How much of a value is looked at for the readable part of its name; normalising takes the square
-# of it.
-SEGMENT_READ_CHARS: Final = 200
-
-# Folders below one another in a routing schema, templates included.
-SCHEMA_DEPTH_MAX: Final = 12
-
-# Branches of one routing schema, all levels together: more is data, for which a template has a
-# placeholder.
-SCHEMA_BRANCHES_MAX: Final = 10_000
-
-# One branch, template or key of a routing schema.
-BRANCH_CHARS_MAX: Final = 200
-
-# A number that a packet is routed by, as text: the largest float has 309 digits.
-ROUTED_NUMBER_CHARS_MAX: Final = 400
-
-# A value that a branch's regular expression is tried on; a longer one it does not take.
-REGEX_VALUE_CHARS_MAX: Final = 100
-
-# Ways to try a branch's regular expression on one value, counted generously: four open repeats. Two
-# seconds at worst.
-REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
-
 # A glob pattern: a dozen folders of full length and a name.
 GLOB_CHARS_MAX: Final = 2_000
 
 # Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
 # showed. More where there are few others.
 NEW_RULES_IN_CONTEXT_MAX: Final = 3
-
-# Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
-# characters of text, and a record must hold all of them.
-CARDS_PER_EPISODE_MAX: Final = 500
 
 # Episodes in the log of a training memory's file, as many as training memory always kept.
 TRAINING_EPISODES_STORED: Final = 100
@@ -456,10 +284,6 @@ BEGINNING_CHARS: Final = 200
 # is told of one model. A fixer reads the first few.
 FIXES_LISTED_MAX: Final = 10
 
-# Issue types, models and patterns in the knowledge base, and models in an export of insights: those
-# met most often. Both are read whole.
-KNOWN_NAMES_MAX: Final = 100
-
 # Age from which on failed fixes leave the history, where nobody says how old: as fix history always
 # had it.
 CLEANUP_DAYS: Final = 30
@@ -471,88 +295,21 @@ COMPRESS_DAYS: Final = 90
 # An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500
 
-# Days of a chart or trend of fixes where the caller names none: a month, as fix history always
-# showed.
-FIX_DAYS: Final = 30
-
 # Days that a chart or trend of fixes may span: ten years, a point for every day.
 FIX_DAYS_MAX: Final = 3_660
-
-# Models and issue types together, those attempted most, whose fixes are set out against each other:
-# two hundred models with ten issue types each. Every one of them gets a probability of its own, in
-# a fraction of a millisecond.
-FIX_CELLS_MAX: Final = 2_000
-
-# Sums per model, issue type and fixer that such a table is put together from: ten fixers for each
-# of its cells.
-FIX_PAIRS_MAX: Final = 20_000
-
-# Fixers that are compared, those with the most attempts. Each has an interval, which takes a few
-# milliseconds.
-FIXERS_SHOWN_MAX: Final = 50
 
 # Strategies of each sort in the context for a fixer: for this very issue, for its type on its
 # model, for its type anywhere, and those that are not to be repeated. A fixer tries one at a time,
 # and the likeliest comes first.
 FIXES_IN_CONTEXT_MAX: Final = 3
 
-# Columns of an older fix history's table. The documents have 14; each one more may hold a text that
-# its record must hold.
-FIX_HISTORY_COLUMNS_MAX: Final = 200
-
-# Rows of an older fix history, which are adopted in one transaction: one a minute for two years.
-FIX_HISTORY_ROWS_MAX: Final = 1_000_000
-
-# One row as it lies in the file, of which a record keeps RECORD_BYTES_MAX at most. Decoded and
-# looked through it takes ten times as much memory.
-FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * MIB
-
-# A knowledge base's file. It becomes one record; indentation makes half of the file at most.
-KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
-
 # All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay
 # within one record.
 FIX_CHARS_MAX: Final = 400_000
 
-# What a fixer's reply said beside the keys that have a place. A model that goes on and on must not
-# fill the memory.
-FIX_OTHER_CHARS_MAX: Final = 20_000
-
-# Values, all levels together, in what a reply said beside.
-FIX_OTHER_VALUES_MAX: Final = 1_000
-
-# One learned sentence of a knowledge base: a handful of commands.
-KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
-
-# What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
-# some kilobytes.
-KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
-
-# How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and
-# indented, none is larger.
-KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
-
-# How long after a write a file's time does not tell of the next one: kernels count it in ticks of
-# up to ten milliseconds.
-FILE_TIME_UNSURE_NS: Final = 20_000_000
-
 # The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an
 # issue, and counted generously these are some five hundred tokens of a model's own.
 FIX_CONTEXT_TOKENS: Final = 1_000
-
-# What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text,
-# in any script and with the colours that a terminal gets, several times over.
-RUN_HEAD_BYTES: Final = 32 * KIB
-
-# The same of its end, for FAILURE_TAIL_CHARS.
-RUN_TAIL_BYTES: Final = 64 * KIB
-
-# Of a file or an output, so much is read or passed on at a time: larger pieces are no faster. A
-# pipe holds as much where the system allows it.
-READ_AT_ONCE_BYTES: Final = 256 * KIB
-
-# How long a command waits for what the memory has to say before it. Fifty times what it takes.
-RUN_ADVICE_S: Final = 3.0
 
 # How long a command that has ended waits for its attempt to be recorded, where others write:
 # whoever ran it waits as well.
@@ -562,91 +319,20 @@ RUN_RECORD_S: Final = 20.0
 # after every command.
 AGENT_HOOK_S_MAX: Final = 4.0
 
-# How long such a hook waits for other writers. They take milliseconds; who takes longer does not
-# hold up an agent.
-AGENT_HOOK_WAIT_MS: Final = 1_000
-
-# After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that
-# is busy.
-AGENT_HOOK_TIMEOUT_S: Final = 10
-
-# The process that answers hooks ends when it was asked nothing for so long: a coffee break does not
-# end it, an evening does.
-AGENT_BACKGROUND_IDLE_S: Final = 1_800
-
-# How often it looks whether its socket is still there: who removes it wants it to end.
-AGENT_BACKGROUND_LOOK_S: Final = 30
-
 # What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
 # written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
 
-# A command that an agent runs and that is longer is ignored: it is a file that is being written,
-# and nobody runs it twice.
-AGENT_COMMAND_CHARS_MAX: Final = 16_000
-
-# How much of what a user asks an agent is recalled by. The question itself stands in it; what
-# follows is pasted.
-AGENT_PROMPT_CHARS_MAX: Final = 8_000
-
-# Commands and edits of one piece of work, the newest. Who needs more to settle something has
-# forgotten how it began.
-AGENT_SESSION_ITEMS_MAX: Final = 200
-
-# Lines that a session remembers it was told, and records that these rest on.
-AGENT_SESSION_TOLD_MAX: Final = 500
-
 # A session that nothing was heard of for so long is over: a night's rest.
 AGENT_SESSION_IDLE_S: Final = 6 * 3_600
-
-# What is left of a session whose memory nobody opens any more goes after so long.
-AGENT_SESSION_KEPT_S: Final = 30 * 86_400
-
-# What is told of a file before it is edited: a few lines.
-AGENT_ASIDE_TOKENS: Final = 200
-
-# A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
-TRACE_BYTES_MAX: Final = 256 * MIB
 
 # An agent's settings file, or a script that may be an older design's. Those that people write have
 # some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
 
-# How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
-# this long is a log.
-FACT_READ_CHARS_MAX: Final = 10_000
-
-# Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence
-# names a few.
-ENTITIES_FOUND_MAX: Final = 50
-
-# Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
-# log's tail does not.
-PATHS_SOUGHT_CHARS_MAX: Final = 16 * KIB
-
 # Longest path of a related file that is looked at. Real checkouts stay far below; file systems
 # refuse more than 4,096.
 PATH_CHARS_MAX: Final = 1_024
-
-# Words of one record that are tried as paths. Each costs two microseconds where there is no such
-# file.
-PATHS_TRIED_MAX: Final = 24
-
-# A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not
-# code.
-FOUND_FILE_BYTES_MAX: Final = 4 * MIB
-
-# A related file larger than this is not hashed while somebody waits for an answer; `check_stale`
-# hashes it.
-STALE_FILE_BYTES_MAX: Final = 16 * MIB
-
-# How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
-# who waits for a recall or a commit waits no longer.
-GIT_WAIT_MAX_S: Final = 2.0
-
-# Files of one failure, or of one stale record, that are named: a test's own and the last ones of its
-# traceback. Deeper frames are a framework's, not the cause.
-FILES_NAMED_MAX: Final = 10
 
 # How long the end of a test run, or a commit, waits for other writers. A person waits for it.
 FEEDBACK_WAIT_MS: Final = 2_000
@@ -654,21 +340,9 @@ FEEDBACK_WAIT_MS: Final = 2_000
 # A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
 HOOK_S_MAX: Final = 5.0
 
-# Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each
-# commit whose files vanished and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds
-# for all of them together. `check_stale` asks for all.
-GIT_QUESTIONS_MAX: Final = 8
-
-# Longer than the questions of one recall can take, so that none gets twice as many.
-GIT_QUESTIONS_WITHIN_S: Final = 5.0
-
 # Related files, names and actions in words that a process makes once for all records that have them:
 # all of them take a few megabytes at most.
 MADE_ONCE_MAX: Final = 1_024
-
-# Commands inside one another that a run knows of, the innermost. It goes through the environment,
-# which has little room.
-RUNS_UNDER_WAY_MAX: Final = 64
 
 # Attempts of one author that count for, or against, what they recalled: more would let one agent
 # lift what it likes.
@@ -677,10 +351,6 @@ VOTES_OF_AUTHOR_MAX: Final = 3
 # Strategies, the best first, among which room is shared out between their authors. Who fills all of
 # them hides the others, and still gets no more than its share.
 SHARED_OUT_OF_MAX: Final = 300
-
-# The newest fixes by which it is known who used a strategy: one of another author shows soon, and
-# thousands may be of one.
-SOURCES_FROM_FIXES_MAX: Final = 50
 
 # Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could
 # look through.
@@ -693,9 +363,6 @@ TOKEN_DAYS: Final = 90
 # How long an idempotency key is known. Whoever tries again does so within minutes, or after a
 # weekend.
 REQUESTS_REMEMBERED_DAYS: Final = 7
-
-# Old idempotency keys that go with each new one: more than come, and few enough to cost nothing.
-REQUESTS_DROPPED_AT_ONCE: Final = 100
 
 # A UUID has 36; nobody needs a longer one than a header of this size.
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
@@ -717,10 +384,6 @@ REQUESTS_PER_S: Final = 500.0
 
 # How long a client waits for one answer: longer than a server waits for other writers.
 CLIENT_TIMEOUT_S: Final = 30.0
-
-# What a client reads of one answer: a page of the largest records fits in, and an endless one does
-# not fill the memory.
-CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
 
 # Where `hardwon serve` listens where nobody says: a number that no known service has.
 SERVE_PORT: Final = 7433
@@ -745,13 +408,6 @@ BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
 # memory is.
 IMPORT_BYTES_MAX: Final = 512 * MIB
 
-# How long a body may make no progress. A connection that is slower than that is gone.
-BODY_WAIT_S: Final = 10.0
-
-# The address of a request with its query, and its headers: every parameter of an operation at its
-# longest, in any script, escaped, and what proxies and the cookies of other programs add.
-REQUEST_HEAD_BYTES_MAX: Final = 192 * KIB
-
 # A text in a query or in a page's address. Escaped, it may have twelve times as many bytes, and much
 # of what is between refuses those.
 QUERY_TEXT_CHARS_MAX: Final = 4_000
@@ -759,50 +415,15 @@ QUERY_TEXT_CHARS_MAX: Final = 4_000
 # Parameters in a query; no operation has half as many.
 QUERY_FIELDS_MAX: Final = 64
 
-# How long whoever reads an answer may take nothing of it.
-SEND_WAIT_S: Final = 30.0
-
 # How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
 # to 90 seconds.
 SHUTDOWN_S_MAX: Final = 30
-
-# Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some
-# kilobytes each.
-WEB_SESSIONS_MAX: Final = 1_000
 
 # A browser that asked for nothing for so long is signed out: a working day.
 WEB_SESSION_IDLE_S: Final = 8 * 3_600
 
 # However busy it is, a browser signs in again after so long.
 WEB_SESSION_S_MAX: Final = 7 * 24 * 3_600
-
-# One form. The longest has a task or an error in it, or the ids of a page of records.
-WEB_FORM_BYTES_MAX: Final = 256 * KIB
-
-# Fields of one form: as many ids as a page has records, and some besides.
-WEB_FORM_FIELDS_MAX: Final = 1_100
-
-# Messages that wait for the next page of a browser.
-WEB_FLASHES_MAX: Final = 5
-
-# Points of one chart: more than a screen has columns.
-WEB_CHART_POINTS_MAX: Final = 1_000
-
-# Records on one page of the search, where nobody asks for more.
-WEB_RESULTS: Final = 20
-
-# Records on one page of the search.
-WEB_RESULTS_MAX: Final = 100
-
-# What a search shows of a record: four lines.
-WEB_SNIPPET_CHARS: Final = 320
-
-# How often a page that is looked at asks whether anything changed.
-WEB_POLL_S: Final = 4
-
-# A file of settings: three keys and as many comments as anybody writes. One may come with a
-# checkout.
-SETTINGS_BYTES_MAX: Final = 16 * KIB
 
 # One skill. It is read whole where it is used; the specification asks for fewer than 5,000 tokens.
 SKILL_TOKENS_MAX: Final = 3_000
@@ -814,12 +435,6 @@ TOOL_RESULT_CHARS_MAX: Final = 40_000
 # The text of one tool call beside it: some screens.
 TOOL_TEXT_CHARS_MAX: Final = 12_000
 
-# The usual tools: the more there are, the seldomer a model chooses the right one.
-USUAL_TOOLS_MAX: Final = 8
-
-# The whole list of them, which every conversation begins with.
-USUAL_TOOLS_TOKENS_MAX: Final = 2_500
-
 # One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
 # have two kilobytes.
 RESOURCE_CHARS_MAX: Final = 200_000
@@ -827,17 +442,12 @@ RESOURCE_CHARS_MAX: Final = 200_000
 # One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it.
 MCP_BODY_BYTES_MAX: Final = 8 * MIB
 
-# A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
-# its own.
-CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
+# Files of one failure, or of one stale record, that are named: a test's own and the last ones of its
+# traceback. Deeper frames are a framework's, not the cause.
+FILES_NAMED_MAX: Final = 10
 
-# pgvector indexes no longer vectors than that; longer ones are compared one by one.
-VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
+# Records on one page of the search, where nobody asks for more.
+WEB_RESULTS: Final = 20
 
-# Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it
-# changes; every writer may have one made, and nobody should have a thousand made.
-VECTOR_INDEXES_MAX: Final = 8
-
-# Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20
-# MB, a tenth of a second.
-POSTGRES_VECTORS_COMPARED_MAX: Final = 20_000
+# Records on one page of the search.
+WEB_RESULTS_MAX: Final = 100

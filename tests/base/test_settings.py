@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from command_line import answered, at_once, hardwon_does, refused, settle
 from hardwon import Experience, Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.memory.places import Settings
+from hardwon.memory.places import SETTINGS_BYTES_MAX, Settings
 
 FAILURE = ("--outcome", "failure", "--tool", "unknown")
 
@@ -102,8 +102,8 @@ def test_commands_follow_the_files(tmp_path: Path) -> None:
         ),
         ('[memory]\npath = "a"\n', "memory: {'path': 'a'} is not allowed"),
         (
-            "#" * (limits.SETTINGS_BYTES_MAX + 1),
-            f"size: 'more bytes' is not allowed; allowed: at most {limits.SETTINGS_BYTES_MAX}",
+            "#" * (SETTINGS_BYTES_MAX + 1),
+            f"size: 'more bytes' is not allowed; allowed: at most {SETTINGS_BYTES_MAX}",
         ),
     ],
 )

@@ -30,6 +30,7 @@ import warm
 from hardwon import Memory, limits
 from hardwon.capture import process as running
 from hardwon.capture import run as attempts
+from hardwon.capture.process import RUN_HEAD_BYTES, RUN_TAIL_BYTES
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import worked
 from hardwon.records.kinds import AnyRecord, Fact, Step, Trajectory
@@ -409,9 +410,9 @@ def test_a_window_keeps_beginning_and_end_however_it_is_filled() -> None:
         window = running.OutputExcerpt()
         for start in range(0, len(given), step):
             window.add(given[start : start + step])
-        assert window.head == given[: limits.RUN_HEAD_BYTES]
-        assert window.tail == given[-limits.RUN_TAIL_BYTES :]
-        assert window.left_out == len(given) - limits.RUN_HEAD_BYTES - limits.RUN_TAIL_BYTES
+        assert window.head == given[:RUN_HEAD_BYTES]
+        assert window.tail == given[-RUN_TAIL_BYTES:]
+        assert window.left_out == len(given) - RUN_HEAD_BYTES - RUN_TAIL_BYTES
 
 
 TOKEN = "ghp_" + "Q7w8E9r0T1" * 3 + "abcdef"
@@ -421,17 +422,17 @@ KEY_LINES = "\n".join(["Q7w8E9r0T1" * 6] * 100)
 @pytest.mark.parametrize(
     "printed",
     [
-        "z" * 100_000 + f" {TOKEN} " + "y" * (limits.RUN_TAIL_BYTES - 30),
-        "x" * (limits.RUN_HEAD_BYTES - 15) + f" {TOKEN} " + "y" * 200_000,
-        "\x1b[31m" * 5_000 + "x" * (limits.RUN_HEAD_BYTES - 25_015) + f" {TOKEN} " + "y" * 200_000,
+        "z" * 100_000 + f" {TOKEN} " + "y" * (RUN_TAIL_BYTES - 30),
+        "x" * (RUN_HEAD_BYTES - 15) + f" {TOKEN} " + "y" * 200_000,
+        "\x1b[31m" * 5_000 + "x" * (RUN_HEAD_BYTES - 25_015) + f" {TOKEN} " + "y" * 200_000,
         "z" * 100_000
         + " password: Q7w8E9r0T1zz "
-        + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 20) // 4)
+        + "\x1b[1m" * ((RUN_TAIL_BYTES - 20) // 4)
         + "y" * 4,
         "z\n" * 100_000
         + f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----\n"
-        + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 2_000) // 4),
-        "\x1b[1m" * ((limits.RUN_HEAD_BYTES - 2_000) // 4)
+        + "\x1b[1m" * ((RUN_TAIL_BYTES - 2_000) // 4),
+        "\x1b[1m" * ((RUN_HEAD_BYTES - 2_000) // 4)
         + f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----\n"
         + "z\n" * 100_000,
     ],

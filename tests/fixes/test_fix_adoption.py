@@ -504,7 +504,7 @@ def test_no_history_takes_all_the_memory(tmp_path: Path) -> None:
 def test_a_history_of_too_many_rows_is_refused(
     tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "FIX_HISTORY_ROWS_MAX", 2)
+    monkeypatch.setattr("hardwon.fixes.adopt.FIX_HISTORY_ROWS_MAX", 2)
     with pytest.raises(InvalidInputError, match="at most 2"):
         adopt_fix_history(legacy.make(tmp_path / "a.db", [{}, {}, {}]), memory)
     assert memory.stats().records == 0

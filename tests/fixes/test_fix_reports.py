@@ -173,9 +173,9 @@ def test_of_many_cells_those_attempted_most(
     for number in range(6):
         for fixer in ["claude", "qwen"] * (number + 1):
             memory.record_fix({"model": f"m{number}"}, True, True, fixer_type=fixer)
-    monkeypatch.setattr(limits, "FIX_CELLS_MAX", 2)
-    monkeypatch.setattr(limits, "FIX_PAIRS_MAX", 3)
-    monkeypatch.setattr(limits, "FIXERS_SHOWN_MAX", 1)
+    monkeypatch.setattr("hardwon.fixes.reports.FIX_CELLS_MAX", 2)
+    monkeypatch.setattr("hardwon.fixes.reports.FIX_PAIRS_MAX", 3)
+    monkeypatch.setattr("hardwon.fixes.reports.FIXERS_SHOWN_MAX", 1)
     assert [(cell.model, cell.attempts) for cell in memory.fixes.matrix()] == [
         ("m5", 12),
         ("m4", 10),

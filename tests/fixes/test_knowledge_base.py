@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clocks import Clock
-from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.knowledge_base import (
+    KNOWLEDGE_TEXT_CHARS_MAX,
     KnowledgeBase,
     beyond,
     joined,
@@ -85,7 +85,7 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
     )
     long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
     assert long["successful_strategies"] == {
-        "unknown": ["x" * (limits.KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]
+        "unknown": ["x" * (KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]
     }
 
 

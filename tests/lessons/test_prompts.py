@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cases import each, examples
 from hardwon import Episode, Metadata, limits
 from hardwon.errors import InvalidInputError
-from hardwon.lessons.prompts import read_rules
+from hardwon.lessons.prompts import LLM_PROMPT_CHARS_MAX, LLM_RULES_MAX, read_rules
 from hardwon.lessons.prompts import write_request as request
 from hardwon.records.kinds import Moment
 
@@ -78,7 +78,7 @@ def test_the_question_stays_within_its_bound_and_drops_the_oldest(text: str) -> 
         for number in range(40)
     ]
     system, user = request(many)
-    assert len(system) + len(user) <= limits.LLM_PROMPT_CHARS_MAX
+    assert len(system) + len(user) <= LLM_PROMPT_CHARS_MAX
     tasks = [record["task"] for record in records_of(user)]
     assert tasks == [f"task-{number}" for number in range(40 - len(tasks), 40)]
     assert 0 < len(tasks) < 40
@@ -207,4 +207,4 @@ def test_any_json_is_rules_or_an_error(value: object) -> None:
         rules = read_rules(json.dumps(value))
     except InvalidInputError:
         return
-    assert 1 <= len(rules) <= limits.LLM_RULES_MAX
+    assert 1 <= len(rules) <= LLM_RULES_MAX

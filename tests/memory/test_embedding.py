@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from engines import ENGINES, Places, wrong_with
-from hardwon import Experience, Memory, limits
+from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
-from hardwon.outside.embedders import CallableEmbedder
+from hardwon.outside.embedders import EMBED_BATCH_TEXTS, CallableEmbedder
+from hardwon.store.base import FORK_WAIT_S
 from processes import Child, Tell
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -83,7 +84,7 @@ def test_recording_does_not_wait_and_words_find_it_at_once(place: Places, slow: 
 def test_closing_waits_for_a_while_and_the_next_use_makes_up_for_the_rest(
     place: Places, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "EMBED_CLOSE_WAIT_S", 0.2)
+    monkeypatch.setattr("hardwon.memory.embedding.EMBED_CLOSE_WAIT_S", 0.2)
     memory = Memory(place("m"), embedder=slow)
     for number in range(3):
         remember(memory, f"number {number}")
@@ -128,12 +129,12 @@ def embed(texts):
     return [[1.0, 2.0] for _ in texts]
 
 memory = Memory(sys.argv[1], embedder=CallableEmbedder(embed, "slow", 2))
-for number in range({limits.EMBED_BATCH_TEXTS + 3}):
+for number in range({EMBED_BATCH_TEXTS + 3}):
     memory.remember(f"number {{number}}", "success", "file_operation")
 """
     subprocess.run([sys.executable, "-c", program, tmp_path / "m"], check=True)
     with Memory(tmp_path / "m") as plain:
-        assert plain.stats().records == limits.EMBED_BATCH_TEXTS + 3
+        assert plain.stats().records == EMBED_BATCH_TEXTS + 3
         assert plain.stats().unembedded == 0
     assert not list(tmp_path.rglob("*-wal"))
 
@@ -174,7 +175,7 @@ def test_the_thread_ends_with_its_work(place: Places) -> None:
 
 
 def test_more_than_can_wait_in_memory(place: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "EMBED_WAITING_MAX", 20)
+    monkeypatch.setattr("hardwon.memory.embedding.EMBED_WAITING_MAX", 20)
     with Memory(place("m"), embedder=quick()) as memory, Memory(place("other")) as other:
         remember(memory, "the first")
         for number in range(95):
@@ -274,4 +275,4 @@ def test_an_embedder_that_forks_does_not_wait_for_itself(place: Places) -> None:
         begun = time.monotonic()
         remember(memory, "x")
         assert memory.care.wait_for_vectors() == 0
-        assert time.monotonic() - begun < limits.FORK_WAIT_S
+        assert time.monotonic() - begun < FORK_WAIT_S

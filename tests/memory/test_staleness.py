@@ -25,6 +25,7 @@ from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
 from hardwon.outside import files
 from hardwon.outside import git as looking
+from hardwon.outside.git import GIT_QUESTIONS_MAX, GIT_QUESTIONS_WITHIN_S, GIT_WAIT_MAX_S
 from hardwon.records.kinds import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
 from hardwon.search.rank import Candidate, Hit, lowered, rank
 from hardwon.trust.lifecycle import (
@@ -199,7 +200,7 @@ def test_a_renamed_file_that_is_too_large_to_read_now(
     brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(repository, "mv", "src/app.py", "src/main.py")
-    monkeypatch.setattr(limits, "STALE_FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("hardwon.memory.staleness.STALE_FILE_BYTES_MAX", 10)
     with Memory(brain.location) as memory:
         assert hit_of(memory).changed == ()
     assert brain.check_stale(dry_run=True).files[0][1].change == "renamed"
@@ -266,7 +267,7 @@ def test_git_that_takes_too_long_is_left_alone(
     write(repository, "bin/git", "#!/bin/sh\necho asked >> ../asked\nexec sleep 30\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(limits, "GIT_WAIT_MAX_S", 0.2)
+    monkeypatch.setattr("hardwon.outside.git.GIT_WAIT_MAX_S", 0.2)
     for _ in range(3):
         assert changes(brain) == (True, ["src/app.py gone"])
     assert (repository.parent / "asked").read_text().split() == ["asked"]
@@ -371,24 +372,24 @@ def of_many_commits(memory: Memory, count: int) -> None:
 def test_many_commits_cost_a_recall_no_more(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "GIT_QUESTIONS_WITHIN_S", 600.0)
+    monkeypatch.setattr("hardwon.outside.git.GIT_QUESTIONS_WITHIN_S", 600.0)
     with Memory(tmp_path / "brain.db") as memory:
         of_many_commits(memory, 30)
         asked = counted_git(repository, monkeypatch)
         hits = memory.recall("giraffe", k=30)
         assert len(hits) == 30
-        assert len(asked.read_text().split()) == limits.GIT_QUESTIONS_MAX
+        assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
         gone = [hit for hit in hits if any(change.change == "gone" for change in hit.changed)]
-        assert 0 < len(gone) < limits.GIT_QUESTIONS_MAX  # of the others it is not known
+        assert 0 < len(gone) < GIT_QUESTIONS_MAX  # of the others it is not known
         memory.recall("giraffe", k=30)
-        assert len(asked.read_text().split()) == limits.GIT_QUESTIONS_MAX
+        assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
         assert memory.check_stale(dry_run=True).files_changed == 60
 
 
 def test_a_slow_git_costs_a_recall_no_more(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "GIT_WAIT_MAX_S", 2.5)
+    monkeypatch.setattr("hardwon.outside.git.GIT_WAIT_MAX_S", 2.5)
     with Memory(tmp_path / "brain.db") as memory:
         of_many_commits(memory, 30)
         asked = counted_git(repository, monkeypatch, "sleep 1")
@@ -401,11 +402,11 @@ def test_patience_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     patience = looking.Patience()
-    assert patience.left_s() == limits.GIT_WAIT_MAX_S
-    patience.spend(limits.GIT_WAIT_MAX_S + 1)
+    assert patience.left_s() == GIT_WAIT_MAX_S
+    patience.spend(GIT_WAIT_MAX_S + 1)
     assert patience.left_s() == 0
-    now[0] += limits.GIT_QUESTIONS_WITHIN_S
-    for _ in range(limits.GIT_QUESTIONS_MAX):
+    now[0] += GIT_QUESTIONS_WITHIN_S
+    for _ in range(GIT_QUESTIONS_MAX):
         assert patience.left_s() > 0
         patience.spend(0.0)
     assert patience.left_s() == 0
@@ -901,7 +902,7 @@ def test_what_is_decided_about_an_absent_record_stands(
 def test_many_records_in_batches_and_a_bounded_report(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "PAGE_ROWS", 7)
+    monkeypatch.setattr("hardwon.store.types.PAGE_ROWS", 7)
     monkeypatch.setattr(limits, "REPORTED_MAX", 5)
     with Memory(tmp_path / "brain.db") as memory:
         memory.add_many(

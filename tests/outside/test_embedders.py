@@ -24,6 +24,7 @@ from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
 from hardwon.outside.embedders import (
     _EMBED_MODEL_TEXTS,
+    EMBED_BATCH_TEXTS,
     FASTEMBED_MODEL,
     CallableEmbedder,
     Embedder,
@@ -70,9 +71,9 @@ def test_texts_come_in_batches_and_cut() -> None:
         texts.clear()  # its own affair
         return rows
 
-    texts = [f"{number:03}" + "x" * 5000 for number in range(2 * limits.EMBED_BATCH_TEXTS + 1)]
+    texts = [f"{number:03}" + "x" * 5000 for number in range(2 * EMBED_BATCH_TEXTS + 1)]
     vectors = as_vectors(calling(embed), texts)
-    assert [len(batch) for batch in seen] == [limits.EMBED_BATCH_TEXTS, limits.EMBED_BATCH_TEXTS, 1]
+    assert [len(batch) for batch in seen] == [EMBED_BATCH_TEXTS, EMBED_BATCH_TEXTS, 1]
     assert {len(text) for batch in seen for text in batch} == {limits.EMBED_TEXT_CHARS_MAX}
     assert np.allclose(vectors[:, 0] / vectors[:, 1], range(len(texts)), rtol=1e-5)
 

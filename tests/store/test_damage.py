@@ -116,7 +116,7 @@ def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> No
 def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)
+    monkeypatch.setattr("hardwon.store.sqlite.connection.OPEN_CHECK_BYTES_MAX", 0)
     path = tmp_path / "memory.db"
     with Memory(path) as memory:
         truth = {}

@@ -86,8 +86,8 @@ def guarded_server() -> Iterator[Server]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTGRES_RETRY_S", 0.4)
-    monkeypatch.setattr(limits, "POSTGRES_FIRST_S", 0.4)
-    monkeypatch.setattr(limits, "POSTGRES_CONNECT_S", 2)
+    monkeypatch.setattr("hardwon.store.postgres.connection.POSTGRES_FIRST_S", 0.4)
+    monkeypatch.setattr("hardwon.store.postgres.connection.POSTGRES_CONNECT_S", 2)
 
 
 def name_of(url: str) -> str:

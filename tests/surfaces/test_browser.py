@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.records.kinds import AnyRecord, Kind
 from hardwon.surfaces.web import learning, lessons, overview
 from hardwon.surfaces.web.site import PLACES
@@ -104,7 +104,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with ExitStack() as open_:
         # long lists are many rows of one sort, and axe-core looks at each of them for long
         patch = open_.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(limits, "WEB_RESULTS", 8)
+        patch.setattr("hardwon.limits.WEB_RESULTS", 8)
         patch.setattr(overview, "_SHOWN", 5)
         patch.setattr(learning, "_STRATEGIES", 4)
         for name in ("_LESSONS_SHOWN", "_RULES_SHOWN", "_CARDS_SHOWN"):
@@ -357,7 +357,7 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
 def test_a_page_that_is_open_shows_what_is_written(
     world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "WEB_POLL_S", 0.2)
+    monkeypatch.setattr("hardwon.surfaces.web.site.WEB_POLL_S", 0.2)
     page = admin.open(f"/ui/{PROJECT}/overview?range=7d")
     page.locator("summary").first.click()
     world.running.memory.remember("the moon is full tonight", "failure", tool="unknown")

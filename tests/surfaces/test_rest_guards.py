@@ -298,7 +298,7 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def test_a_body_that_stops_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BODY_WAIT_S", 0.3)
+    monkeypatch.setattr("hardwon.surfaces.rest.guard.BODY_WAIT_S", 0.3)
     monkeypatch.setattr("hardwon.surfaces.rest.guard._DRAIN_S", 0.2)
     with connected(running) as connection:
         connection.sendall(head(running, running.token()) + b'{"query":')
@@ -377,7 +377,7 @@ def test_a_reader_that_reads_nothing_is_cut_off(
         client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code
         == 200
     )
-    monkeypatch.setattr(limits, "SEND_WAIT_S", 0.3)
+    monkeypatch.setattr("hardwon.surfaces.rest.guard.SEND_WAIT_S", 0.3)
     with connected(running) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         request = (

@@ -21,9 +21,11 @@ from command_line import BUILT, COMMANDS, at_once
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Experience
+from hardwon.surfaces.rest.guard import WEB_FORM_BYTES_MAX
 from hardwon.surfaces.rest.problems import parse_pairs
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
+from hardwon.surfaces.web.charts import WEB_CHART_POINTS_MAX
 from hardwon.surfaces.web.pages import PageRequest, Sessions
 from hardwon.surfaces.web.site import COOKIE
 from hardwon.tree.datasets.demo import fill_demo
@@ -172,7 +174,7 @@ def test_sessions_end_when_idle_and_after_their_time_and_are_bounded(
         now[0] += limits.WEB_SESSION_IDLE_S - 1
         sessions.find(busy.name)
     assert sessions.find(busy.name) is None
-    monkeypatch.setattr(limits, "WEB_SESSIONS_MAX", 2)
+    monkeypatch.setattr("hardwon.surfaces.web.pages.WEB_SESSIONS_MAX", 2)
     names = [sessions.begin(None).name for _ in range(3)]
     assert [sessions.find(name) is not None for name in names] == [False, True, True]
 
@@ -222,7 +224,7 @@ def test_a_foreign_page_cannot_sign_somebody_in(running: Served) -> None:
 
 def test_forms_are_bounded(running: Served) -> None:
     browser = signed_in(running)
-    assert browser.post("/ui/sign-out", csrf="x" * limits.WEB_FORM_BYTES_MAX).status_code == 413
+    assert browser.post("/ui/sign-out", csrf="x" * WEB_FORM_BYTES_MAX).status_code == 413
     with pytest.raises(InvalidInputError, match="at most 2 fields"):
         parse_pairs(b"a=1&b=2&c=3", 2, "form")
     with pytest.raises(InvalidInputError, match="UTF-8"):
@@ -373,12 +375,12 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
 
 
 def test_a_chart_has_no_more_points_than_it_may() -> None:
-    many = limits.WEB_CHART_POINTS_MAX + 5
+    many = WEB_CHART_POINTS_MAX + 5
     points = [(number, number % 2, "") for number in range(many)]
     axis = charts.counts_axis(0, many, "")
     plot = charts.Plot([charts.Series("x", charts.ACCENT, points)], axis, charts.SHARES)
     ((_, drawn),) = plot.dots()
-    assert len(drawn) == limits.WEB_CHART_POINTS_MAX
+    assert len(drawn) == WEB_CHART_POINTS_MAX
     assert drawn[-1][0] == axis.place(many - 1)
 
 

@@ -19,7 +19,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.web.records import fold, mark_terms, moment, snippet
+from hardwon.surfaces.web.records import WEB_SNIPPET_CHARS, fold, mark_terms, moment, snippet
 from hardwon.text.terms import index_text, matches, query_terms
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, HOSTILE_NAME, signed_in
@@ -261,7 +261,7 @@ def test_a_snippet_begins_at_the_first_word_and_is_bounded() -> None:
     for given in (text, "x" * 50_000, "", "short"):
         assert (
             len("".join(piece.text for piece in snippet(given, frozenset(["none"]))))
-            <= limits.WEB_SNIPPET_CHARS + 4
+            <= WEB_SNIPPET_CHARS + 4
         )
 
 

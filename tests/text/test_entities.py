@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from cases import each
 from hardwon import limits
 from hardwon.records.kinds import Entities
-from hardwon.text.entities import Named, added, find, read_part
+from hardwon.text.entities import (
+    ENTITIES_FOUND_MAX,
+    FACT_READ_CHARS_MAX,
+    Named,
+    added,
+    find,
+    read_part,
+)
 from strategies import texts
 
 
@@ -133,9 +140,7 @@ def test_what_the_caller_names_stays_first() -> None:
 
 def test_counts_and_lengths_are_bounded() -> None:
     many = " ".join(f"file{number}.py" for number in range(300))
-    assert find(many).files == tuple(
-        f"file{number}.py" for number in range(limits.ENTITIES_FOUND_MAX)
-    )
+    assert find(many).files == tuple(f"file{number}.py" for number in range(ENTITIES_FOUND_MAX))
     full = Entities(files=[f"given{number}.py" for number in range(limits.ITEMS_MAX)])
     assert added(full, find(many)).files == full.files
     long = "/".join(["folder"] * 60) + "/a.py"
@@ -143,8 +148,8 @@ def test_counts_and_lengths_are_bounded() -> None:
 
 
 def test_a_long_text_is_read_up_to_a_whole_word() -> None:
-    text = "word " * (limits.FACT_READ_CHARS_MAX // 5 - 1) + "path/to/module.pyc is cut"
-    assert len(read_part(text)) <= limits.FACT_READ_CHARS_MAX
+    text = "word " * (FACT_READ_CHARS_MAX // 5 - 1) + "path/to/module.pyc is cut"
+    assert len(read_part(text)) <= FACT_READ_CHARS_MAX
     assert read_part(text).endswith("word ")
     assert find(text).files == ()
     assert read_part("short") == "short"

@@ -10,6 +10,7 @@ import pytest
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
+from hardwon.memory.record import CARDS_PER_EPISODE_MAX
 from hardwon.records.kinds import Episode
 
 
@@ -167,7 +168,7 @@ def test_far_too_much_is_cut_to_what_a_record_holds(memory: Memory) -> None:
     assert ep.record is not None
     assert ep.record.mistakes[-1].startswith(f"{limits.ITEMS_MAX + 49} ")
     assert len(ep.record.mistakes) == limits.ITEMS_MAX
-    assert len(ep.record.mistake_cards) == limits.CARDS_PER_EPISODE_MAX
+    assert len(ep.record.mistake_cards) == CARDS_PER_EPISODE_MAX
 
 
 def test_secrets_stay_out(memory: Memory) -> None:

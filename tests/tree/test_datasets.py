@@ -29,7 +29,13 @@ from hardwon.tree.datasets.check import (
     fingerprint,
     is_within,
 )
-from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
+from hardwon.tree.datasets.generate import (
+    DATASET_GENERATED_MAX,
+    PAIRS_FROM,
+    VALUES_FROM,
+    plan,
+    split,
+)
 from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +98,7 @@ def test_a_thousand_have_exactly_the_counts_of_the_table() -> None:
 
 
 @settings(max_examples=examples(200))
-@given(st.integers(1, 3_000) | st.integers(1, limits.DATASET_GENERATED_MAX))
+@given(st.integers(1, 3_000) | st.integers(1, DATASET_GENERATED_MAX))
 @example(1)
 @example(10)
 @example(11)
@@ -261,7 +267,7 @@ def test_what_a_seed_gives_does_not_change_unnoticed() -> None:
     [
         {"size": 0},
         {"size": -1},
-        {"size": limits.DATASET_GENERATED_MAX + 1},
+        {"size": DATASET_GENERATED_MAX + 1},
         {"size": "huge"},
         {"size": 2.0},
         {"size": True},
@@ -757,7 +763,7 @@ def test_bounds_on_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(limits, "DATASET_BYTES_MAX", 100)
     with pytest.raises(InvalidInputError, match="at most 100 bytes"):
         validate(path)
-    monkeypatch.setattr(limits, "DATASET_LITERAL_BYTES_MAX", 50)
+    monkeypatch.setattr("hardwon.tree.datasets.read.DATASET_LITERAL_BYTES_MAX", 50)
     (tmp_path / "set.py").write_text("memories = []" + " " * 60)
     with pytest.raises(InvalidInputError, match="at most 50 characters of Python"):
         validate(tmp_path / "set.py")

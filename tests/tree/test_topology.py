@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardwon import limits
 from hardwon.tree.topology import (
+    TOPOLOGY_DEPTH_MAX,
     UNSORTED,
     Branch,
     FolderCount,
@@ -82,7 +82,7 @@ def test_folders_of_the_same_size_are_ordered_by_name() -> None:
 
 def test_a_folder_nested_without_end_counts_in_the_last_level_told_apart() -> None:
     deep = make_branch([FolderCount("/".join("d" * 5000), 7, 70)], "x")
-    assert len(list(walk(deep))) == limits.TOPOLOGY_DEPTH_MAX + 1
+    assert len(list(walk(deep))) == TOPOLOGY_DEPTH_MAX + 1
     assert all(branch.count == 7 for _, branch in walk(deep))
     assert len(find_hotspots(deep)) == 1
 

@@ -621,7 +621,7 @@ def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path, trust: bool
 def test_many_files_that_cannot_be_written_do_not_keep_it_from_opening(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("hardwon.limits.TREE_UNSYNCED_MAX", 5)
+    monkeypatch.setattr("hardwon.tree.mirror.TREE_UNSYNCED_MAX", 5)
     root = tmp_path / "brain"
     root.mkdir()
     (root / "outcome=failure").write_text("in the way")
@@ -869,7 +869,7 @@ def test_a_damaged_record_does_not_keep_it_from_opening(
             "be%'"
         )
     # larger files are not checked whole when opened
-    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)
+    monkeypatch.setattr("hardwon.store.sqlite.connection.OPEN_CHECK_BYTES_MAX", 0)
     with MemoryEngine(root) as engine:
         assert contents(engine) == ["Sound"]
         assert "BAD" in str(engine.memory.doctor())

@@ -17,7 +17,7 @@ from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.outside import git as looking
 from hardwon.records.kinds import RelatedFile
-from hardwon.text.entities import holds_secrets, path_words
+from hardwon.text.entities import PATHS_SOUGHT_CHARS_MAX, PATHS_TRIED_MAX, holds_secrets, path_words
 
 
 def sha1(path: Path) -> str:
@@ -111,8 +111,8 @@ def test_no_word_leads_upward_or_into_git(text: str) -> None:
 
 def test_only_so_much_is_looked_at() -> None:
     many = " ".join(f"a/b{number}.py" for number in range(1_000))
-    assert len(path_words(many)) == limits.PATHS_TRIED_MAX
-    assert path_words(" " * limits.PATHS_SOUGHT_CHARS_MAX + "src/app.py") == []
+    assert len(path_words(many)) == PATHS_TRIED_MAX
+    assert path_words(" " * PATHS_SOUGHT_CHARS_MAX + "src/app.py") == []
     assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
 
 
@@ -204,7 +204,7 @@ def test_no_link_leads_out_and_no_secret_and_no_own_file_is_hashed(
 
 
 def test_bounds_on_files(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "FOUND_FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("hardwon.outside.git.FOUND_FILE_BYTES_MAX", 10)
     for number in range(20):
         write(repository, f"n/{number}.txt", str(number))
     with Memory("brain.db") as memory:

@@ -32,6 +32,10 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
 
+# After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that
+# is busy.
+AGENT_HOOK_TIMEOUT_S: Final = 10
+
 _BOM: Final = "\ufeff"
 
 # Whose settings: those of everybody who works on the project, one's own there, or one's own
@@ -305,7 +309,7 @@ class AgentSettings:
                 cwd=self.root,
                 env={**os.environ, variable: str(self.root), "HARDWON_BACKGROUND": "0"},
                 capture_output=True,
-                timeout=limits.AGENT_HOOK_TIMEOUT_S,
+                timeout=AGENT_HOOK_TIMEOUT_S,
                 check=False,
             )
         except (OSError, subprocess.SubprocessError) as error:
@@ -369,7 +373,7 @@ class AgentSettings:
             settings.setdefault("version", 1)
         for event in (each for each in events if each not in there):
             matched = {"matcher": events[event]} if events[event] else {}
-            own = {"command": command, "timeout": limits.AGENT_HOOK_TIMEOUT_S}
+            own = {"command": command, "timeout": AGENT_HOOK_TIMEOUT_S}
             item = (
                 own | matched
                 if self.layout.flat

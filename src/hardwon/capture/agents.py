@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from hardwon import limits
 from hardwon.brief.fence import fenced
@@ -52,6 +52,21 @@ from hardwon.text.failures import error_words
 from hardwon.text.lines import read_line, split_cd
 from hardwon.text.programs import looks, only_shows
 from hardwon.trust.redact import redact
+
+# How long such a hook waits for other writers. They take milliseconds; who takes longer does not
+# hold up an agent.
+AGENT_HOOK_WAIT_MS: Final = 1_000
+
+# A command that an agent runs and that is longer is ignored: it is a file that is being written,
+# and nobody runs it twice.
+AGENT_COMMAND_CHARS_MAX: Final = 16_000
+
+# How much of what a user asks an agent is recalled by. The question itself stands in it; what
+# follows is pasted.
+AGENT_PROMPT_CHARS_MAX: Final = 8_000
+
+# What is told of a file before it is edited: a few lines.
+AGENT_ASIDE_TOKENS: Final = 200
 
 # Something to say, and the ids of the records behind it.
 Line = tuple[str, Sequence[str]]
@@ -119,7 +134,7 @@ def answer(
         Memory(
             settings.memory.value,
             settings.project.value,
-            busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS,
+            busy_timeout_ms=AGENT_HOOK_WAIT_MS,
         ) as memory,
         open_session(
             memory.location, memory.project, _id_of(event), event.subagent, agent
@@ -216,7 +231,7 @@ def _at_prompt(
     """What was laid down about it comes first. With what the start would have said, where nobody
     told of one: the hook that starts the background process does not wait for it.
     """
-    prompt = event.prompt[: limits.AGENT_PROMPT_CHARS_MAX].strip()
+    prompt = event.prompt[:AGENT_PROMPT_CHARS_MAX].strip()
     if not prompt or prompt.startswith("/"):  # "/clear" and the like are no work
         return None
     if manner.prompts and not session.kept.get("task"):
@@ -241,7 +256,7 @@ def name_file(event: HookEvent) -> str:
 
 
 def _before_edit(name: str, memory: Memory, session: AgentSession, manner: Manner) -> Reply | None:
-    tokens = min(manner.budget_tokens, limits.AGENT_ASIDE_TOKENS)
+    tokens = min(manner.budget_tokens, AGENT_ASIDE_TOKENS)
     finder = LessonFinder(memory._project)
     rules = finder.rules.tell_rules(Situation(file=name))
     lines = [
@@ -270,10 +285,10 @@ def command_of(event: HookEvent) -> Command | None:
     what shows something whatever it is asked, and for what records itself.
     """
     typed = event.command.strip()
-    is_long = len(typed) > limits.AGENT_COMMAND_CHARS_MAX  # it writes a file
+    is_long = len(typed) > AGENT_COMMAND_CHARS_MAX  # it writes a file
     if not typed or (is_long and event.event == "before"):
         return None
-    line = _place_line(typed[: limits.AGENT_COMMAND_CHARS_MAX], event)
+    line = _place_line(typed[:AGENT_COMMAND_CHARS_MAX], event)
     doing = [command.program for command in read_line(line) if not looks(command)]
     if doing and set(doing) == {"hardwon"}:
         return None

@@ -28,7 +28,15 @@ import hardwon
 from hardwon import limits
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent
+from hardwon.outside.files import READ_AT_ONCE_BYTES
 from hardwon.text.tables import Forms, Patterns
+
+# The process that answers hooks ends when it was asked nothing for so long: a coffee break does not
+# end it, an evening does.
+AGENT_BACKGROUND_IDLE_S: Final = 1_800
+
+# How often it looks whether its socket is still there: who removes it wants it to end.
+AGENT_BACKGROUND_LOOK_S: Final = 30
 
 _VALUES: Final = ("--memory", "--project", "--budget")
 _FLAGS: Final = ("--ask-blocked", "--deny-blocked", "--make-memory", "--no-prompts")
@@ -129,13 +137,13 @@ def _private(name: str, flags: int) -> int:
 def _answer_all(listening: socket.socket) -> None:
     code, at = Path(hardwon.__file__), listening.getsockname()
     version = code.stat().st_mtime_ns
-    idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
+    idle_until_s = time.monotonic() + AGENT_BACKGROUND_IDLE_S
     # nobody can ask any more where the socket is gone
     while time.monotonic() < idle_until_s and Path(at).exists():
-        look_s = min(limits.AGENT_BACKGROUND_IDLE_S, limits.AGENT_BACKGROUND_LOOK_S)
+        look_s = min(AGENT_BACKGROUND_IDLE_S, AGENT_BACKGROUND_LOOK_S)
         if not select.select([listening], [], [], look_s)[0]:
             continue
-        idle_until_s = time.monotonic() + limits.AGENT_BACKGROUND_IDLE_S
+        idle_until_s = time.monotonic() + AGENT_BACKGROUND_IDLE_S
         connection, _ = listening.accept()
         with connection:
             try:
@@ -154,7 +162,7 @@ def _answer(connection: socket.socket) -> NoReturn:
     with suppress(BaseException):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         connection.settimeout(limits.AGENT_HOOK_S_MAX)
-        asked = b"".join(iter(lambda: connection.recv(limits.READ_AT_ONCE_BYTES), b""))
+        asked = b"".join(iter(lambda: connection.recv(READ_AT_ONCE_BYTES), b""))
         size, _, rest = asked.partition(b"\n")
         head, data = rest[: int(size)], rest[int(size) :]
         folder, count, *words = head.split(b"\0")

@@ -27,6 +27,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hardwon import limits
+from hardwon.outside.files import READ_AT_ONCE_BYTES
+
+# What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text,
+# in any script and with the colours that a terminal gets, several times over.
+RUN_HEAD_BYTES: Final = 32 * limits.KIB
+
+# The same of its end, for FAILURE_TAIL_CHARS.
+RUN_TAIL_BYTES: Final = 64 * limits.KIB
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -49,18 +57,18 @@ class OutputExcerpt:
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = limits.RUN_HEAD_BYTES - len(self.head)
+        room = RUN_HEAD_BYTES - len(self.head)
         if room > 0:
             self.head += data[:room]
             data = data[room:]
-        self._tail += data[-limits.RUN_TAIL_BYTES :]
-        if len(self._tail) > 4 * limits.RUN_TAIL_BYTES:
-            del self._tail[: -limits.RUN_TAIL_BYTES]
+        self._tail += data[-RUN_TAIL_BYTES:]
+        if len(self._tail) > 4 * RUN_TAIL_BYTES:
+            del self._tail[:-RUN_TAIL_BYTES]
 
     @property
     def tail(self) -> bytes:
         """What comes after `head`, or the end of it."""
-        return bytes(self._tail[-limits.RUN_TAIL_BYTES :])
+        return bytes(self._tail[-RUN_TAIL_BYTES:])
 
     @property
     def left_out(self) -> int:
@@ -201,7 +209,7 @@ class _Relay:
                     ended_at = time.monotonic()
                 ready = selector.select(_LINGER_S if ended_at else _LOOK_S)
                 late = ended_at and time.monotonic() > ended_at + _LINGER_S
-                if late and (not ready or since_end >= limits.READ_AT_ONCE_BYTES):
+                if late and (not ready or since_end >= READ_AT_ONCE_BYTES):
                     break
                 for key, _ in ready:
                     passed = self._pass_on(key.fd)
@@ -215,7 +223,7 @@ class _Relay:
     def _pass_on(self, ours: int) -> int:
         """How many bytes; 0 where no more will come, or nobody takes them any more."""
         try:
-            data = os.read(ours, limits.READ_AT_ONCE_BYTES)
+            data = os.read(ours, READ_AT_ONCE_BYTES)
         except OSError:  # a terminal that nobody has open any more
             return 0
         self.output.add(data)

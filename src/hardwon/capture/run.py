@@ -36,6 +36,10 @@ from hardwon.text.outcomes import reported_failure, run_observation
 from hardwon.text.terms import same_action
 from hardwon.trust.redact import redact
 
+# Commands inside one another that a run knows of, the innermost. It goes through the environment,
+# which has little room.
+RUNS_UNDER_WAY_MAX: Final = 64
+
 # The environment variable by which a run inside a run knows: the session's id, then a key of each
 # command under way.
 RUNNING: Final = "HARDWON_RUN"
@@ -87,7 +91,7 @@ class RunSession:
         """
         named = environment.get(RUNNING, "")
         if not re.fullmatch(
-            rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}", named
+            rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{RUNS_UNDER_WAY_MAX}}}", named
         ):
             return cls(_find_run_here(folder) if folder else new_id())
         run_id, *under_way = named.split(" ")
@@ -99,9 +103,7 @@ class RunSession:
 
     def environment(self, line: str) -> dict[str, str]:
         """What the command is given, so that runs inside it know."""
-        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[
-            -limits.RUNS_UNDER_WAY_MAX :
-        ]
+        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[-RUNS_UNDER_WAY_MAX:]
         return {RUNNING: " ".join((self.id, *under_way))}
 
 

@@ -36,6 +36,16 @@ from hardwon.runs.read import files_written, read_session_reward
 from hardwon.runs.steps import read_steps
 from hardwon.trust.redact import redact
 
+# Commands and edits of one piece of work, the newest. Who needs more to settle something has
+# forgotten how it began.
+AGENT_SESSION_ITEMS_MAX: Final = 200
+
+# Lines that a session remembers it was told, and records that these rest on.
+AGENT_SESSION_TOLD_MAX: Final = 500
+
+# What is left of a session whose memory nobody opens any more goes after so long.
+AGENT_SESSION_KEPT_S: Final = 30 * 86_400
+
 TAG: Final = "session"
 
 
@@ -62,7 +72,7 @@ class AgentSession:
     def _add_done(self, action: str, *, failed: bool) -> None:
         done = self.kept.setdefault("done", [])
         done.append([action, failed])
-        del done[: -limits.AGENT_SESSION_TOLD_MAX]
+        del done[:-AGENT_SESSION_TOLD_MAX]
 
     @property
     def done(self) -> list[tuple[str, bool]]:
@@ -72,7 +82,7 @@ class AgentSession:
     @property
     def is_full(self) -> bool:
         """Whether so much was done that it is a piece of work whatever comes."""
-        return len(self.kept.get("items", [])) >= limits.AGENT_SESSION_ITEMS_MAX
+        return len(self.kept.get("items", [])) >= AGENT_SESSION_ITEMS_MAX
 
     def unsaid(self, lines: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
         """Those that this session was not told yet. They count as told from now on, and the records
@@ -86,7 +96,7 @@ class AgentSession:
                 told.append(key)
                 recalled.extend(line_id for line_id in ids if line_id not in recalled)
                 new.append(text)
-        del told[: -limits.AGENT_SESSION_TOLD_MAX], recalled[: -limits.AGENT_SESSION_TOLD_MAX]
+        del told[:-AGENT_SESSION_TOLD_MAX], recalled[:-AGENT_SESSION_TOLD_MAX]
         return new
 
     def forget_told(self) -> None:
@@ -109,7 +119,7 @@ class AgentSession:
         recalled = [line_id for line_id in self.kept.get("recalled", []) if line_id not in ids]
         wrote = dict.fromkeys((*wrote, *files_written(read_steps(steps))))
         self.kept.update(
-            items=[], recalled=[], task="", wrote=list(wrote)[-limits.AGENT_SESSION_TOLD_MAX :]
+            items=[], recalled=[], task="", wrote=list(wrote)[-AGENT_SESSION_TOLD_MAX:]
         )
         if not ids:
             return None
@@ -198,7 +208,7 @@ def close_abandoned(memory: Memory) -> None:
                 )
                 if ours:
                     AgentSession(kept).close(memory, ended=True)
-                if ours or idle_s > limits.AGENT_SESSION_KEPT_S:
+                if ours or idle_s > AGENT_SESSION_KEPT_S:
                     path.unlink(missing_ok=True)
 
 

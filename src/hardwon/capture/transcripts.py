@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, get_args
 from hardwon import limits
 from hardwon.capture.agents import command_of, name_file
 from hardwon.capture.protocols import HookEvent, Json, read_hook
-from hardwon.capture.sessions import TAG, edit_step
+from hardwon.capture.sessions import AGENT_SESSION_ITEMS_MAX, TAG, edit_step
 from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.memory.record import make
@@ -33,6 +33,9 @@ from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.read import files_written, read_session_reward
 from hardwon.runs.steps import read_steps
 from hardwon.store.types import Progress
+
+# A file of traces that is one JSON object: it is read at once. Larger ones have an object a line.
+TRACE_BYTES_MAX: Final = 256 * limits.MIB
 
 Format = Literal["claude-code", "codex", "otlp"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -105,7 +108,7 @@ class _Work:
     def step(self, step: Step, call_id: str, at: str | datetime) -> None:
         self._done.append((call_id, step))
         self._at = at or self._at
-        if len(self._done) >= limits.AGENT_SESSION_ITEMS_MAX:
+        if len(self._done) >= AGENT_SESSION_ITEMS_MAX:
             self.close()
 
     @property
@@ -355,7 +358,7 @@ def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
     and where none is named a trace is.
     """
     works: dict[str, _Work] = {}
-    whole = read_json(file.read_bytes()) if file.stat().st_size < limits.TRACE_BYTES_MAX else None
+    whole = read_json(file.read_bytes()) if file.stat().st_size < TRACE_BYTES_MAX else None
     spans = [
         (_attributes(_at(resource, "resource", "attributes")), span)
         for told in ([whole] if isinstance(whole, dict) else lines)

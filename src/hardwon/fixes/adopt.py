@@ -38,9 +38,14 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, on_failure
 from hardwon.fixes import legacy
-from hardwon.fixes.attempts import AttemptInput, as_name, as_text, fix_from
+from hardwon.fixes.attempts import FIX_OTHER_CHARS_MAX, AttemptInput, as_name, as_text, fix_from
 from hardwon.fixes.knowledge_base import check, knowledge_record, shaped
-from hardwon.fixes.legacy import ClaimedDatabase, LegacyDatabase, LegacyRow
+from hardwon.fixes.legacy import (
+    FIX_HISTORY_ROW_BYTES_MAX,
+    ClaimedDatabase,
+    LegacyDatabase,
+    LegacyRow,
+)
 from hardwon.fixes.tables import NEWER_NAME
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.issues import RECORDED_SIGNATURE, fix_history_signature
@@ -54,6 +59,12 @@ from hardwon.records.kinds import Fix, Metadata, Moment, Source
 from hardwon.store.sqlite.presence import refuse_foreign_log
 from hardwon.store.types import Progress
 from hardwon.trust.redact import without_secrets
+
+# Rows of an older fix history, which are adopted in one transaction: one a minute for two years.
+FIX_HISTORY_ROWS_MAX: Final = 1_000_000
+
+# A knowledge base's file. It becomes one record; indentation makes half of the file at most.
+KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX
 
 FILE_NAME: Final = "ai_memory.db"
 KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
@@ -136,9 +147,7 @@ def adopt_knowledge_base(
     """
     source = check_path("path", path)
     check_memory(memory)
-    knowledge, written_us = files.read_object(
-        source, limits.KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base"
-    )
+    knowledge, written_us = files.read_object(source, KNOWLEDGE_BASE_BYTES_MAX, "a knowledge base")
     try:
         check(shaped(knowledge))
     except InvalidInputError as error:
@@ -278,10 +287,10 @@ class HistoryReader:
         self._last_at = from_us(max(0, history.written_us))
         self._total = history.count()
         check_that(
-            self._total <= limits.FIX_HISTORY_ROWS_MAX,
+            self._total <= FIX_HISTORY_ROWS_MAX,
             "rows",
             self._total,
-            f"at most {limits.FIX_HISTORY_ROWS_MAX}: adopt it in parts",
+            f"at most {FIX_HISTORY_ROWS_MAX}: adopt it in parts",
         )
         self._same: Counter[bytes] = Counter()
         self._same_id: object = None
@@ -302,7 +311,7 @@ class HistoryReader:
                 self._progress(self.read, self._total)
 
     def _read_row(self, row: LegacyRow) -> Fix:
-        most = limits.FIX_HISTORY_ROW_BYTES_MAX
+        most = FIX_HISTORY_ROW_BYTES_MAX
         check_that(not row.too_large, "row", f"{row.too_large} bytes", f"at most {most} bytes")
         reader = _RowReader(row, self._last_at)
         fix = without_secrets(reader.fix(self._id_of(row), self._source))
@@ -492,6 +501,6 @@ def _tagged(value: Any) -> str:
 def _plain(value: Any) -> Any:
     """As JSON can hold it: bytes as hexadecimal digits, what no number can say as text."""
     if isinstance(value, bytes):
-        return {"hex": value[: limits.FIX_OTHER_CHARS_MAX].hex()}
+        return {"hex": value[:FIX_OTHER_CHARS_MAX].hex()}
     is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return value if is_number or value is None else as_text(value)

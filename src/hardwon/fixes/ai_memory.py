@@ -36,11 +36,12 @@ from hardwon.fixes.adopt import (
     check_memory,
 )
 from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_from, readable
-from hardwon.fixes.knowledge_base import KnowledgeBase
+from hardwon.fixes.knowledge_base import KNOWLEDGE_TEXT_CHARS_MAX, KnowledgeBase
 from hardwon.fixes.knowledge_file import FixHistoryWarning, KnowledgeFile, stamp_of
 from hardwon.fixes.machine import system_info
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
+from hardwon.fixes.tables import KNOWN_NAMES_MAX
 from hardwon.lessons.issues import fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.results import CleanedUp, Compressed
@@ -51,6 +52,10 @@ from hardwon.records.kinds import Metadata, Moment, Source
 from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
+
+# How long after a write a file's time does not tell of the next one: kernels count it in ticks of
+# up to ten milliseconds.
+FILE_TIME_UNSURE_NS: Final = 20_000_000
 
 _log = logging.getLogger("hardwon")
 
@@ -223,7 +228,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             "effective_fixes": [
                 clean_line(
                     " && ".join(each.fix_commands) or each.analysis,
-                    limits.KNOWLEDGE_TEXT_CHARS_MAX,
+                    KNOWLEDGE_TEXT_CHARS_MAX,
                     begins_line=False,
                 )
                 for each in insights.effective_fixes[:most]
@@ -332,9 +337,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         attempts: Counter[str] = Counter()
         for cell in self.memory.fixes.matrix():
             attempts[cell.model] += cell.attempts
-        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[
-            : limits.KNOWN_NAMES_MAX
-        ]
+        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[:KNOWN_NAMES_MAX]
         self._write_json(
             output_file,
             {
@@ -394,7 +397,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         """
         stamps = [stamp_of(Path(f"{self.db_path}{suffix}")) for suffix in ("", "-wal")]
         newest_ns = max((stamp[0] for stamp in stamps if stamp), default=0)
-        return None if abs(time.time_ns() - newest_ns) < limits.FILE_TIME_UNSURE_NS else stamps
+        return None if abs(time.time_ns() - newest_ns) < FILE_TIME_UNSURE_NS else stamps
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""

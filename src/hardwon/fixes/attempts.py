@@ -21,6 +21,13 @@ from hardwon.records.fields import check_json
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact
 
+# What a fixer's reply said beside the keys that have a place. A model that goes on and on must not
+# fill the memory.
+FIX_OTHER_CHARS_MAX: Final = 20_000
+
+# Values, all levels together, in what a reply said beside.
+FIX_OTHER_VALUES_MAX: Final = 1_000
+
 _ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
 _ISSUE_TEXTS: Final = (
     "description",
@@ -75,7 +82,7 @@ class AttemptInput:
         }
         # where the issue names no machine, this one is to be described
         environment = issue.pop(_ENVIRONMENT, None)
-        machine = self._as_json(_ENVIRONMENT, environment, limits.FIX_OTHER_CHARS_MAX)
+        machine = self._as_json(_ENVIRONMENT, environment, FIX_OTHER_CHARS_MAX)
         self.system_info = machine if isinstance(machine, dict) and machine else None
         if environment and not self.system_info:
             self._set_aside(_ENVIRONMENT, environment)
@@ -129,9 +136,9 @@ class AttemptInput:
 
     def _bounded(self, field: str, values: dict[str, Any]) -> dict[str, Any]:
         """As many of the values as there is room for."""
-        room = whole = max(0, min(self._room, limits.FIX_OTHER_CHARS_MAX))
+        room = whole = max(0, min(self._room, FIX_OTHER_CHARS_MAX))
         bounded: dict[str, Any] = {}
-        for key, value in list(values.items())[: limits.FIX_OTHER_VALUES_MAX]:
+        for key, value in list(values.items())[:FIX_OTHER_VALUES_MAX]:
             bounded[key] = self._as_json(field, value, room)
             room -= len(key) + len(json.dumps(bounded[key], ensure_ascii=False))
             if room <= 0:

@@ -20,6 +20,13 @@ from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import counted
 
+# One learned sentence of a knowledge base: a handful of commands.
+KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
+
+# What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
+# some kilobytes.
+KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * limits.MIB
+
 PATTERNS: Final = "general_patterns"
 # sentences by model or issue type
 LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
@@ -102,7 +109,7 @@ def _line(text: str) -> str:
     """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is
     seen.
     """
-    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX, begins_line=False)
+    return clean_line(text, KNOWLEDGE_TEXT_CHARS_MAX, begins_line=False)
 
 
 class KnowledgeBase(dict[str, Any]):
@@ -216,7 +223,7 @@ def check(added: Mapping[str, Any], field: str = KEY) -> None:
         except PydanticCustomError as error:
             raise InvalidInputError.one(where, value, error.message()) from None
     size = len(json.dumps(added).encode())
-    most = limits.KNOWLEDGE_ADDED_BYTES_MAX
+    most = KNOWLEDGE_ADDED_BYTES_MAX
     check_that(size <= most, field, f"{size} bytes", f"at most {most} bytes of additions")
 
 

@@ -47,6 +47,10 @@ from hardwon.outside.files import LockedFile, lock_file
 from hardwon.records.kinds import Adopted, Source
 from hardwon.trust.redact import redact_json
 
+# How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and
+# indented, none is larger.
+KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * limits.MIB
+
 AUTHOR: Final = "knowledge base"  # whose word it is what callers put into one
 _CHECKSUM: Final = "checksum"
 # How sentences end that every attempt changes: they are nobody's addition.
@@ -265,7 +269,7 @@ def _checksum(knowledge: Mapping[str, Any]) -> str:
 def _content(path: Path) -> bytes | None:
     """What is in a regular file; None where there is none, or it cannot be read."""
     try:
-        return files.read_regular(path, limits.KNOWLEDGE_FILE_BYTES_MAX)
+        return files.read_regular(path, KNOWLEDGE_FILE_BYTES_MAX)
     except (OSError, PlaceError):
         return None
 

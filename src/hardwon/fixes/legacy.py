@@ -25,6 +25,14 @@ from hardwon.outside import files
 from hardwon.store.sqlite.connection import be_patient, connect, size_of, storage_errors
 from hardwon.store.sqlite.schema import APPLICATION_ID
 
+# Columns of an older fix history's table. The documents have 14; each one more may hold a text that
+# its record must hold.
+FIX_HISTORY_COLUMNS_MAX: Final = 200
+
+# One row as it lies in the file, of which a record keeps RECORD_BYTES_MAX at most. Decoded and
+# looked through it takes ten times as much memory.
+FIX_HISTORY_ROW_BYTES_MAX: Final = 16 * limits.MIB
+
 FIX_TABLE: Final = "fix_history"
 
 _NEEDED_COLUMNS: Final = frozenset(
@@ -128,9 +136,9 @@ class LegacyDatabase:
                 f"{FIX_TABLE} that has the columns "
                 f"{', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
             )
-        if len(columns) > limits.FIX_HISTORY_COLUMNS_MAX:
+        if len(columns) > FIX_HISTORY_COLUMNS_MAX:
             raise ForeignFileError(
-                f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns"
+                f"{self.path}: {FIX_TABLE} has more than {FIX_HISTORY_COLUMNS_MAX} columns"
             )
         for (line,) in self._connection.execute(f"PRAGMA quick_check({2**31 - 1})"):
             if line != "ok" and not line.startswith(_HARMLESS):
@@ -154,7 +162,7 @@ class LegacyDatabase:
         quoted = list(map(_quoted, names))
         # SQLite knows the length of a value without reading it
         size = " + ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
-        most = limits.FIX_HISTORY_ROW_BYTES_MAX
+        most = FIX_HISTORY_ROW_BYTES_MAX
         selected = ", ".join(
             f"typeof({name}) = 'text', CASE WHEN {size} > {most} AND "
             f"ifnull(octet_length({name}), 0) > {limits.NAME_CHARS_MAX} THEN NULL "

@@ -36,6 +36,23 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Compressed
     from hardwon.store.types import Progress
 
+# Days of a chart or trend of fixes where the caller names none: a month, as fix history always
+# showed.
+FIX_DAYS: Final = 30
+
+# Models and issue types together, those attempted most, whose fixes are set out against each other:
+# two hundred models with ten issue types each. Every one of them gets a probability of its own, in
+# a fraction of a millisecond.
+FIX_CELLS_MAX: Final = 2_000
+
+# Sums per model, issue type and fixer that such a table is put together from: ten fixers for each
+# of its cells.
+FIX_PAIRS_MAX: Final = 20_000
+
+# Fixers that are compared, those with the most attempts. Each has an interval, which takes a few
+# milliseconds.
+FIXERS_SHOWN_MAX: Final = 50
+
 Direction = Literal["rising", "falling", "steady"]
 
 TREND_TEST: Final = (
@@ -225,7 +242,7 @@ class Fixes(Group):
         models, types = (store.distinct_keys(project, scope) for scope in ("fix.model", "fix.type"))
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
 
-    def days(self, days: int = limits.FIX_DAYS) -> list[FixDay]:
+    def days(self, days: int = FIX_DAYS) -> list[FixDay]:
         """Attempts per day (UTC): every day from the first with an attempt, among the last `days`
         with today, up to today.
         """
@@ -233,7 +250,7 @@ class Fixes(Group):
         counts = self._days_of("fix", 1, days, today).get("", {})
         return list(days_between(counts, min(counts), today)) if counts else []
 
-    def trends(self, days: int = limits.FIX_DAYS) -> list[IssueTrend]:
+    def trends(self, days: int = FIX_DAYS) -> list[IssueTrend]:
         """Which issue types come up more often, or less often, than at the beginning of the last
         `days`; the surest first.
         """
@@ -266,10 +283,10 @@ class Fixes(Group):
         """
         attempts: Counter[tuple[str, str]] = Counter()
         for model, item, levels in self._project.store.totals(
-            self._project.name, "fix.model", limits.FIX_PAIRS_MAX
+            self._project.name, "fix.model", FIX_PAIRS_MAX
         ):
             attempts[model, item.partition(BETWEEN_NAMES)[0]] += sum(levels)
-        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
+        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[:FIX_CELLS_MAX]
         known = self._project.knowledge
         odds_of = ((cell, known.fix_odds(None, *cell, None)) for cell in most)
         return [
@@ -282,7 +299,7 @@ class Fixes(Group):
         store, project = self._project.store, self._project.name
         shares = store.shares(project, [("fix", "")], self._project.today)
         counts = odds.FixCounts(odds.Shares(dict(shares.get(("fix", ""), ()))), {})
-        totals = store.totals(project, "fix", limits.FIXERS_SHOWN_MAX)
+        totals = store.totals(project, "fix", FIXERS_SHOWN_MAX)
         odds_of = ((fixer, odds.fix_odds(counts, fixer)) for _, fixer, _ in totals)
         return [
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)

@@ -58,6 +58,14 @@ from hardwon.store.query import (
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
 
+# Issue types, models and patterns in the knowledge base, and models in an export of insights: those
+# met most often. Both are read whole.
+KNOWN_NAMES_MAX: Final = 100
+
+# The newest fixes by which it is known who used a strategy: one of another author shows soon, and
+# thousands may be of one.
+SOURCES_FROM_FIXES_MAX: Final = 50
+
 COLUMNS: Final = ", ".join(FixRow._fields)
 NEWER_NAME: Final = "ai_analysis"  # what later programs of fix history call `claude_analysis`
 
@@ -445,7 +453,7 @@ class FixTables(Listener):
         """Bounded in everything: the most frequent names, and of each the first few."""
         frequent = (
             "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key "
-            f"ORDER BY sum(attempts) DESC, key LIMIT {limits.KNOWN_NAMES_MAX}"
+            f"ORDER BY sum(attempts) DESC, key LIMIT {KNOWN_NAMES_MAX}"
         )
         types, models = (
             [name for (name,) in self._run(frequent, (scope,))] for scope in ("type_of", "issue")
@@ -460,7 +468,7 @@ class FixTables(Listener):
         )
         patterns = self._run(
             f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY "
-            f"success_count + failure_count DESC, pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
+            f"success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
         return FixKnowledge(
             strategies,
@@ -493,7 +501,7 @@ class FixTables(Listener):
         if strategy not in self._sources:
             found = self.session.select(
                 f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?",
-                (exact_key("strategy", strategy), limits.SOURCES_FROM_FIXES_MAX),
+                (exact_key("strategy", strategy), SOURCES_FROM_FIXES_MAX),
             )
             authors = {author for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)

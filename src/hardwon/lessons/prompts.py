@@ -21,6 +21,14 @@ from hardwon.errors import InvalidInputError
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Episode
 
+# Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest
+# windows in use.
+LLM_PROMPT_CHARS_MAX: Final = 12_000
+
+# Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows
+# from it.
+LLM_RULES_MAX: Final = 5
+
 # One rule. Anything shorter says neither what to do nor when.
 _RULE_CHARS_MIN: Final = 10
 
@@ -42,7 +50,7 @@ Write the few rules that would help most with the next attempt. Only what severa
 large difference in score, bear out: leave out guesses, secrets, names of people, and advice \
 that is true of any work.
 Answer with one JSON object and no other text: {{"rules": ["[WORKS] …", "[AVOID] …"]}}
-From 1 to {limits.LLM_RULES_MAX} rules. Each is one sentence of at most {limits.LESSON_CHARS_MAX} \
+From 1 to {LLM_RULES_MAX} rules. Each is one sentence of at most {limits.LESSON_CHARS_MAX} \
 characters on one line, and begins with [WORKS] for what helped or [AVOID] for what did harm."""
 _BEFORE: Final = "The log begins.\n"
 _AFTER: Final = "\nThe log ends. Answer with the JSON object of rules alone."
@@ -52,7 +60,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 # Persian and Indian scripts, and some emoji, cannot be written without them.
 _JOINERS: Final = "\u200c\u200d"
 _RULES_SHAPE: Final = (
-    f'nothing but JSON, {{"rules": ["…"]}} or ["…"], with 1 to {limits.LLM_RULES_MAX} texts (one '
+    f'nothing but JSON, {{"rules": ["…"]}} or ["…"], with 1 to {LLM_RULES_MAX} texts (one '
     "Markdown code fence around it is allowed)"
 )
 _FENCED: Final = re.compile(r"(?s)```[A-Za-z]*[ \t]*\r?\n(.*)\n[ \t]*```")
@@ -77,7 +85,7 @@ def pick_episodes(episodes: Sequence[Episode]) -> list[Episode]:
     check_that(episodes, "episodes", [], "at least one episode")
     distinct = {episode.id: episode for episode in episodes}.values()
     newest_first = sorted(distinct, key=lambda episode: (episode.at_us, episode.id), reverse=True)
-    left = limits.LLM_PROMPT_CHARS_MAX - len(_SYSTEM) - len(_BEFORE) - len(_AFTER)
+    left = LLM_PROMPT_CHARS_MAX - len(_SYSTEM) - len(_BEFORE) - len(_AFTER)
     shown: list[Episode] = []
     for episode in newest_first[:_EPISODES_MAX]:
         left -= len(_write_line(episode)) + 1
@@ -128,7 +136,7 @@ def read_rules(reply: str) -> list[str]:
         items = items["rules"]
     if not isinstance(items, list):
         raise InvalidInputError.one("reply.rules", items, "a list of texts")
-    most = limits.LLM_RULES_MAX
+    most = LLM_RULES_MAX
     check_that(1 <= len(items) <= most, "reply.rules", items, f"1 to {most} rules")
     distinct: dict[str, str] = {}
     for index, item in enumerate(items):
@@ -152,7 +160,7 @@ def pick_good_rules(reply: str) -> list[str]:
                     rule = _check_rule("reply", text, several=True)
                     good.setdefault(rule.casefold(), rule)
         if good:  # what else stands in brackets is a part of it, or of the prose
-            return list(good.values())[: limits.LLM_RULES_MAX]
+            return list(good.values())[:LLM_RULES_MAX]
     raise InvalidInputError.one("reply", reply, _RULES_SHAPE)
 
 

@@ -14,6 +14,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
 
+# After so many it ages no more: nothing newer speaks against what lay still for years, or came in
+# with an older history.
+HALF_LIVES_MAX: Final = 2
+
 # Of the places of a list of what helps, for a source that nobody vouches for, where others have
 # something relevant to say: a planted record must not fill it.
 _SOURCE_SHARE_MAX: Final = 0.2
@@ -26,7 +30,7 @@ def age_weight(day: int, today: int) -> float:
     """1 for today (and for clocks that run ahead), half after a half-life, never less than what is
     left after the last one.
     """
-    return math.exp2(-min(max(0, today - day) / limits.HALF_LIFE_DAYS, limits.HALF_LIVES_MAX))
+    return math.exp2(-min(max(0, today - day) / limits.HALF_LIFE_DAYS, HALF_LIVES_MAX))
 
 
 class Votes(NamedTuple):

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
-from hardwon.memory.later import cleanup, figures, results, transfer
+from hardwon.memory.later import cleanup, embedders, embedding, figures, results, transfer
 from hardwon.memory.places import find_place, note
 from hardwon.memory.project import Group, R, batches, derive_again
 from hardwon.memory.record import keep_all, record_many
@@ -92,8 +92,8 @@ class Keeping(Group):
         with project.write() as change:
             change.writer.set_embedder(project.name, embedder.name, embedder.dimension)
         done, total = 0, project.store.counts(project.name).unembedded
-        while missing := project.store.without_vector(project.name, limits.EMBED_WAITING_MAX):
-            for batch in batches(missing, limits.EMBED_BATCH_TEXTS):
+        while missing := project.store.without_vector(project.name, embedding.EMBED_WAITING_MAX):
+            for batch in batches(missing, embedders.EMBED_BATCH_TEXTS):
                 made = project.embedding.made([original_of(stored) for stored in batch])
                 with project.write() as change:
                     change.keep_vectors(made)

@@ -38,7 +38,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
-from hardwon.store.types import Cursor, Progress, Row, Stored
+from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
 
 # A fix, and what is kept of it.
 Kept = tuple[Stored, Fix]
@@ -132,7 +132,7 @@ def _pack_away(
                 standing = standing_of(fix, writer.events_of(project.name, fix.id))
                 writer.replace(make_row(stored, fix, standing))
                 done.append((stored, fix))
-            if progress and len(done) % limits.PAGE_ROWS == 0:
+            if progress and len(done) % PAGE_ROWS == 0:
                 progress(len(done), len(picked))
         if done:
             change.decide(decision)
@@ -144,7 +144,7 @@ def _pack_away(
 def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
     """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
-    while found := project.store.fixes_before(project.name, before_us, after, limits.PAGE_ROWS):
+    while found := project.store.fixes_before(project.name, before_us, after, PAGE_ROWS):
         for stored in found:
             try:
                 record = original_of(stored)
@@ -227,7 +227,7 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
 
     def drop_packed(change: Change) -> int:
         done, after = 0, ""
-        while found := change.writer.cleaned(name, after, limits.PAGE_ROWS):
+        while found := change.writer.cleaned(name, after, PAGE_ROWS):
             for stored in found:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:

@@ -18,15 +18,23 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from hardwon import limits
 from hardwon.errors import ClosedError, EmbeddingError, ForbiddenError
-from hardwon.outside.embedders import Embedder, as_vectors
+from hardwon.outside.embedders import EMBED_BATCH_TEXTS, Embedder, as_vectors
 from hardwon.records.kinds import Record
+from hardwon.store.base import FORK_WAIT_S
 from hardwon.store.query import readable
 from hardwon.text.terms import searchable_text
 
 if TYPE_CHECKING:
     from hardwon.memory.project import Project
+
+# Records that wait in memory for their vectors, some kilobytes each; more are read from the store
+# again when it is their turn.
+EMBED_WAITING_MAX: Final = 2_000
+
+# How long a memory that is closed, or a process that ends, waits for the vectors of what was just
+# recorded. What is left after that has its vectors made when the memory is used next.
+EMBED_CLOSE_WAIT_S: Final = 5.0
 
 # After an embedder refused so many texts in a row, the others are not tried: an endpoint that is down
 # takes its whole timeout for each.
@@ -63,7 +71,7 @@ class Embedding:
         up in the store when it is their turn.
         """
         with self._turn:
-            if len(self._waiting) + len(records) > limits.EMBED_WAITING_MAX:
+            if len(self._waiting) + len(records) > EMBED_WAITING_MAX:
                 self._look = True
             else:
                 self._waiting.extend(records)
@@ -124,7 +132,7 @@ class Embedding:
         """What is to be embedded now. Where that is nothing, the thread has ended for everybody."""
         while True:
             with self._turn:
-                number = min(len(self._waiting), limits.EMBED_BATCH_TEXTS)
+                number = min(len(self._waiting), EMBED_BATCH_TEXTS)
                 taken = [self._waiting.popleft() for _ in range(number)]
                 # what was just recorded may have been found in the store as well
                 batch = list({record.id: record for record in taken}.values())
@@ -142,7 +150,7 @@ class Embedding:
     def _missing(self, project: Project) -> list[Record]:
         if not project.store.count_without_vector(project.name):
             return []
-        size = limits.EMBED_WAITING_MAX // 2 + len(self._refused)
+        size = EMBED_WAITING_MAX // 2 + len(self._refused)
         found = readable(project.store.without_vector(project.name, size))
         return [record for record in found if record.id not in self._refused]
 
@@ -194,7 +202,7 @@ _paused: list[Embedding] = []
 
 def _before_fork() -> None:
     """A model may have locks of its own, which would stay locked in the child: so it rests."""
-    wait_s = limits.FORK_WAIT_S
+    wait_s = FORK_WAIT_S
     _paused.extend(each for each in list(_ALL) if each.model.acquire(timeout=wait_s))
 
 
@@ -211,7 +219,7 @@ def _after_in_child() -> None:
 
 def _at_exit() -> None:
     """Of memories that nobody closed."""
-    deadline = time.monotonic() + limits.EMBED_CLOSE_WAIT_S
+    deadline = time.monotonic() + EMBED_CLOSE_WAIT_S
     for each in list(_ALL):
         each.close(max(0.0, deadline - time.monotonic()))
 

@@ -35,6 +35,10 @@ from hardwon.records.fields import check_that
 from hardwon.store.base import Store
 from hardwon.store.sqlite.engine import SqliteStore
 
+# A file of settings: three keys and as many comments as anybody writes. One may come with a
+# checkout.
+SETTINGS_BYTES_MAX: Final = 16 * limits.KIB
+
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 _ALLOWED: Final = (
@@ -205,7 +209,7 @@ def _noted(path: Path) -> bytes:
     """What was noted of the memory at this path; nothing where nobody did."""
     noted = b""
     with suppress(OSError, PlaceError):
-        noted = read_regular(_note_of(path), limits.SETTINGS_BYTES_MAX)
+        noted = read_regular(_note_of(path), SETTINGS_BYTES_MAX)
     return noted
 
 
@@ -313,7 +317,7 @@ def _values(file: Path) -> dict[str, str]:
 def _text_of(file: Path) -> str | None:
     """None where there is no such file."""
     try:
-        data = read_regular(file, limits.SETTINGS_BYTES_MAX + 1)
+        data = read_regular(file, SETTINGS_BYTES_MAX + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PlaceError:
@@ -324,8 +328,8 @@ def _text_of(file: Path) -> str | None:
         raise PlaceError(
             f"cannot read the settings in {file}: {error.strerror or error}"
         ) from error
-    if len(data) > limits.SETTINGS_BYTES_MAX:
-        raise _refused(file, "size", "more bytes", f"at most {limits.SETTINGS_BYTES_MAX} bytes")
+    if len(data) > SETTINGS_BYTES_MAX:
+        raise _refused(file, "size", "more bytes", f"at most {SETTINGS_BYTES_MAX} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -79,6 +79,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row
 from hardwon.store.query import counted_from, dated, original_of, record_of, restored
 from hardwon.store.types import (
+    PAGE_ROWS,
     Cursor,
     Finding,
     Request,
@@ -212,7 +213,7 @@ class Project:
         listeners, self.listeners = self.listeners, []
         try:
             if self._embedding:
-                self._embedding.close(limits.EMBED_CLOSE_WAIT_S)
+                self._embedding.close(embedding.EMBED_CLOSE_WAIT_S)
             for listener in listeners:
                 with suppress(LostFileError):  # where the memory is gone nothing is left to be done
                     listener.close()
@@ -413,7 +414,7 @@ class Project:
         self, filters: Filters, limit: int | None = None, *, trusted: bool = False
     ) -> Iterator[Stored]:
         before: Cursor | None = None
-        size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
+        size = PAGE_ROWS if limit is None else min(PAGE_ROWS, max(limit, 1))
         while page := self.store.page(self.name, filters, before, size, trusted=trusted):
             yield from page
             before = Cursor(page[-1].at_us, page[-1].id)

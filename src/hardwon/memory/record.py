@@ -79,6 +79,10 @@ if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
 
+# Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
+# characters of text, and a record must hold all of them.
+CARDS_PER_EPISODE_MAX: Final = 500
+
 # Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
 # than of a thousand, which would have Python look through everything else the caller holds.
 _ADD_BATCH_ROWS: Final = 200
@@ -861,7 +865,7 @@ class EpisodeRecorder(_Recorder):
             cut(self._summary or done, each),
             _fitting_texts(self.mistakes, each),
             _fitting_texts(self.successes, each),
-            self.cards[-limits.CARDS_PER_EPISODE_MAX :],
+            self.cards[-CARDS_PER_EPISODE_MAX:],
             **envelope,
         )
 

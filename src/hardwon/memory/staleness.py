@@ -15,8 +15,12 @@ from hardwon.outside.git import UNSURE, Checkout, Patience
 from hardwon.records.kinds import AnyRecord, EventKind, StaleFile
 from hardwon.store.base import Store, Writer
 from hardwon.store.query import original_of, readable
-from hardwon.store.types import Progress
+from hardwon.store.types import PAGE_ROWS, Progress
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
+
+# A related file larger than this is not hashed while somebody waits for an answer; `check_stale`
+# hashes it.
+STALE_FILE_BYTES_MAX: Final = 16 * limits.MIB
 
 # Related files of one hit that are looked at while somebody waits: about a millisecond.
 _STALE_FILES_LOOKED_AT_MAX: Final = 256
@@ -31,7 +35,7 @@ class Watch:
         if thorough:
             checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else _STALE_FILES_LOOKED_AT_MAX
-        self._bytes_max = limits.FILE_HASH_BYTES_MAX if thorough else limits.STALE_FILE_BYTES_MAX
+        self._bytes_max = limits.FILE_HASH_BYTES_MAX if thorough else STALE_FILE_BYTES_MAX
 
     def __call__(self, record: AnyRecord) -> tuple[StaleFile, ...]:
         """What became of a record's files. A record of a commit that this repository never had, of
@@ -79,7 +83,7 @@ def check_stale(
     """
     report = StaleReport(dry_run=dry_run)
     after = ""
-    while page := project.store.with_files(project.name, after, limits.PAGE_ROWS):
+    while page := project.store.with_files(project.name, after, PAGE_ROWS):
         after = page[-1].id
         due: list[Due] = []
         for record in readable(page):

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
+# Texts that an embedder gets at once. Common embedding servers refuse more in one request.
+EMBED_BATCH_TEXTS: Final = 32
+
 # Texts that a model in this process works on at once: it fills all of them up to the longest, so
 # that more are slower, and take a gigabyte where the texts are emoji.
 _EMBED_MODEL_TEXTS: Final = 8
@@ -89,8 +92,8 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
         text[: limits.EMBED_TEXT_CHARS_MAX].encode(errors="replace").decode() for text in texts
     ]
     vectors: NDArray[numpy.float32] = np.zeros((len(fitted), dimension), dtype=np.float32)
-    for start in range(0, len(fitted), limits.EMBED_BATCH_TEXTS):
-        batch = fitted[start : start + limits.EMBED_BATCH_TEXTS]
+    for start in range(0, len(fitted), EMBED_BATCH_TEXTS):
+        batch = fitted[start : start + EMBED_BATCH_TEXTS]
         with _as_embedding_error(f"{_title(name)} failed: "):
             answer = embedder.embed(batch)
         vectors[start : start + len(batch)] = _unit_rows(name, answer, len(batch), dimension)
@@ -277,7 +280,7 @@ class EndpointEmbedder:
         sent = [place for place, text in enumerate(texts) if text.strip()]
         # 8 more, for what is around it
         fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * _EMBED_NUMBER_BYTES)
-        size = max(1, min(fitting, limits.EMBED_BATCH_TEXTS))
+        size = max(1, min(fitting, EMBED_BATCH_TEXTS))
         for start in range(0, len(sent), size):
             places = sent[start : start + size]
             answers = self._ask([texts[place] for place in places], dimension)

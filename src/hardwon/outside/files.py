@@ -24,6 +24,10 @@ from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError, Problem
 from hardwon.records.fields import check_that
 
+# Of a file or an output, so much is read or passed on at a time: larger pieces are no faster. A
+# pipe holds as much where the system allows it.
+READ_AT_ONCE_BYTES: Final = 256 * limits.KIB
+
 # --- one record ---
 # What a writer left that was killed before its first byte. It holds nothing, and may be new.
 _SWEEP_EMPTY_AFTER_S: Final = 60
@@ -335,7 +339,7 @@ def sha1_of_open(handle: int, bytes_max: int) -> str | None:
         return None
     sha1 = hashlib.sha1(usedforsecurity=False)
     left = bytes_max
-    while block := os.read(handle, limits.READ_AT_ONCE_BYTES):
+    while block := os.read(handle, READ_AT_ONCE_BYTES):
         left -= len(block)
         if left < 0:
             return None

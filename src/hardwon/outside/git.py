@@ -33,6 +33,22 @@ from hardwon.outside.files import is_of_the_system, open_no_link, repository_roo
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
+# A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not
+# code.
+FOUND_FILE_BYTES_MAX: Final = 4 * limits.MIB
+
+# How long git may take for one answer, such as what was renamed. Small repositories take 10 ms;
+# who waits for a recall or a commit waits no longer.
+GIT_WAIT_MAX_S: Final = 2.0
+
+# Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each
+# commit whose files vanished and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds
+# for all of them together. `check_stale` asks for all.
+GIT_QUESTIONS_MAX: Final = 8
+
+# Longer than the questions of one recall can take, so that none gets twice as many.
+GIT_QUESTIONS_WITHIN_S: Final = 5.0
+
 # Related files that are found in a record's texts. Who names more of them is listing a folder, not
 # telling of its files.
 _FILES_FOUND_MAX: Final = 8
@@ -262,7 +278,7 @@ def _run_git(
 
 def git(root: Path, *arguments: str) -> str | None:
     """What git answers; None where it fails, is not there or takes too long."""
-    done = _run_git(root, arguments, os.environ, limits.GIT_WAIT_MAX_S)
+    done = _run_git(root, arguments, os.environ, GIT_WAIT_MAX_S)
     return done[1].decode(errors="surrogateescape") if done and done[0] == 0 else None
 
 
@@ -374,11 +390,11 @@ class Patience:
     def left_s(self) -> float:
         """How long the next answer may take; 0 means that git is not to be asked."""
         if self.endless:
-            return limits.GIT_WAIT_MAX_S
+            return GIT_WAIT_MAX_S
         now_s = time.monotonic()
         if now_s >= self._until_s:
-            self._until_s = now_s + limits.GIT_QUESTIONS_WITHIN_S
-            self._questions, self._seconds = limits.GIT_QUESTIONS_MAX, limits.GIT_WAIT_MAX_S
+            self._until_s = now_s + GIT_QUESTIONS_WITHIN_S
+            self._questions, self._seconds = GIT_QUESTIONS_MAX, GIT_WAIT_MAX_S
         return max(0.0, self._seconds) if self._questions > 0 else 0.0
 
     def spend(self, seconds: float) -> None:
@@ -443,7 +459,7 @@ class Checkout:
                     stamp
                     and not path.startswith(self._of_memory)
                     and not _leads_to_secrets(full, self._prefix, self._real_root, stamp)
-                    and (sha1 := self.sha1(path, limits.FOUND_FILE_BYTES_MAX))
+                    and (sha1 := self.sha1(path, FOUND_FILE_BYTES_MAX))
                     and sha1 != UNSURE
                 ):
                     found[path] = sha1
@@ -547,7 +563,7 @@ class Checkout:
         by_name, untracked = listing
         namesakes, first = by_name.get(file.path.rpartition("/")[2], []), _RENAMES_SOUGHT_MAX
         for path in dict.fromkeys([*namesakes[:first], *untracked[:first], *added[:first]]):
-            if path != file.path and self.sha1(path, limits.FOUND_FILE_BYTES_MAX) == file.hash:
+            if path != file.path and self.sha1(path, FOUND_FILE_BYTES_MAX) == file.hash:
                 return path
         return None
 
@@ -657,7 +673,7 @@ def _ask_git(
     spent_s = time.monotonic() - begun_s
     patience.spend(spent_s)
     if done is None and spent_s >= wait_s:
-        if wait_s < limits.GIT_WAIT_MAX_S:  # it did not get all of its time
+        if wait_s < GIT_WAIT_MAX_S:  # it did not get all of its time
             return None
         _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
     if done is None or len(done[1]) > _GIT_ANSWER_BYTES_MAX:

@@ -25,7 +25,7 @@ from threading import Thread
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from hardwon import limits
+from hardwon.outside.files import READ_AT_ONCE_BYTES
 from hardwon.outside.locations import is_loopback
 
 _THREAD: Final = "hardwon-http"
@@ -64,7 +64,7 @@ def connect_to(
 
 def read_pieces(response: HTTPResponse) -> Iterator[bytes]:
     """An answer as it arrives. Raises CutOffError where it ends before its length is reached."""
-    while piece := response.read1(limits.READ_AT_ONCE_BYTES):
+    while piece := response.read1(READ_AT_ONCE_BYTES):
         yield piece
     if response.length:
         raise CutOffError

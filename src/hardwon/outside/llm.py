@@ -25,6 +25,9 @@ from hardwon.trust.redact import redact
 if TYPE_CHECKING:
     from hardwon.outside.http import HttpReply
 
+# What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not.
+LLM_REPLY_TOKENS_MAX: Final = 500
+
 T = TypeVar("T")
 
 GROQ_BASE_URL: Final = "https://api.groq.com/openai/v1"
@@ -54,7 +57,7 @@ class ChatModel:
         api_key: str = "",
         *,
         timeout_s: float = limits.LLM_TIMEOUT_S,
-        max_tokens: int = limits.LLM_REPLY_TOKENS_MAX,
+        max_tokens: int = LLM_REPLY_TOKENS_MAX,
     ) -> None:
         check_that(max_tokens >= 1, "max_tokens", max_tokens, "1 or more")
         self._endpoint = Endpoint(CHAT, base_url, model, api_key, timeout_s)

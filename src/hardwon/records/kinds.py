@@ -66,6 +66,10 @@ from hardwon.records.fields import (
     to_us,
 )
 
+# How much of a given summary is looked at: Unicode's normal form of a long run of accents takes
+# time with its square.
+SUMMARY_READ_CHARS_MAX: Final = 1_000
+
 Outcome = Literal["success", "failure", "learning", "interaction"]
 Status = Literal["hypothesis", "verified", "published", "archived"]
 Verifier = Literal["test_runner", "human_approval", "compiler"]
@@ -391,7 +395,7 @@ def safe_summary(text: str) -> str:
     """
     if _SAFE_SUMMARY.fullmatch(text):
         return text
-    text = text[: limits.SUMMARY_READ_CHARS_MAX]
+    text = text[:SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
     return slug or UNTITLED

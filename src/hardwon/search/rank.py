@@ -41,6 +41,10 @@ from hardwon.records.kinds import (
 from hardwon.text.clean import clean_line
 from hardwon.text.terms import FORM, Remembered, index_text
 
+# Texts that a search may look at before it leaves out terms that very many records have: so few
+# cost little.
+SEARCHED_TEXTS: Final = 500
+
 # A term that more than this share of all records have is frequent.
 _FREQUENT_SHARE: Final = 0.1
 
@@ -339,11 +343,7 @@ def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
     chosen, entries = [], 0
     for term, count in sorted(having.items(), key=lambda each: each[1]):
         entries += count
-        if (
-            count <= _FREQUENT_SHARE * texts
-            or entries <= limits.SEARCHED_TEXTS
-            or not entries - count
-        ):
+        if count <= _FREQUENT_SHARE * texts or entries <= SEARCHED_TEXTS or not entries - count:
             chosen.append(term)
     return tuple(term for term in having if term in chosen)
 

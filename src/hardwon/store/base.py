@@ -87,6 +87,12 @@ from hardwon.store.types import (
 )
 from hardwon.text.terms import index_text, searchable_text
 
+# How long a fork waits for other threads of the process to finish their statements.
+FORK_WAIT_S: Final = 10.0
+
+# Old idempotency keys that go with each new one: more than come, and few enough to cost nothing.
+REQUESTS_DROPPED_AT_ONCE: Final = 100
+
 # Connections that keep their pages while nobody uses them. What many threads at once read would
 # otherwise stay in memory for each of them, in every project that a server has open.
 _CONNECTIONS_WARM_MAX: Final = 2
@@ -765,7 +771,7 @@ class Writer(Reader):
         self.session.run(
             "DELETE FROM request WHERE (project_id, key) IN "
             f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT "
-            f"{limits.REQUESTS_DROPPED_AT_ONCE})",
+            f"{REQUESTS_DROPPED_AT_ONCE})",
             (kept_since_us,),
         )
 
@@ -1167,7 +1173,7 @@ class Pool(Generic[C]):
     def before_fork(self) -> None:
         """Keeps the lock until after the fork, so that nobody opens a connection in between."""
         self._change.acquire()
-        self._close_after_others(time.monotonic() + limits.FORK_WAIT_S)
+        self._close_after_others(time.monotonic() + FORK_WAIT_S)
 
     def after_fork_in_parent(self) -> None:
         self._change.release()

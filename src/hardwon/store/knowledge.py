@@ -12,7 +12,7 @@ from hardwon import limits
 from hardwon.first_use import Later
 from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
 from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
-from hardwon.lessons.sources import Votes, fair_parts
+from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, Total, rounded_up
 
@@ -140,7 +140,7 @@ class TallyReader(Query):
         """What a count weighs today (`lessons.sources.age_weight`)."""
         age = f"{self.dialect.greatest}(0, {today} - day)"
         half_lives = f"{age} / CAST({half_life_days} AS double precision)"
-        return f"pow(2.0, -{self.dialect.least}({half_lives}, {limits.HALF_LIVES_MAX}))"
+        return f"pow(2.0, -{self.dialect.least}({half_lives}, {HALF_LIVES_MAX}))"
 
     def has_one_source(self, project: str, scope: str) -> bool:
         """Whether at most one counts, of those who ever taught anything in a scope whose key is

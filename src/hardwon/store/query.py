@@ -50,6 +50,10 @@ from hardwon.store.types import (
     rounded_up,
 )
 
+# Where more records match than are looked at, and some sources fill the list, others are asked for
+# without them, up to so many times: in a large memory, each takes as long as the search itself.
+SEARCH_ROUNDS_MAX: Final = 4
+
 # Two machines' clocks may differ by minutes; a record dated further ahead counts from its arrival.
 _CLOCK_SKEW_US: Final = 300_000_000
 # Terms that a record must have which says the very same: the rarest two tell nearly as much as all.
@@ -464,7 +468,7 @@ def from_everybody(
         found += best(Among(vouched=True))
     heard: set[str] = set()
     filling: frozenset[str] = frozenset()
-    for _ in range(limits.SEARCH_ROUNDS_MAX if sources > 1 else 0):
+    for _ in range(SEARCH_ROUNDS_MAX if sources > 1 else 0):
         often = Counter(each.author for each, _ in latest)
         heard |= often.keys()
         filling |= {each for each, count in often.items() if count > limit // _SEARCH_TURNS}

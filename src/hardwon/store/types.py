@@ -19,6 +19,10 @@ from hardwon.lessons.counts import RecordCounts
 from hardwon.records.kinds import Record
 from hardwon.search.rank import Candidate
 
+# Rows that are fetched at a time where many are read, so that no read transaction stays open while the
+# caller of `browse` thinks.
+PAGE_ROWS: Final = 500
+
 # --- sql ---
 
 Values = Sequence[Any]

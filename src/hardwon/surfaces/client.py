@@ -67,6 +67,10 @@ if TYPE_CHECKING:
 else:
     _Methods = object
 
+# What a client reads of one answer: a page of the largest records fits in, and an endless one does
+# not fill the memory.
+CLIENT_ANSWER_BYTES_MAX: Final = 256 * limits.MIB
+
 
 class Client(_Methods):
     """A memory at a URL. Safe to use from several threads. Close it, or use it as a context
@@ -330,7 +334,7 @@ class _Server:
     def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Any:
         if not self.close.alive:
             raise ClosedError(f"the client of {self.origin} was closed")
-        connection, most = self._take(), limits.CLIENT_ANSWER_BYTES_MAX
+        connection, most = self._take(), CLIENT_ANSWER_BYTES_MAX
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
                 # a server that wants no more of it may have said why

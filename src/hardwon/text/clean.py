@@ -21,6 +21,14 @@ from hardwon import limits
 from hardwon.text.tables import Patterns
 from hardwon.text.terms import Remembered
 
+# An action that is shown so that it can be taken again: a screen of code, and a tenth of what an agent
+# reads of a page.
+ACTION_SHOWN_CHARS_MAX: Final = 1_600
+
+# Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide
+# the text around them.
+ACCENTS_MAX: Final = 4
+
 # The last character of a line that was longer.
 CUT: Final = "…"
 
@@ -63,8 +71,8 @@ def clean_action(action: str) -> str:
     """What was done, clean: one line as a line, a program as its lines."""
     lines = action.strip().splitlines()
     if len(lines) <= 1:
-        return clean_line(action, limits.ACTION_SHOWN_CHARS_MAX)
-    return "\n".join(clean_code(action.strip("\n"), limits.ACTION_SHOWN_CHARS_MAX))
+        return clean_line(action, ACTION_SHOWN_CHARS_MAX)
+    return "\n".join(clean_code(action.strip("\n"), ACTION_SHOWN_CHARS_MAX))
 
 
 def clean_code_line(line: str) -> str:
@@ -87,7 +95,7 @@ def _visible_part(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = RE.escape_sequence.sub("", text).translate(_visible)
-    return RE.accents.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
+    return RE.accents.sub(lambda run: run.group()[:ACCENTS_MAX], text)
 
 
 def _harmless(text: str) -> str:
@@ -201,7 +209,7 @@ RE: Final = Patterns(
         "escape_sequence": r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]",
         "accents": [
             "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff",
-            f"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{limits.ACCENTS_MAX + 1},}}",
+            f"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{ACCENTS_MAX + 1},}}",
         ],
         "fence": rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
         rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"

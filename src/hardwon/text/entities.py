@@ -15,6 +15,22 @@ from hardwon import limits
 from hardwon.records.kinds import Entities
 from hardwon.text.tables import Patterns, WordLists
 
+# How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
+# this long is a log.
+FACT_READ_CHARS_MAX: Final = 10_000
+
+# Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence
+# names a few.
+ENTITIES_FOUND_MAX: Final = 50
+
+# Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
+# log's tail does not.
+PATHS_SOUGHT_CHARS_MAX: Final = 16 * limits.KIB
+
+# Words of one record that are tried as paths. Each costs two microseconds where there is no such
+# file.
+PATHS_TRIED_MAX: Final = 24
+
 WORDS: Final = WordLists(
     {
         "extensions": """
@@ -187,9 +203,9 @@ def added(given: Entities, found: Named) -> Entities:
 
 def read_part(text: str) -> str:
     """What is looked at of a text: its beginning, without a word that would be cut."""
-    if len(text) <= limits.FACT_READ_CHARS_MAX:
+    if len(text) <= FACT_READ_CHARS_MAX:
         return text
-    head = text[: limits.FACT_READ_CHARS_MAX]
+    head = text[:FACT_READ_CHARS_MAX]
     return head[: max(head.rfind(" "), head.rfind("\n")) + 1]
 
 
@@ -204,7 +220,7 @@ def _distinct(places: Iterable[_Mention], *, fold: bool = False) -> tuple[str, .
     for place in sorted(places):
         if len(place.name) <= limits.NAME_CHARS_MAX:
             names.setdefault(_folded(place.name, fold), place.name)
-    return tuple(names.values())[: limits.ENTITIES_FOUND_MAX]
+    return tuple(names.values())[:ENTITIES_FOUND_MAX]
 
 
 def _folded(name: str, fold: bool) -> str:
@@ -330,15 +346,15 @@ def path_words(text: str) -> list[str]:
     and never upward. Only the beginning of a long text is looked at.
     """
     found: dict[str, None] = {}
-    beginning = text[: limits.PATHS_SOUGHT_CHARS_MAX]
+    beginning = text[:PATHS_SOUGHT_CHARS_MAX]
     for part in beginning.split() if "/" in beginning or "." in beginning else ():
         if "/" in part or "." in part:  # the pattern costs ten times what this does
             for word in RE.path.findall(part):
                 if len(word) <= limits.PATH_CHARS_MAX and _may_be_named(word):
                     found[word.removeprefix("./")] = None
-            if len(found) >= limits.PATHS_TRIED_MAX:
+            if len(found) >= PATHS_TRIED_MAX:
                 break
-    return list(found)[: limits.PATHS_TRIED_MAX]
+    return list(found)[:PATHS_TRIED_MAX]
 
 
 # the same few files are named again and again

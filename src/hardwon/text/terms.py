@@ -30,6 +30,13 @@ from hardwon.records.kinds import Episode, Experience, Fact, Fix, Record, Trajec
 from hardwon.text.tables import Patterns
 from hardwon.text.terms_tables import WORDS
 
+# What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
+# cut inside, and their token counts are not remembered.
+WORD_CHARS_MAX: Final = 64
+
+# A number that a packet is routed by, as text: the largest float has 309 digits.
+ROUTED_NUMBER_CHARS_MAX: Final = 400
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -242,7 +249,7 @@ def _remembered(language: str) -> Remembered[str, tuple[str, str, bool]]:
     """
     return Remembered(
         lambda word: (*_terms(word, language), word.lower() in _foreign_words()),
-        lambda word, _: len(word) <= limits.WORD_CHARS_MAX,
+        lambda word, _: len(word) <= WORD_CHARS_MAX,
     )
 
 
@@ -489,8 +496,6 @@ def spelled(value: object) -> str | None:
         value = int(value)
     if isinstance(value, int):
         return (
-            int.__repr__(value)
-            if value.bit_length() <= limits.ROUTED_NUMBER_CHARS_MAX * 3
-            else hex(value)
+            int.__repr__(value) if value.bit_length() <= ROUTED_NUMBER_CHARS_MAX * 3 else hex(value)
         )
     return None

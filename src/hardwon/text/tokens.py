@@ -11,8 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from hardwon import limits
-from hardwon.text.terms import Remembered
+from hardwon.text.terms import WORD_CHARS_MAX, Remembered
 
 # What a caller passes to have its own model's tokens counted: a text in, their number out.
 Counter: TypeAlias = Callable[[str], int]
@@ -39,7 +38,7 @@ def cut_to_tokens(text: str, budget: int, count: Counter = count_tokens) -> str:
     ends = [0, *(word.end() for word in _WORD.finditer(text))]
     whole = text[: _last_within(text, ends, budget, count)]
     upto = next((end for end in ends if end > len(whole)), len(text))
-    if whole and upto - len(whole) <= limits.WORD_CHARS_MAX:
+    if whole and upto - len(whole) <= WORD_CHARS_MAX:
         return whole
     # An accent, or a part of a composed emoji, is not cut off: both halves would read differently.
     inside = [
@@ -116,4 +115,4 @@ def _chunk_cost(chunk: str) -> int:
     return cost
 
 
-_cost = Remembered(_chunk_cost, lambda chunk, _: len(chunk) <= limits.WORD_CHARS_MAX).__getitem__
+_cost = Remembered(_chunk_cost, lambda chunk, _: len(chunk) <= WORD_CHARS_MAX).__getitem__

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 from itertools import count, islice
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -42,6 +42,9 @@ from hardwon.trust.lifecycle import BY_TREE, effective_validation
 if TYPE_CHECKING:
     from hardwon.tree.mirror import Mirror
     from hardwon.tree.watch import FolderWatch
+
+# Files that are taken in from the tree in one transaction.
+TREE_BATCH_FILES: Final = 500
 
 _log = logging.getLogger("hardwon")
 
@@ -146,14 +149,14 @@ class Edits:
                 for path in vanished:
                     for lost in filter(_was_there, index.at(*path)):
                         gone.setdefault(lost.digest, []).append((path[0], lost))
-        for batch in batches(arrived, limits.TREE_BATCH_FILES):
+        for batch in batches(arrived, TREE_BATCH_FILES):
             if read := [file for path in batch if (file := self._read(*path))]:
                 with self._tree.store.write(self._tree.project) as writer:
                     moved = [self._take_in_one(writer, file, gone) for file in read]
                 for file in filter(None, moved):  # only now: it is kept elsewhere for sure
                     self._tree.files.remove(file.folder, file.name, file.digest)
         rest = [each for group in gone.values() for each in group]
-        for absent in batches(rest, limits.TREE_BATCH_FILES):
+        for absent in batches(rest, TREE_BATCH_FILES):
             with self._tree.store.write(self._tree.project) as writer:
                 for folder, lost in absent:
                     self._note_absence(writer, folder, lost, restoring)

@@ -17,7 +17,6 @@ from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final
 
-from hardwon import limits
 from hardwon.errors import InvalidInputError, on_failure
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
@@ -31,7 +30,7 @@ from hardwon.tree.files import payload_of
 from hardwon.tree.mirror import Mirror
 from hardwon.tree.routing import reflected
 from hardwon.tree.tables import File
-from hardwon.tree.topology import FolderCount, reflect_on
+from hardwon.tree.topology import RECENT_SHOWN, FolderCount, reflect_on
 
 _ENVELOPE: Final = frozenset(
     {"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"}
@@ -130,7 +129,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         if intent:
             files, folders = self._tree.find(intent)
             found = reflect_on(FolderCount(folders[each.folder], 1, each.size) for each in files)
-            recent = self._payloads(files[: limits.RECENT_SHOWN], folders)
+            recent = self._payloads(files[:RECENT_SHOWN], folders)
         else:
             found = self.memory.reflect()
             recent = [

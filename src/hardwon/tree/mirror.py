@@ -65,6 +65,8 @@ from hardwon.tree.tables import (
     digest_of_file,
 )
 from hardwon.tree.topology import (
+    HOTSPOT_SHARE,
+    RECENT_SHOWN,
     Branch,
     FolderCount,
     Hotspot,
@@ -73,6 +75,13 @@ from hardwon.tree.topology import (
     make_branch,
     reflect_on,
 )
+
+# Files that one process has written and not yet synced. One sync for all of them costs as much as
+# ten of one each; after a power cut so many are compared with the database, in a fifth of a second.
+TREE_UNSYNCED_MAX: Final = 2_000
+
+# Random bytes of a tree's mark.
+MARK_BYTES: Final = 8
 
 _log = logging.getLogger("hardwon")
 
@@ -222,7 +231,7 @@ class Mirror(ProjectListener):
             synced = self._sync()
             with self.store.write(self.project) as writer:
                 self.index(writer).note_planted(written, synced=synced)
-        if self._unsynced >= limits.TREE_UNSYNCED_MAX:
+        if self._unsynced >= TREE_UNSYNCED_MAX:
             self.settle()
 
     def settle(self) -> None:
@@ -258,7 +267,7 @@ class Mirror(ProjectListener):
         get files again.
         """
         with self.reading() as index:
-            due = index.due(limits.TREE_UNSYNCED_MAX)
+            due = index.due(TREE_UNSYNCED_MAX)
         self._work_off(due)
         if erased or restored:
             # a file that went a moment ago counts as there until it is known to be gone
@@ -341,7 +350,7 @@ class Mirror(ProjectListener):
         marked = self.files.is_marked(self._tree.id)
         while True:
             with self.reading() as index:
-                due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again)
+                due = index.due(TREE_UNSYNCED_MAX, written_too=again)
             # Of files that may not have reached the disk, those that did not: missing, or not
             # readable. The others are settled, or edits, which the sweep finds.
             torn = [
@@ -352,7 +361,7 @@ class Mirror(ProjectListener):
             done = self._work_off(torn, restarted=again)
             if again:
                 self.settle()
-            if len(due) < limits.TREE_UNSYNCED_MAX or not done:
+            if len(due) < TREE_UNSYNCED_MAX or not done:
                 break
         # A restored or copied database: that its files are not here does not mean that anybody
         # removed them.
@@ -540,7 +549,7 @@ class MemoryTree(Group):
             other = index.other_project()
             allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
             check_that(other is None, "project", project.name, allowed)
-            index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
+            index.plant_tree(Tree(secrets.token_hex(MARK_BYTES), routes, files.boot_id()))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
         check_that(
@@ -566,7 +575,7 @@ class MemoryTree(Group):
 
     def hotspots(
         self,
-        share: float = limits.HOTSPOT_SHARE,
+        share: float = HOTSPOT_SHARE,
         limit: int = limits.SCREEN_ITEMS,
         tool: str | None = None,
     ) -> list[Hotspot]:
@@ -586,7 +595,7 @@ class MemoryTree(Group):
     def _reflect(self) -> Reflection:
         """What the experiences add up to, with the newest of them."""
         newest = self._project.store.page(
-            self._project.name, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True
+            self._project.name, Filters(kind="experience"), None, RECENT_SHOWN, trusted=True
         )
         found = reflect_on(self._count_folders())
         return replace(found, recent=[record_of(stored) for stored in newest])

@@ -44,8 +44,47 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, check_that, now
 from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
-from hardwon.text.terms import spelled
+from hardwon.text.terms import ROUTED_NUMBER_CHARS_MAX, spelled
 from hardwon.tree.topology import Reflection, name_area
+
+# A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
+# stay readable.
+SEGMENT_CHARS_MAX: Final = 60
+
+# A key that names a folder as it is: with `=` and the longest value the name stays within
+# SEGMENT_BYTES_MAX.
+SEGMENT_KEY_CHARS_MAX: Final = 38
+
+# One folder's name: encrypting file systems leave 143 of the usual 255.
+SEGMENT_BYTES_MAX: Final = 99
+
+# How much of a value can be read in a name that ends in its hash.
+SEGMENT_SLUG_CHARS_MAX: Final = 27
+
+# The hash of such a value, in ten hex digits: of ten thousand folders, two share a name once in
+# twenty thousand trees.
+SEGMENT_HASH_BYTES: Final = 5
+
+# How much of a value is looked at for the readable part of its name; normalising takes the square
+# of it.
+SEGMENT_READ_CHARS: Final = 200
+
+# Folders below one another in a routing schema, templates included.
+SCHEMA_DEPTH_MAX: Final = 12
+
+# Branches of one routing schema, all levels together: more is data, for which a template has a
+# placeholder.
+SCHEMA_BRANCHES_MAX: Final = 10_000
+
+# One branch, template or key of a routing schema.
+BRANCH_CHARS_MAX: Final = 200
+
+# A value that a branch's regular expression is tried on; a longer one it does not take.
+REGEX_VALUE_CHARS_MAX: Final = 100
+
+# Ways to try a branch's regular expression on one value, counted generously: four open repeats. Two
+# seconds at worst.
+REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
 
 # where a packet goes that lacks a key which the schema asks for
 MISSING_METADATA: Final = "_intake/missing_metadata"
@@ -54,13 +93,11 @@ NO_MATCH: Final = "_intake/no_match"  # where a packet goes that has a value no 
 
 # --- names ---
 
-_PLAIN: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{limits.SEGMENT_CHARS_MAX - 1}}}(?<!\.)")
-_PLAIN_KEY: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{limits.SEGMENT_KEY_CHARS_MAX - 1}}}")
-_PLAIN_SEGMENT: Final = re.compile(
-    rf"[a-z0-9][a-z0-9._=~-]{{0,{limits.SEGMENT_BYTES_MAX - 1}}}(?<!\.)"
-)
+_PLAIN: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{SEGMENT_CHARS_MAX - 1}}}(?<!\.)")
+_PLAIN_KEY: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{SEGMENT_KEY_CHARS_MAX - 1}}}")
+_PLAIN_SEGMENT: Final = re.compile(rf"[a-z0-9][a-z0-9._=~-]{{0,{SEGMENT_BYTES_MAX - 1}}}(?<!\.)")
 _HASHED: Final = re.compile(
-    rf"[a-z0-9][a-z0-9_-]{{0,{limits.SEGMENT_SLUG_CHARS_MAX - 1}}}~[0-9a-f]{{{2 * limits.SEGMENT_HASH_BYTES}}}"
+    rf"[a-z0-9][a-z0-9_-]{{0,{SEGMENT_SLUG_CHARS_MAX - 1}}}~[0-9a-f]{{{2 * SEGMENT_HASH_BYTES}}}"
 )
 # on Windows, whatever the extension
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
@@ -74,10 +111,10 @@ def safe_segment(text: str, harmless: re.Pattern[str] = _PLAIN) -> str:
     """
     if harmless.fullmatch(text) and not _RESERVED.fullmatch(text):
         return text
-    read = unicodedata.normalize("NFKD", text[: limits.SEGMENT_READ_CHARS])
+    read = unicodedata.normalize("NFKD", text[:SEGMENT_READ_CHARS])
     plain = read.encode("ascii", "ignore").decode().lower()
-    slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[: limits.SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=limits.SEGMENT_HASH_BYTES)
+    slug = _NOT_SLUG.sub("-", plain).lstrip("_-")[:SEGMENT_SLUG_CHARS_MAX].rstrip("_-")
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SEGMENT_HASH_BYTES)
     return f"{slug or 'x'}~{digest.hexdigest()}"
 
 
@@ -108,7 +145,7 @@ def file_name(at: datetime, summary: str, unique: str, content: str = "") -> str
     """What a memory's file is called: when in UTC, about what, and what tells it from others of the
     same second. Where nothing of the summary is ASCII, it is how the content begins.
     """
-    about = safe_summary(summary[: limits.SEGMENT_READ_CHARS])
+    about = safe_summary(summary[:SEGMENT_READ_CHARS])
     if about == UNTITLED and not content.isascii():
         begin = unicodedata.normalize("NFC", content[: limits.SUMMARY_FROM_CONTENT_CHARS])
         about = _NO_WORD.sub("_", begin).strip("_") or about
@@ -183,8 +220,8 @@ def _regex_test(branch: str, where: str) -> _Test:
         "a simpler regular expression: few open repeats, and none of a group; a hostile value "
         "could keep this one busy for ever"
     )
-    check_that(_count_ways(branch[2:-1]) <= limits.REGEX_WAYS_MAX, where, branch, allowed)
-    return lambda text, _: len(text) <= limits.REGEX_VALUE_CHARS_MAX and match(text) is not None
+    check_that(_count_ways(branch[2:-1]) <= REGEX_WAYS_MAX, where, branch, allowed)
+    return lambda text, _: len(text) <= REGEX_VALUE_CHARS_MAX and match(text) is not None
 
 
 _ESCAPE_OR_SET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -199,7 +236,7 @@ def _count_ways(source: str) -> float:
     plain = _ESCAPE_OR_SET.sub("x", source).replace("(?", "(")
     if re.search(r"\)[*+{]", plain):
         return math.inf
-    repeats: int = limits.REGEX_VALUE_CHARS_MAX ** len(_OPEN_REPEAT.findall(plain))
+    repeats: int = REGEX_VALUE_CHARS_MAX ** len(_OPEN_REPEAT.findall(plain))
     groups: int = (plain.count("|") + 1) ** max(plain.count("("), 1)
     optional: int = 2 ** plain.count("?")
     return repeats * groups * optional
@@ -309,7 +346,7 @@ class _Node:
             return self.prefix + name, below
         # By the spelling alone, so that the same number is in the same folder whether it came as
         # text or not.
-        is_number = len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
+        is_number = len(text) <= ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
         number = Decimal(text) if is_number else None
         for choice in self.others:
             if choice.takes(text, number):
@@ -333,8 +370,8 @@ class _Node:
 
 
 # of a value: each character may need a backslash, and the branch `r/` and `/` around it
-_DERIVED_CHARS_MAX: Final = limits.BRANCH_CHARS_MAX // 2 - 2
-_LEVELS: Final = f"at most {limits.SCHEMA_DEPTH_MAX} levels"
+_DERIVED_CHARS_MAX: Final = BRANCH_CHARS_MAX // 2 - 2
+_LEVELS: Final = f"at most {SCHEMA_DEPTH_MAX} levels"
 _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
@@ -352,22 +389,22 @@ def _compile(
     if not isinstance(schema, Mapping) or len(schema) != 1:
         raise InvalidInputError.one(where, schema, "a mapping with one key, a template, or None")
     [(key, branches)] = schema.items()
-    is_key = isinstance(key, str) and 0 < len(key) <= limits.BRANCH_CHARS_MAX
-    check_that(is_key, where, key, f"a key of 1 to {limits.BRANCH_CHARS_MAX} characters")
+    is_key = isinstance(key, str) and 0 < len(key) <= BRANCH_CHARS_MAX
+    check_that(is_key, where, key, f"a key of 1 to {BRANCH_CHARS_MAX} characters")
     where, name = f"{where}.{key}", _key_name(key)
     check_that(name not in above, where, key, "a key that has not been asked for further up")
-    check_that(len(above) < limits.SCHEMA_DEPTH_MAX, where, key, _LEVELS)
+    check_that(len(above) < SCHEMA_DEPTH_MAX, where, key, _LEVELS)
     allowed = "a mapping from branches to what follows"
     check_that(isinstance(branches, Mapping) and branches, where, branches, allowed)
     counted["branches"] += len(branches)
-    allowed = f"at most {limits.SCHEMA_BRANCHES_MAX} branches in all"
-    check_that(counted.total() <= limits.SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
+    allowed = f"at most {SCHEMA_BRANCHES_MAX} branches in all"
+    check_that(counted.total() <= SCHEMA_BRANCHES_MAX, where, len(branches), allowed)
     node = _Node(key, f"{name}=")
     for branch, rest in branches.items():
         text = spelled(branch)
-        if text is None or len(text) > limits.BRANCH_CHARS_MAX:
+        if text is None or len(text) > BRANCH_CHARS_MAX:
             raise InvalidInputError.one(
-                where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters"
+                where, branch, f"a branch of at most {BRANCH_CHARS_MAX} characters"
             )
         inside = f"{where}.{text}"
         node.add(text, _compile(rest, inside, (*above, name), counted), inside)
@@ -375,8 +412,8 @@ def _compile(
 
 
 def _compile_template(text: str, where: str, depth: int) -> _Leaf:
-    allowed = f"a template of at most {limits.BRANCH_CHARS_MAX} characters"
-    check_that(len(text) <= limits.BRANCH_CHARS_MAX, where, text, allowed)
+    allowed = f"a template of at most {BRANCH_CHARS_MAX} characters"
+    check_that(len(text) <= BRANCH_CHARS_MAX, where, text, allowed)
     segments: list[list[str | _Hole]] = [[]]
     for key, default, slash, literal, brace in _TEMPLATE.findall(text):
         check_that(not brace, where, text, "placeholders written {key} or {key=default}")
@@ -389,7 +426,7 @@ def _compile_template(text: str, where: str, depth: int) -> _Leaf:
     allowed = (
         "names between the slashes that begin with a letter, a digit or a placeholder, do not "
         "end in a dot, and are short and not reserved (at most "
-        f"{limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+        f"{SEGMENT_BYTES_MAX} characters, not con, nul, …)"
     )
     for parts in segments:
         # With a harmless value in every hole: what remains unsafe then is the template's own
@@ -400,7 +437,7 @@ def _compile_template(text: str, where: str, depth: int) -> _Leaf:
     if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
         stem = segments.pop()
         stem[-1] = ending.removesuffix(".json")
-    check_that(depth + len(segments) <= limits.SCHEMA_DEPTH_MAX, where, text, _LEVELS)
+    check_that(depth + len(segments) <= SCHEMA_DEPTH_MAX, where, text, _LEVELS)
     return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
 
 
@@ -464,7 +501,7 @@ class Coherence:
                 stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
         own = {
             "timestamp": stamp or _stamp(self._clock()),
-            "summary": safe_summary(about[: limits.SEGMENT_READ_CHARS]),
+            "summary": safe_summary(about[:SEGMENT_READ_CHARS]),
         }
         name = f"{own['timestamp']}_{own['summary']}"
         if leaf is not None and leaf.stem is not None:
@@ -546,7 +583,7 @@ class Coherence:
             folder = text.rpartition("/")[0] if text.endswith(".json") else text
             here = top
             for key, value in values_in(folder).items():
-                if len(key) > limits.BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
+                if len(key) > BRANCH_CHARS_MAX or len(value) > _DERIVED_CHARS_MAX:
                     continue
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
@@ -640,7 +677,7 @@ def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, An
         for key, values in here.keys.items()
         if _key_name(key) not in used
     }
-    ordered = sorted(counts, key=lambda key: (-counts[key], key))[: limits.SCHEMA_DEPTH_MAX - depth]
+    ordered = sorted(counts, key=lambda key: (-counts[key], key))[: SCHEMA_DEPTH_MAX - depth]
     schema: dict[str, Any] | None = None
     for place, key in reversed(list(enumerate(ordered))):
         inside = used | {_key_name(other) for other in ordered[: place + 1]}

@@ -18,6 +18,17 @@ from hardwon.records.fields import Tabular
 from hardwon.records.kinds import INTAKE, AnyRecord
 from hardwon.text.terms import counted
 
+# The newest experiences, failing areas and strong ones in a reflection, as many as the BTB tree
+# always showed.
+RECENT_SHOWN: Final = 5
+
+# Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
+# three or four, and a folder made by hand must not run into Python's own limit.
+TOPOLOGY_DEPTH_MAX: Final = 32
+
+# A folder with this share of what lies above it is a hotspot: at most four beside one another.
+HOTSPOT_SHARE: Final = 0.25
+
 # Failures (or successes) before one says where most of them lie.
 _AREA_TO_JUDGE_MIN: Final = 5
 
@@ -83,7 +94,7 @@ def make_branch(rows: Iterable[FolderCount], name: str) -> Branch:
     counts: Counter[tuple[str, ...]] = Counter()
     sizes: Counter[tuple[str, ...]] = Counter()
     for row in (FolderCount("", 0, 0), *rows):
-        parts = tuple(_parts(row.path)[: limits.TOPOLOGY_DEPTH_MAX])
+        parts = tuple(_parts(row.path)[:TOPOLOGY_DEPTH_MAX])
         for depth in range(len(parts) + 1):
             counts[parts[:depth]] += row.count
             sizes[parts[:depth]] += row.bytes
@@ -98,7 +109,7 @@ def make_branch(rows: Iterable[FolderCount], name: str) -> Branch:
 
 def find_hotspots(
     branch: Branch,
-    share: float = limits.HOTSPOT_SHARE,
+    share: float = HOTSPOT_SHARE,
     limit: int = limits.SCREEN_ITEMS,
     tool: str | None = None,
 ) -> list[Hotspot]:
@@ -146,8 +157,8 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         total,
         dict(_largest(outcomes)),
         dict(_largest(tools)),
-        hotspots[: limits.RECENT_SHOWN],
-        strengths[: limits.RECENT_SHOWN],
+        hotspots[:RECENT_SHOWN],
+        strengths[:RECENT_SHOWN],
         intake,
         _insights(total, intake, hotspots, strengths),
     )

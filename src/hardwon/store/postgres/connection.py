@@ -43,7 +43,18 @@ from hardwon.outside.locations import is_url, without_password
 from hardwon.records.fields import check_that
 from hardwon.store.base import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
-from hardwon.store.types import Session, Values, Witness
+from hardwon.store.types import PAGE_ROWS, Session, Values, Witness
+
+# How long one host may take to answer, unless the URL says otherwise. A server that is up answers
+# within a fraction.
+POSTGRES_CONNECT_S: Final = 10
+
+# The same for one that this memory has never reached: more often than not its address is wrong.
+POSTGRES_FIRST_S: Final = 5.0
+
+# How long a transaction may stay open while its process does something else. A process that hangs,
+# or whose machine is gone, must not keep others waiting for its locks for ever.
+POSTGRES_IDLE_S: Final = 5 * 60
 
 try:
     import psycopg
@@ -182,7 +193,7 @@ class Address:
         ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
         if "service" not in values and "PGSERVICE" not in os.environ:
             if "PGCONNECT_TIMEOUT" not in os.environ:
-                ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
+                ours["connect_timeout"] = POSTGRES_CONNECT_S
             ours |= {
                 "keepalives_idle": _SILENCE_S,
                 "keepalives_interval": _SILENCE_S // 3,
@@ -275,7 +286,7 @@ class PostgresSession(Session):
         self._streams += 1
         name = f"stream_{self._streams}"
         self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", values)
-        while rows := self.select(f"FETCH {limits.PAGE_ROWS} FROM {name}"):
+        while rows := self.select(f"FETCH {PAGE_ROWS} FROM {name}"):
             yield from rows
         self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
 
@@ -487,7 +498,7 @@ class Link:
                 1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
             ),
             "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
-            "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
+            "idle_in_transaction_session_timeout": int(POSTGRES_IDLE_S * 1000),
             "jit": "off",
         }
         # Of each transaction, not of the connection: a pooler between us and the server gives that
@@ -607,7 +618,7 @@ class Link:
         is dead.
         """
         started = time.monotonic()
-        pauses = _pauses(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
+        pauses = _pauses(limits.POSTGRES_RETRY_S if self._was_reached else POSTGRES_FIRST_S)
         while True:
             try:
                 session = self._pool.borrow()

@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import local
 from typing import Any, Final, NamedTuple
 
-from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError, on_failure
 from hardwon.lessons.counts import RecordCounts
 from hardwon.outside.locations import COPIES
@@ -72,6 +71,13 @@ from hardwon.store.types import (
     TokenKeep,
 )
 from hardwon.store.vectors import COSINE_MIN, find_nearest, read_chunks
+
+# pgvector indexes no longer vectors than that; longer ones are compared one by one.
+VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
+
+# Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20
+# MB, a tenth of a second.
+POSTGRES_VECTORS_COMPARED_MAX: Final = 20_000
 
 # Sources of a project that are counted before a search, to know whether others can be asked.
 _SOURCES_COUNTED_MAX: Final = 100
@@ -250,7 +256,7 @@ class PostgresWriter(Writer):
             "INSERT INTO embedder (name, dimension) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
             (name, dimension),
         )
-        indexed = dimension <= limits.VECTOR_INDEX_DIMENSION_MAX
+        indexed = dimension <= VECTOR_INDEX_DIMENSION_MAX
         if indexed and setup.find_vector_index(self.session, self._reach.schema):
             self.session.first("SELECT index_vectors(?1::integer)", (dimension,))
 
@@ -497,7 +503,7 @@ class PostgresStore(Store):
             else:
                 sql = (
                     f"SELECT v.seq, v.vector FROM {vectors} ORDER BY r.at_us DESC, r.id DESC "
-                    f"LIMIT {limits.POSTGRES_VECTORS_COMPARED_MAX}"
+                    f"LIMIT {POSTGRES_VECTORS_COMPARED_MAX}"
                 )
                 chunks = read_chunks(session.select(sql, bound), kept[1])
                 cosines = dict(find_nearest(chunks, vector, limit))

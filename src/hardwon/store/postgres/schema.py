@@ -33,7 +33,7 @@ from hardwon.lessons.counts import (
     SCORED_SCOPES,
 )
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
-from hardwon.store.base import adding_tallies
+from hardwon.store.base import REQUESTS_DROPPED_AT_ONCE, adding_tallies
 
 # New entries of the index of terms that wait to be sorted in. A search goes through them for each
 # word: with a MiB it took three times as long. PostgreSQL takes no less than 64.
@@ -81,6 +81,11 @@ PROJECT_TABLES: Final = (
 )
 
 
+# Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it
+# changes; every writer may have one made, and nobody should have a thousand made.
+VECTOR_INDEXES_MAX: Final = 8
+
+
 def _quote_each(texts: Iterable[str]) -> str:
     return ", ".join(f"'{text}'" for text in texts)
 
@@ -106,6 +111,8 @@ _VALUES: Final[dict[str, object]] = {
     "counted_to": COUNTED_TO,
     "terms_counted_every": _TERMS_COUNTED_EVERY,
     "terms_pending_kib": _TERMS_PENDING_KIB,
+    "REQUESTS_DROPPED_AT_ONCE": REQUESTS_DROPPED_AT_ONCE,
+    "VECTOR_INDEXES_MAX": VECTOR_INDEXES_MAX,
 }
 
 

@@ -48,6 +48,10 @@ from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import Dialect, Session, Values, refuse_other_format
 from hardwon.text.terms import TERM_PUNCTUATION
 
+# A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are
+# checked where they are read, and whole by `doctor`.
+OPEN_CHECK_BYTES_MAX: Final = 1 * limits.MIB
+
 # Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
 # pages as it has lessons. Each recall reads forty or more.
 _PAGE_CACHE_BYTES: Final = 32 * limits.MIB
@@ -517,7 +521,7 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
                     raise apsw.CorruptError("its last page is cut off")
                 # The power may have gone just when the log was folded in: then the log has the page
                 # that is cut off.
-                if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
+                if cut_off or size <= OPEN_CHECK_BYTES_MAX:
                     refuse_damage(connection, path)
         except apsw.NotADBError as error:
             raise ForeignFileError(

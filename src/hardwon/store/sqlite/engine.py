@@ -24,7 +24,7 @@ from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
-from hardwon.search.rank import Frequencies, rare_enough
+from hardwon.search.rank import SEARCHED_TEXTS, Frequencies, rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store import vectors
 from hardwon.store.base import (
@@ -38,6 +38,7 @@ from hardwon.store.base import (
     listeners,
 )
 from hardwon.store.query import (
+    SEARCH_ROUNDS_MAX,
     SESSION_KEYS,
     Among,
     Scored,
@@ -83,6 +84,9 @@ from hardwon.store.sqlite.file import (
 from hardwon.store.sqlite.log import ASIDE
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
+
+# From this share of MEMORY_BYTES_MAX on, opening or writing warns.
+MEMORY_WARN_SHARE: Final = 0.8
 
 # Up to so many texts, words are counted anew after anything was written: it costs little, and the
 # same records always give the same order. In a larger memory, when there are a twentieth more
@@ -318,9 +322,9 @@ class _Matches:
         # The best by their words alone, which nearly always pass; only where too few do, all that
         # match are asked. That is done at once where they are few, and in a small memory where the
         # filters leave out some.
-        most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), limits.SEARCHED_TEXTS
+        most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), SEARCHED_TEXTS
         if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
-            most, few = max(most, few), few * limits.SEARCH_ROUNDS_MAX
+            most, few = max(most, few), few * SEARCH_ROUNDS_MAX
         matching = sum([counted.frequency.get(term, most) for term in terms])
         small = filters.model_fields_set and counted.texts < _FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
@@ -376,7 +380,7 @@ class _Matches:
         start, size = 0, self._page
         while start < len(matched) and len(found) < self._limit:
             end = start + size
-            last = min(len(matched), end + limits.SEARCHED_TEXTS)
+            last = min(len(matched), end + SEARCHED_TEXTS)
             while end < last and matched[end][1] == matched[end - 1][1]:
                 end += 1
             page = matched[start:end]
@@ -552,7 +556,7 @@ class SqliteStore(Store):
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         used = connection.pragma("page_count") * connection.pragma("page_size")
-        if not self._warned and used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
+        if not self._warned and used >= self._bytes_max * MEMORY_WARN_SHARE:
             self._warned = True
             warnings.warn(
                 f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. "
@@ -744,7 +748,7 @@ class SqliteStore(Store):
         if swept := files.sweep(self._path.parent):
             yield Finding("leftovers", True, f"of killed writers, taken away: {', '.join(swept)}")
         used = self.size_bytes()
-        roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
+        roomy = used < self._bytes_max * MEMORY_WARN_SHARE
         for name, mark, what in (
             ("logs", f"-wal{ASIDE}", "of another database, moved aside and not replayed"),
             ("backups", ".before-", "what it was before a restore, yours to remove"),

@@ -48,12 +48,15 @@ from typing import Final, NamedTuple, NoReturn
 
 import apsw
 
-from hardwon import limits
 from hardwon.errors import ForeignLogWarning, LostFileError, PlaceError, StorageError
 from hardwon.outside import files
 from hardwon.store.base import Pool
 from hardwon.store.sqlite.connection import SqliteSession, companions_of, size_of, storage_errors
 from hardwon.store.sqlite.log import ASIDE, COPY, HEADER_BYTES, find_foreign_sign, is_backup
+
+# Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
+# writer anyway.
+CONNECTIONS_MAX: Final = 8
 
 _SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every database file
 _SHARED_SIZE: Final = 510
@@ -342,7 +345,7 @@ class OpenFile:
             is_sound=lambda session: self._is_sound(session) and not self._lost,
             close=self._close,
             rest=lambda session: session.connection.release_memory(),
-            connections_max=limits.CONNECTIONS_MAX,
+            connections_max=CONNECTIONS_MAX,
         )
         _OPEN.add(self)
         _tell_workers()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
@@ -43,6 +43,9 @@ from hardwon.surfaces.cli.main import (
 from hardwon.surfaces.cli.output import FAILED, Line, complain, progress, show, write
 from hardwon.surfaces.cli.views import counted
 from hardwon_cli import hook
+
+# How long a command waits for what the memory has to say before it. Fifty times what it takes.
+RUN_ADVICE_S: Final = 3.0
 
 T = TypeVar("T")
 app = make_app()
@@ -100,7 +103,7 @@ def run(
     if not again and (not quiet or stop_if_blocked):
         advice = ask(
             "has no advice",
-            limits.RUN_ADVICE_S,
+            RUN_ADVICE_S,
             lambda memory: memory.advise(line, task=task or None),
         )
         # not where it worked last: that little works here is no news each time

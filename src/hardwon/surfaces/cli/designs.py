@@ -36,6 +36,7 @@ from hardwon.surfaces.cli.main import (
 from hardwon.surfaces.cli.output import Line, fail, json_text, progress, show, write
 from hardwon.surfaces.cli.recording import read_object
 from hardwon.surfaces.cli.views import Screen, draw_table
+from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
@@ -234,9 +235,7 @@ def cards(
 
 @command(tree, "map")
 def show_map(
-    depth: Annotated[
-        int, opt("Levels to show.", min=1, show_default="all")
-    ] = limits.TOPOLOGY_DEPTH_MAX,
+    depth: Annotated[int, opt("Levels to show.", min=1, show_default="all")] = TOPOLOGY_DEPTH_MAX,
 ) -> None:
     """Draw the tree: what lies where, as bars, counts and shares.
 

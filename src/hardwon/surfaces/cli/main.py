@@ -38,6 +38,9 @@ from hardwon.surfaces.cli.views import visible
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
 
+# Characters of an id that tell which is meant, where no other begins so: fewer are most often a slip.
+ID_BEGINNING_CHARS_MIN: Final = 4
+
 # Which commands there are, in the sections of the help, each with the module that declares it: it
 # is imported when somebody asks for the command.
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -253,7 +256,7 @@ def whole_id(memory: Memory, beginning: str) -> str:
     """The id that begins so; what is no beginning of one stays as it is."""
     if not re.fullmatch(r"[0-9a-fA-F-]{1,35}", beginning):
         return beginning
-    least = limits.ID_BEGINNING_CHARS_MIN
+    least = ID_BEGINNING_CHARS_MIN
     allowed = f"an id, or {least} characters of its beginning"
     check_that(len(beginning) >= least, "id", beginning, allowed)
     ids = memory.care.values("id", beginning, 3)

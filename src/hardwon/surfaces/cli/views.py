@@ -21,6 +21,7 @@ from hardwon.records.kinds import (
     judge_record,
 )
 from hardwon.text.terms import counted as counted
+from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
@@ -251,7 +252,7 @@ def draw_counts(screen: Screen, rows: Sequence[tuple[str, int]], whole: int) -> 
         yield "  " + screen.styled(line, STYLES.get(plain, ""))
 
 
-def map_text(screen: Screen, branch: Branch, depth: int = limits.TOPOLOGY_DEPTH_MAX) -> str:
+def map_text(screen: Screen, branch: Branch, depth: int = TOPOLOGY_DEPTH_MAX) -> str:
     """The tree: a bar, the count and the share of the folder above for every folder, down to as
     many levels.
     """

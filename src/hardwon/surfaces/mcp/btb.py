@@ -25,6 +25,7 @@ from hardwon.surfaces.mcp.words import describe_answer, list_branches
 from hardwon.surfaces.shapes import jsonable, parse
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
+from hardwon.tree.topology import HOTSPOT_SHARE
 from hardwon.trust.access import Scope
 
 ROUTER: Final = Coherence()
@@ -63,7 +64,7 @@ class BtbHotspots(Arguments):
     """What counts as one."""
 
     threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = (
-        limits.HOTSPOT_SHARE
+        HOTSPOT_SHARE
     )
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
     tool: Annotated[Name | None, Field(description="Of this tool alone.")] = None

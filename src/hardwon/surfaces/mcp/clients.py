@@ -18,6 +18,10 @@ from hardwon.capture.agent_settings import Settings
 from hardwon.errors import MissingExtraError, PlaceError
 from hardwon.outside import files
 
+# A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
+# its own.
+CLIENT_CONFIG_BYTES_MAX: Final = 16 * limits.MIB
+
 # A server that a client is told to start is started once before, as far as it takes to know that it
 # can: a second or two, more on a machine that is busy.
 _START_CHECK_S_MAX: Final = 60.0
@@ -174,7 +178,7 @@ def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], st
             f"{path} is TOML, which is not written here: edit it, or use the command of "
             f"{client.title}"
         )
-    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
+    settings, text = json_settings.read(path, CLIENT_CONFIG_BYTES_MAX)
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
         json_settings.refuse(

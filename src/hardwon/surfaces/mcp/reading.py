@@ -21,6 +21,7 @@ from hardwon.surfaces.mcp.btb import ROUTER
 from hardwon.surfaces.mcp.cut import clean_json, fit
 from hardwon.surfaces.mcp.words import describe_answer, list_records
 from hardwon.surfaces.shapes import jsonable, make_schema
+from hardwon.tree.topology import RECENT_SHOWN
 
 SCHEME: Final = "hardwon://"
 BTB_SCHEME: Final = "btb://"
@@ -195,7 +196,7 @@ def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
 
 
 def _review_memory(ask: Ask, _: Mapping[str, str]) -> str:
-    newest = ask("care.page", limit=limits.RECENT_SHOWN, status="hypothesis").records
+    newest = ask("care.page", limit=RECENT_SHOWN, status="hypothesis").records
     return "\n\n".join(
         [
             "Review this experience memory, and say what its readers should do differently.",
@@ -216,7 +217,7 @@ def _debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
     error = arguments["error"]
     lines = error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[:_LINES_MAX]
     context = _tell(ask, "context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS)
-    failures = _tell(ask, "recall", query=error, k=limits.RECENT_SHOWN, outcome="failure")
+    failures = _tell(ask, "recall", query=error, k=RECENT_SHOWN, outcome="failure")
     return "\n\n".join(
         [
             "Find the cause of this error, and fix it:",
@@ -236,7 +237,7 @@ def _discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
         for name, value in record.extra.items():
             keys.setdefault(name, set()).add(str(value))
     used = [
-        f"{name}: {', '.join(sorted(values)[: limits.RECENT_SHOWN])}"
+        f"{name}: {', '.join(sorted(values)[:RECENT_SHOWN])}"
         for name, values in sorted(keys.items())
     ]
     return "\n\n".join(

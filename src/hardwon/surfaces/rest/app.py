@@ -33,6 +33,7 @@ from starlette.types import Receive, Scope, Send
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.outside.files import READ_AT_ONCE_BYTES
 from hardwon.records.fields import check_that, problems_of
 from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.gate import Ask, Gate, check_access
@@ -325,7 +326,7 @@ class Endpoints:
                 return file, {**headers, "Content-Length": str(size)}
 
         async def read() -> AsyncIterator[bytes]:
-            while piece := await self._service.run(file.read, limits.READ_AT_ONCE_BYTES):
+            while piece := await self._service.run(file.read, READ_AT_ONCE_BYTES):
                 yield piece
 
         with ExitStack() as while_sent:

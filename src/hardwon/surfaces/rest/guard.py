@@ -26,6 +26,15 @@ from hardwon.surfaces.rest.metrics import Metrics
 from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.surfaces.rest.problems import RefusedError, answer_to
 
+# How long a body may make no progress. A connection that is slower than that is gone.
+BODY_WAIT_S: Final = 10.0
+
+# How long whoever reads an answer may take nothing of it.
+SEND_WAIT_S: Final = 30.0
+
+# One form. The longest has a task or an error in it, or the ids of a page of records.
+WEB_FORM_BYTES_MAX: Final = 256 * limits.KIB
+
 LIVENESS: Final = "/healthz"
 MCP: Final = "/mcp"  # what answers below it gets a body only once it is whole
 WEB: Final = "/ui"  # below it, and at the root, sessions say who asks, not tokens
@@ -97,7 +106,7 @@ class Guard:
                 if not body.is_over:
                     headers["connection"] = "close"
             try:
-                async with asyncio.timeout(limits.SEND_WAIT_S):
+                async with asyncio.timeout(SEND_WAIT_S):
                     await send(message)
             except TimeoutError:  # whoever asked takes nothing of the answer: it is cut off
                 raise ClientDisconnect from None
@@ -137,7 +146,7 @@ class Guard:
         scope[BODY] = body
         if path == "/" or f"{path}/".startswith(f"{WEB}/"):
             # of somebody who may not be signed in: a form, which takes up no room while it comes
-            body.bytes_max = limits.WEB_FORM_BYTES_MAX
+            body.bytes_max = WEB_FORM_BYTES_MAX
             receive = await body.read()
         elif path != LIVENESS:
             secret = _read_token(headers)
@@ -179,7 +188,7 @@ class Body:
             return await self._receive()
         self._check_size(self._size)
         try:
-            async with asyncio.timeout(limits.BODY_WAIT_S):
+            async with asyncio.timeout(BODY_WAIT_S):
                 message = await self._receive_piece()
         except TimeoutError:
             raise RefusedError(

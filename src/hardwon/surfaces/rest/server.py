@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
@@ -19,6 +20,10 @@ from starlette.applications import Starlette
 from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.surfaces.rest.guard import THREADS
+
+# The address of a request with its query, and its headers: every parameter of an operation at its
+# longest, in any script, escaped, and what proxies and the cookies of other programs add.
+REQUEST_HEAD_BYTES_MAX: Final = 192 * limits.KIB
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -70,7 +75,7 @@ class Server(uvicorn.Server):
             timeout_keep_alive=5,
             timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
             limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
-            h11_max_incomplete_event_size=limits.REQUEST_HEAD_BYTES_MAX,
+            h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )

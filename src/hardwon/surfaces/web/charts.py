@@ -13,7 +13,8 @@ from datetime import date, datetime
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 
-from hardwon import limits
+# Points of one chart: more than a screen has columns.
+WEB_CHART_POINTS_MAX: Final = 1_000
 
 Shape = Literal["line", "bars", "area"]
 GOOD, BAD, INFO, ACCENT, QUIET = "good", "bad", "info", "accent", "quiet"
@@ -106,7 +107,7 @@ class Plot:
 
     def _placed(self, series: Series) -> list[tuple[float, float, str]]:
         """From the left and from above, the newest."""
-        newest = series.points[-limits.WEB_CHART_POINTS_MAX :]
+        newest = series.points[-WEB_CHART_POINTS_MAX:]
         return [(self.x.place(x), 100 - self.y.place(y), words) for x, y, words in newest]
 
     def lines(self) -> Iterator[tuple[Series, str]]:

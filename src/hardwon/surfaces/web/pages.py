@@ -32,6 +32,13 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import headline, judge_record
 
+# Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some
+# kilobytes each.
+WEB_SESSIONS_MAX: Final = 1_000
+
+# Messages that wait for the next page of a browser.
+WEB_FLASHES_MAX: Final = 5
+
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
 RANGE: Final = "30d"
@@ -66,7 +73,7 @@ class SignIn:
 
     def flash(self, message: str) -> None:
         """A message for the next page that this browser sees."""
-        self.flashes = [*self.flashes, message][-limits.WEB_FLASHES_MAX :]
+        self.flashes = [*self.flashes, message][-WEB_FLASHES_MAX:]
 
     def take_flashes(self) -> list[str]:
         """Each message is shown once."""
@@ -92,7 +99,7 @@ class Sessions:
         made = SignIn(name, secret, csrf, now, now)
         with self._lock:
             self._open[name] = made
-            while len(self._open) > limits.WEB_SESSIONS_MAX:
+            while len(self._open) > WEB_SESSIONS_MAX:
                 self._open.popitem(last=False)
         return made
 

@@ -41,6 +41,9 @@ from hardwon.surfaces.shapes import jsonable
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage, shorten
 from hardwon.text.terms import matches, own_texts, query_terms
 
+# What a search shows of a record: four lines.
+WEB_SNIPPET_CHARS: Final = 320
+
 # --- search ---
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -240,9 +243,9 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     start = first.start if first else 0
     if start:
         start = line.rfind(" ", 0, max(start - _BEFORE_CHARS, 0) + 1) + 1
-    end = start + limits.WEB_SNIPPET_CHARS
+    end = start + WEB_SNIPPET_CHARS
     if end < len(line):
-        blank = line.rfind(" ", start + limits.WEB_SNIPPET_CHARS // 2, end)
+        blank = line.rfind(" ", start + WEB_SNIPPET_CHARS // 2, end)
         end = blank if blank > start else end
     is_cut = end < len(line) or len(text) > limits.INDEXED_CHARS_MAX
     before, after = [Piece("… ")] if start else [], [Piece(" …")] if is_cut else []

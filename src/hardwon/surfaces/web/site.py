@@ -35,6 +35,12 @@ from hardwon.surfaces.web.pages import (
 )
 from hardwon.trust.access import Caller
 
+# Fields of one form: as many ids as a page has records, and some besides.
+WEB_FORM_FIELDS_MAX: Final = 1_100
+
+# How often a page that is looked at asks whether anything changed.
+WEB_POLL_S: Final = 4
+
 
 class NavItem(NamedTuple):
     """A page's name in its address, its title, the function that makes it, and whether the
@@ -284,7 +290,7 @@ class Site:
             "ranges": list(RANGES),
             "request": request,
             "mark": mark,
-            "poll_s": limits.WEB_POLL_S,
+            "poll_s": WEB_POLL_S,
             "root": ROOT,
         }
         text = environment().get_template(page.template).render({**frame, **page.context})
@@ -331,7 +337,7 @@ def _read_form(http: HttpRequest, body: bytes, session: SignIn | None = None) ->
         or http.headers.get("sec-fetch-site", "same-origin") != "same-origin"
     ):
         raise RefusedError("foreign-origin", "only this server's own pages send its forms")
-    form = Form(parse_pairs(body, limits.WEB_FORM_FIELDS_MAX, "form"))
+    form = Form(parse_pairs(body, WEB_FORM_FIELDS_MAX, "form"))
     if session and not session.vouches_for(form.get("csrf", "")):
         raise RefusedError(
             "foreign-origin",

@@ -38,6 +38,18 @@ from hardwon.store.types import Progress
 from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
 
+# The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what
+# happened to what.
+DATASET_CONTENT_CHARS_MIN: Final = 10
+
+# The content of a memory in a data set, as the BTB tree's own schema had it: a few sentences, no
+# log.
+DATASET_CONTENT_CHARS_MAX: Final = 500
+
+# Memories from which on a data set's shares are held against their targets: the smallest size that
+# targets were made for.
+DATASET_JUDGED_FROM: Final = 50
+
 _log = logging.getLogger("hardwon")
 
 Severity = Literal["error", "warning"]
@@ -260,7 +272,7 @@ def validate(source: Any) -> Report:
         for value, (least, most) in ranges.items():
             count, within = counts[value], None
             share = round(count / base, 4) if base else 0.0
-            if base and total >= limits.DATASET_JUDGED_FROM:
+            if base and total >= DATASET_JUDGED_FROM:
                 within = is_within(count, base, (least, most))
             shares.append(Distribution(name, value, count, share, least / 100, most / 100, within))
             if within is False:
@@ -430,7 +442,7 @@ def _read_envelope(envelope: dict[str, Any], given: dict[str, Any], at: datetime
 
 def _content(given: Mapping[str, Any]) -> Iterator[Fault]:
     content = given.get("content", ABSENT)
-    least, most = limits.DATASET_CONTENT_CHARS_MIN, limits.DATASET_CONTENT_CHARS_MAX
+    least, most = DATASET_CONTENT_CHARS_MIN, DATASET_CONTENT_CHARS_MAX
     if not isinstance(content, str):
         yield _fault("content", content, "is no text", "say what happened, in a sentence")
     elif not least <= len(content.strip()) <= len(content) <= most:

@@ -36,6 +36,10 @@ from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES
 from hardwon.tree.datasets.check import RANGES, Range, fingerprint
 
+# Memories that are made up at once. Beyond this the words run out, and contents would begin to
+# resemble one another.
+DATASET_GENERATED_MAX: Final = 100_000
+
 SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
@@ -91,8 +95,8 @@ def generate(
     at the top of this module.
     """
     count = SIZES.get(size, 0) if isinstance(size, str) else size
-    is_size = isinstance(count, int) and 1 <= count <= limits.DATASET_GENERATED_MAX
-    allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
+    is_size = isinstance(count, int) and 1 <= count <= DATASET_GENERATED_MAX
+    allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {DATASET_GENERATED_MAX}"
     check_that(is_size and not isinstance(count, bool), "size", size, allowed)
     check_whole_number("seed", seed, 0, limits.JSON_INT_ABS_MAX)
     random = Random(seed)

@@ -24,6 +24,10 @@ from hardwon.outside import files
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_items
 
+# A data set as Python source. Its syntax tree takes sixty times the room: a gigabyte, for some
+# 70,000 memories.
+DATASET_LITERAL_BYTES_MAX: Final = 16 * limits.MIB
+
 _LITERALS: Final = (
     "a list of dictionaries made of texts, numbers, True, False and None, alone or assigned to "
     "a name; where a script makes the list, run it yourself and save the list with json.dump"
@@ -139,8 +143,8 @@ def read_python(text: str) -> DatasetEntries:
     """The data set in a Python source that is a list of literals, alone or assigned to a name, or one
     memory. InvalidInputError names the line of what is something else.
     """
-    if len(text) > limits.DATASET_LITERAL_BYTES_MAX:
-        most = f"at most {limits.DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
+    if len(text) > DATASET_LITERAL_BYTES_MAX:
+        most = f"at most {DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
         _refuse(f"{len(text)} characters", most)
     try:
         statements = ast.parse(text).body
