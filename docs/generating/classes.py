@@ -14,7 +14,7 @@ import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
 from hardwon.first_use import lazy
-from hardwon.learn.odds import Rated
+from hardwon.lessons.fix_odds import Rated
 from hardwon.memory import Memory
 from hardwon.memory.project import Noun
 from hardwon.records import kinds as model

@@ -6,13 +6,13 @@ if _typing.TYPE_CHECKING:
     from hardwon.brief.advice import Advice
     from hardwon.errors import HardwonError
     from hardwon.learn.actions import step_credit
-    from hardwon.learn.fixes import Pattern
-    from hardwon.learn.odds import Odds
+    from hardwon.lessons.fix_odds import Odds
     from hardwon.lessons.issues import fix_history_signature, generate_issue_signature
     from hardwon.lessons.rules import Card, Rule
     from hardwon.memory import Memory
     from hardwon.memory.aio import AsyncMemory
     from hardwon.memory.context import Context
+    from hardwon.memory.fix_lessons import Pattern
     from hardwon.outside.embedders import (
         CallableEmbedder,
         EndpointEmbedder,
@@ -111,8 +111,8 @@ _LATER: _typing.Final = {
     "Memory": "hardwon.memory",
     "Metadata": "hardwon.records.kinds",
     "MistakeCard": "hardwon.records.kinds",
-    "Odds": "hardwon.learn.odds",
-    "Pattern": "hardwon.learn.fixes",
+    "Odds": "hardwon.lessons.fix_odds",
+    "Pattern": "hardwon.memory.fix_lessons",
     "ReasoningTrajectory": "hardwon.records.kinds",
     "Rule": "hardwon.lessons.rules",
     "SolutionPattern": "hardwon.records.kinds",

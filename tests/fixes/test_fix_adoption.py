@@ -940,7 +940,7 @@ def test_a_memory_takes_the_place_of_the_old_database(
     with Memory(path) as memory:
         assert memory.doctor().ok
         assert len(fixes_of(memory)) == 24
-        assert memory.audit(fixes_of(memory)[0].id)[-1].at.year == 2026
+        assert fixes_of(memory)[0].said_by == "fix history", "the owner's, and no stranger's"
         assert adopt_fix_history(tmp_path / ASIDE, memory).added == 0
         memory.record_fact("it goes on", "observation")
     assert adopt_in_place(tmp_path) is None

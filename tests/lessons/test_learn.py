@@ -24,16 +24,15 @@ from hardwon import (
 )
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import TriedAction, judge_steps, pairs_of
-from hardwon.learn.odds import FixCounts, Share, Shares, fix_odds, tool_odds
 from hardwon.lessons import chance
 from hardwon.lessons.counts import LEVELS, level_of_score
+from hardwon.lessons.fix_odds import Attempts, FixCounts, Items, estimate_fix, estimate_tool
 from hardwon.lessons.issues import model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
 from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
-from hardwon.store.types import Daily
 from hardwon.text.terms import canonical, key_of, same_action, say_the_same, words_of
 
 ISSUE = {
@@ -180,10 +179,6 @@ def test_card_and_strategy_keys() -> None:
     assert strategy_key(commands) != strategy_key(fix.altered(fix_commands=["sleep", "1"]))
 
 
-def at_level(level: int, times: int) -> tuple[int, ...]:
-    return tuple(times if each == level else 0 for each in range(LEVELS))
-
-
 # --- probabilities ---
 
 
@@ -222,41 +217,30 @@ def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, likely: fl
     assert chance.at_least(successes, trials, likely) == pytest.approx(summed, abs=1e-9)
 
 
-def added_up(counts: list[Daily], today: int) -> Shares:
-    return Shares({count.item: Share.of(counts, today, count.item) for count in counts})
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2]), st.integers(1, 50)), max_size=8
-    ),
-    st.integers(0, 400),
+attempts = st.tuples(st.integers(0, 50), st.integers(0, 50)).map(
+    lambda both: Attempts(sum(both), both[0], both[0], float(sum(both)), float(both[0]))
 )
+items = st.dictionaries(st.sampled_from("fgh"), attempts, max_size=3)
+
+
+@given(items, items, items, st.sampled_from(["f", "x", None]))
 def test_odds_are_probabilities_within_their_interval(
-    rows: list[tuple[int, int, int]], today: int
+    everything: Items, of_type: Items, signature: Items, fixer: str | None
 ) -> None:
-    counts = [Daily("f", day, at_level(level, times)) for day, level, times in rows]
-    named = [row._replace(item="T\nf") for row in counts]
-    known = added_up(counts, today)
-    model, subject = added_up(named, today), added_up(named[:4], today)
-    signature = added_up(counts[:2], today)
-    odds = fix_odds(FixCounts(known, {"T": known}, "T", model, subject, signature), "f")
-    low, high = odds.interval
-    assert 0 < odds.p_success < 1
-    assert 0 <= low <= odds.p_success + 0.05
-    assert odds.p_success - 0.05 <= high <= 1
-    tool = tool_odds({"x": [row._replace(item="") for row in counts]}, "x", "task", today)
-    assert 0 < tool.p_success < 1
+    named = {f"T\n{name}": counts for name, counts in of_type.items()}
+    known = FixCounts(everything, {"T": of_type}, "T", named, named, signature)
+    for odds in (estimate_fix(known, fixer), estimate_tool({"x": of_type}, "x", "task")):
+        low, high = odds.interval
+        assert 0 < odds.p_success < 1
+        assert 0 <= low <= odds.p_success <= high <= 1
 
 
 @each("successes", [0, 1, 10, 1000])
 def test_the_only_model_is_not_counted_twice(successes: int) -> None:
-    counts = [Daily("f", 0, at_level(2, successes))] if successes else []
-    named = [row._replace(item="T\nf") for row in counts]
-    known, model = added_up(counts, 0), added_up(named, 0)
-    everything = fix_odds(FixCounts(known, {}), None)
-    exact = fix_odds(FixCounts(known, {"T": known}, "T", model, model, known), "f")
-    assert exact.p_success == pytest.approx(everything.p_success)
+    counts = Attempts(successes, successes, successes, successes, successes)
+    known, model = {"f": counts}, {"T\nf": counts}
+    exact = estimate_fix(FixCounts(known, {"T": known}, "T", model, model, known), "f")
+    assert exact.p_success == pytest.approx(estimate_fix(FixCounts(known), None).p_success)
     low, high = exact.interval
     assert low <= exact.p_success <= high
     assert high - low > 0.001 / (successes + 1)
@@ -264,8 +248,8 @@ def test_the_only_model_is_not_counted_twice(successes: int) -> None:
 
 def test_more_evidence_makes_the_interval_narrower() -> None:
     def width(times: int) -> float:
-        counts = [Daily("", 0, at_level(2, times)), Daily("", 0, at_level(0, times))]
-        low, high = fix_odds(FixCounts(added_up(counts, 0), {}), None).interval
+        counts = Attempts(2 * times, times, times, 2 * times, times)
+        low, high = estimate_fix(FixCounts({"f": counts}), None).interval
         return high - low
 
     assert width(1) > width(10) > width(1000)

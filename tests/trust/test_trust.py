@@ -521,7 +521,7 @@ def test_one_source_alone_counts_like_a_careful_colleague(memory: Memory) -> Non
             each for each in memory.fixes.strategies("TIMEOUT") if each.fix_commands == (command,)
         ]
         asked = memory.advise(command, task="install the tool", author="bob")
-        return [asked.p_success, strategy.p_success, memory.solutions(error)[0].p_helped]
+        return [asked.p_success, strategy.p_success, memory.solutions(error)[0].p_helps]
 
     def flood(times: int) -> list[float]:
         for _ in range(times):

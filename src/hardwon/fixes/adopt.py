@@ -118,7 +118,9 @@ def _adopt(
     progress: Progress | None = None,
 ) -> Adoption:
     reader = HistoryReader(history, Source(type="agent_execution", author=author), progress)
-    loaded = memory.care.take_in(reader.fixes(), dry_run, author, at_once=True)
+    loaded = memory.care.take_in(
+        reader.fixes(), dry_run, author, at_once=True, own=author == FIX_HISTORY
+    )
     return Adoption(
         "fix-history",
         read=reader.read,
@@ -158,7 +160,9 @@ def adopt_knowledge_base(
     record = knowledge_record(
         knowledge, Source(type="agent_execution", author=author), from_us(written_us)
     )
-    loaded = memory.care.take_in([record], dry_run, author, progress, at_once=True)
+    loaded = memory.care.take_in(
+        [record], dry_run, author, progress, at_once=True, own=author == FIX_HISTORY
+    )
     return Adoption(
         "knowledge-base",
         read=1,

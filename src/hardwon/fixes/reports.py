@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError
-from hardwon.learn import odds
 from hardwon.lessons.chance import UNLIKELY_BELOW, at_least
 from hardwon.lessons.counts import APPLIED, SUCCEEDED
+from hardwon.lessons.fix_odds import add_up
 from hardwon.lessons.keys import BETWEEN_NAMES
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
@@ -31,10 +31,10 @@ from hardwon.records.fields import (
 
 if TYPE_CHECKING:
     from hardwon.fixes.tables import FixHistory
-    from hardwon.learn.fixes import Strategy, TemporalPattern
+    from hardwon.memory.fix_lessons import Strategy
     from hardwon.memory.knowledge import Knowledge
     from hardwon.memory.results import Compressed
-    from hardwon.store.types import Progress
+    from hardwon.store.types import Daily, Progress
 
 # Days of a chart or trend of fixes where the caller names none: a month, as fix history always
 # showed.
@@ -58,6 +58,12 @@ Direction = Literal["rising", "falling", "steady"]
 TREND_TEST: Final = (
     "exact binomial test, two-sided, counts divided by their dispersion, Bonferroni-corrected"
 )
+
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_FIRST_WEEKDAY: Final = 3  # 1 January 1970 was a Thursday
+_HOURS: Final = 24
+TEMPORAL_DAYS_MIN: Final = 5
+TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,77 @@ def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTr
     return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
 
 
+@dataclass(frozen=True)
+class TemporalPattern:
+    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: on
+    `count` distinct days, of `total` days (or hours of days) on which it came up at all, where a
+    share of at most `expected_share` was to be expected. `p_value` is by `test`. Many attempts
+    within one hour are one occurrence: they are not independent.
+    """
+
+    name: str
+    kind: Literal["hour", "weekday"]
+    issue_type: str
+    when: str
+    count: int
+    total: int
+    expected_share: float
+    p_value: float
+    test: str = TEMPORAL_TEST
+
+
+def temporal_patterns(hours_of_type: Mapping[str, Sequence[Daily]]) -> list[TemporalPattern]:
+    """From the counts of every issue type by day, whose items are hours of the day."""
+    hours, weekdays = {}, {}
+    for name, counts in hours_of_type.items():
+        when = {(counted.day, int(counted.item)) for counted in counts}
+        hours[name] = Counter(hour for _, hour in when)
+        weekdays[name] = Counter((day + _FIRST_WEEKDAY) % 7 for day in {day for day, _ in when})
+    comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
+    hour_names = [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)]
+    found = [
+        *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
+        *_unlikely("hour", hours, hour_names, comparisons),
+    ]
+    return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
+
+
+def _unlikely(
+    kind: Literal["hour", "weekday"],
+    slots_of: Mapping[str, Counter[int]],
+    names: Sequence[str],
+    comparisons: int,
+) -> list[TemporalPattern]:
+    """More often than the other issue types at that time (nights are quiet for all), and more often
+    than if all times were alike (the others may have a time of their own).
+    """
+    everything = sum(slots_of.values(), Counter[int]())
+    found = []
+    for issue_type, slots in slots_of.items():
+        total = slots.total()
+        others = everything.total() - total
+        for slot, count in slots.items():
+            if count < TEMPORAL_DAYS_MIN:
+                continue
+            expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
+            p_value = min(1.0, at_least(count, total, expected) * comparisons)
+            if p_value < UNLIKELY_BELOW:
+                when = f"at {names[slot]}" if kind == "hour" else f"on {names[slot]}s"
+                found.append(
+                    TemporalPattern(
+                        f"{issue_type} {when}",
+                        kind,
+                        issue_type,
+                        names[slot],
+                        count,
+                        total,
+                        expected,
+                        p_value,
+                    )
+                )
+    return found
+
+
 class Fixes(Group):
     """Figures and reports about attempts to fix something: `memory.fixes`."""
 
@@ -207,7 +284,9 @@ class Fixes(Group):
         """Hours and weekdays at which an issue type comes up more often than chance explains; the
         least likely first.
         """
-        return self._project.knowledge.temporal_patterns()
+        project, known = self._project, self._project.knowledge
+        types = project.store.most_counted(project.name, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        return temporal_patterns({name: known.daily("fix.hour", name) for name in types})
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an `issue_type`, the likeliest to succeed first."""
@@ -238,7 +317,7 @@ class Fixes(Group):
         and issue types.
         """
         store, project = self._project.store, self._project.name
-        whole = self._project.knowledge.shares("fix", "").whole
+        whole = add_up(self._project.knowledge.read_counts("fix", "").values())
         models, types = (store.distinct_keys(project, scope) for scope in ("fix.model", "fix.type"))
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
 
@@ -297,10 +376,9 @@ class Fixes(Group):
     def fixers(self) -> list[FixerRecord]:
         """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
         store, project = self._project.store, self._project.name
-        shares = store.shares(project, [("fix", "")], self._project.today)
-        counts = odds.FixCounts(odds.Shares(dict(shares.get(("fix", ""), ()))), {})
+        known = self._project.knowledge
         totals = store.totals(project, "fix", FIXERS_SHOWN_MAX)
-        odds_of = ((fixer, odds.fix_odds(counts, fixer)) for _, fixer, _ in totals)
+        odds_of = ((fixer, known.fix_odds(None, None, None, fixer)) for _, fixer, _ in totals)
         return [
             FixerRecord(fixer, its.attempts, its.applied, its.verified, its.p_success, its.interval)
             for fixer, its in odds_of

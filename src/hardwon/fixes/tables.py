@@ -35,9 +35,9 @@ from hardwon.fixes.rows import (
     strategy_text,
     text_of,
 )
-from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
+from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.issues import signature_keys
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.sources import share_out

@@ -26,7 +26,7 @@ from hardwon.records.fields import (
     Time,
     check_json,
 )
-from hardwon.records.kinds import Adopted, MistakeCard
+from hardwon.records.kinds import OWN_HISTORY, Adopted, Issue, MistakeCard
 
 # The origin of what came from a training memory. Its `data`: `memory`, the file without what
 # follows; `scores`, the score histories; `log`, the episode log without its summaries (the episodes
@@ -36,7 +36,7 @@ TRAINING_MEMORY: Final = "training_memory"
 # The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file
 # of that name, or what the database had added up: `issue_patterns` and `model_characteristics`,
 # lists of rows.
-FIX_HISTORY: Final = "fix history"
+FIX_HISTORY: Final = OWN_HISTORY
 
 # How often an adopted card can have been seen: more than any agent was trained for is no count.
 ADOPTED_SEEN_MAX: Final = 1_000_000
@@ -194,3 +194,28 @@ def _read_mark(rule: str) -> tuple[str, str]:
         if text.startswith(mark):
             return kind, text.removeprefix(mark).strip()
     return "written", text
+
+
+_TIPS, _WORKED, _FAILED = "model_specific_tips", "successful_strategies", "failure_patterns"
+
+
+def find_hints(record: Adopted, issue: Issue) -> Iterator[str]:
+    """What a knowledge base of fix history that a record holds says of an issue: what worked for its
+    type, of its model, and what failed; nothing where the record holds another thing.
+    """
+    knowledge = record.data.get("knowledge_base") if record.origin == FIX_HISTORY else None
+    if not isinstance(knowledge, dict):
+        return
+    for section, name, words in (
+        (_WORKED, issue.issue_type, "{}: {}"),
+        (_TIPS, issue.model, "{}: {}"),
+        (_FAILED, issue.issue_type, "{}, did not work: {}"),
+    ):
+        by_name = knowledge.get(section)
+        hints = by_name.get(name, by_name.get(_ANY)) if isinstance(by_name, dict) else by_name
+        for hint in hints if isinstance(hints, list) else [hints]:
+            if isinstance(hint, str) and hint.strip():
+                yield words.format(name, hint)
+
+
+_ANY: Final = "any"  # of no certain issue type or model

@@ -12,6 +12,7 @@ from typing import TypeVar
 from hardwon import limits
 from hardwon.lessons.counts import LEVELS, MILLIONTHS, Tally
 from hardwon.lessons.sources import Votes, age_weight, fair_parts
+from hardwon.records.kinds import OWN_HISTORY
 
 N = TypeVar("N", int, float)
 
@@ -108,8 +109,10 @@ class Evidence:
 
     @property
     def only_source(self) -> str | None:
-        """None where there are several, or somebody vouches for it."""
-        return next(iter(self.authors)) if len(self.authors) == 1 and not self.vouched else None
+        """None where there are several, or somebody vouches for it, or it is the owner's history."""
+        if len(self.authors) != 1 or self.vouched or OWN_HISTORY in self.authors:
+            return None
+        return next(iter(self.authors))
 
     @property
     def claimants(self) -> int:

@@ -13,6 +13,7 @@ from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
 from hardwon import limits
+from hardwon.records.kinds import OWN_HISTORY
 
 # After so many it ages no more: nothing newer speaks against what lay still for years, or came in
 # with an older history.
@@ -43,13 +44,14 @@ class Votes(NamedTuple):
 def fair_parts(votes: Mapping[str, Votes], *, alone: bool = True) -> dict[str, float]:
     """The part of each author's word that counts, beside what is vouched for: nobody counts for
     more than the one other who has most to say, or than one careful colleague. Who has a whole
-    field `alone` is believed: there is nobody to disagree.
+    field `alone` is believed: there is nobody to disagree. So is the owner's history.
     """
-    if alone and len(votes) < 2:
-        return dict.fromkeys(votes, 1.0)
-    *_, second, first = sorted([0.0, *(vote.weight for vote in votes.values())])
-    parts = {}
-    for author, (weight, vouched) in votes.items():
+    parts = dict.fromkeys(votes, 1.0)
+    others_say = {author: vote for author, vote in votes.items() if author != OWN_HISTORY}
+    if alone and len(others_say) < 2:
+        return parts
+    *_, second, first = sorted([0.0, 0.0, *(vote.weight for vote in others_say.values())])
+    for author, (weight, vouched) in others_say.items():
         others = second if weight == first else first
         fair = vouched + min(weight - vouched, max(limits.SOURCE_VOTES, others))
         parts[author] = min(1.0, fair / weight) if weight > 0 else 1.0

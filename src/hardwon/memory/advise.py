@@ -27,12 +27,14 @@ from hardwon.learn.actions import (
     solving_steps,
     worked,
 )
-from hardwon.learn.fixes import RankedStrategy, Solution, Strategy
-from hardwon.learn.odds import STRATEGY_STRENGTH, Share, usual_share
+from hardwon.learn.fixes import Solution
+from hardwon.lessons.fix_odds import WEIGHTS, Attempts
+from hardwon.lessons.fixes import RankedStrategy
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.lessons.keys import attempt_key, key_of_task, task_key
 from hardwon.lessons.sources import by_turns
 from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.fix_lessons import Strategy
 from hardwon.memory.knowledge import PairWords
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
@@ -192,7 +194,8 @@ class Adviser(Finder):
             tried = counted.get(judged.general, Outcomes()).tried
             return Chances(p_works, p_solves, against, evidence > 0, tried, basis)
         odds = self.known.fix_odds(issue, None, None, fixer, action)
-        p = (same.worked + STRATEGY_STRENGTH * odds.p_success) / (same.tried + STRATEGY_STRENGTH)
+        strength = WEIGHTS["strategy"]
+        p = (same.worked + strength * odds.p_success) / (same.tried + strength)
         basis = {each.scope: float(each.attempts) for each in odds.basis if each.attempts}
         known = bool(odds.basis and odds.basis[0].attempts) or bool(same.tried)
         return Chances(p, p, None, known, float(odds.basis[0].attempts), basis)
@@ -339,7 +342,7 @@ class Adviser(Finder):
             as_done = alike_actions(said.after, failed) if failed else bool(said.after)
             likely = each.p_success * (alike_cores(error_core(said.diagnosis), core) + 2 * as_done)
             other = exact_message(said.diagnosis) != message
-            return not each.share.believed, other, -likely, -each.share.attempts
+            return not each.share.is_believed, other, -likely, -each.share.attempts
 
         *others, anywhere = self.known.tried(list(keys), most)
         helped = [[each for each in tried if each.share.verified] for tried in others]
@@ -407,13 +410,17 @@ def _solving_actions(found: Iterable[Found]) -> list[str]:
     return list(actions)
 
 
+def _usual(tried: int, helped: int) -> float:
+    return Attempts(weight=tried, weight_verified=helped).shrink(0.5, "all")
+
+
 def _added(one: Solution, other: Solution) -> Solution:
     tried, helped = one.tried + other.tried, one.helped + other.helped
     return replace(
         one,
         tried=tried,
         helped=helped,
-        p_helped=usual_share(Share.plain(tried, helped)),
+        p_helped=_usual(tried, helped),
         last_tried=max(one.last_tried, other.last_tried),
         evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence)))[
             : limits.EVIDENCE_SHOWN_MAX
@@ -523,7 +530,7 @@ def _once(record: AnyRecord, error: str, action: str, after: str = "") -> Soluti
         after=clean_action(after),
         tried=1,
         helped=1,
-        p_helped=usual_share(Share.plain(1, 1)),
+        p_helped=_usual(1, 1),
         last_tried=from_us(record.at_us),
         evidence=(record.id,),
     )

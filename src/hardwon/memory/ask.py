@@ -67,11 +67,11 @@ from hardwon.trust.lifecycle import effective_validation
 
 if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
-    from hardwon.learn.fixes import ModelInsights, Pattern
-    from hardwon.learn.odds import Odds
+    from hardwon.lessons.fix_odds import Odds
     from hardwon.lessons.lesson import Lesson
     from hardwon.lessons.rules import Card, Rule
     from hardwon.memory.context import Context
+    from hardwon.memory.fix_lessons import ModelInsights, Pattern
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
     from hardwon.records.kinds import RuleState
 

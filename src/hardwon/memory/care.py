@@ -436,12 +436,14 @@ class Care(Group):
         *,
         at_once: bool = False,
         may_retire: bool = True,
+        own: bool = False,
     ) -> Loaded:
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts
         another store makes them, with ids derived from what they are. `at_once`: all of them in one
         transaction or, when one is refused, none; they are then taken one after the other as they
         are made, and other writers wait until the last. `may_retire`: whether those that came
-        before, and are archived by now where they come from, are archived here.
+        before, and are archived by now where they come from, are archived here. `own`: they are the
+        owner's, and no stranger's word, as far as who brings them may say so.
         """
         given, *_ = check_all(
             lambda: (
@@ -455,7 +457,7 @@ class Care(Group):
         )
         read = partial(iter, given)
         return transfer.load(
-            self._project, read, by, dry_run, progress, at_once, may_retire=may_retire
+            self._project, read, by, dry_run, progress, at_once, trust=own, may_retire=may_retire
         )
 
     def keep_many(self, records: Iterable[R]) -> list[R]:

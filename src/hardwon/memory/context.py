@@ -50,8 +50,8 @@ from hardwon.brief.lines import (
     without_mark,
 )
 from hardwon.learn.actions import FULL_REWARD, error_in, same_key, worked
-from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.lessons.counts import OUR_FENCE
+from hardwon.lessons.fixes import Choice, concerns
 from hardwon.lessons.issues import strategy_key
 from hardwon.lessons.keys import attempt_key
 from hardwon.lessons.rules import Card, Rule
@@ -64,12 +64,14 @@ from hardwon.memory.advise import (
     unvouched_source,
 )
 from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.fix_lessons import ModelHistory, Strategy, word_strategy
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
     SOLVED_FROM,
     VOUCHED_STATUSES,
+    Adopted,
     AnyRecord,
     Episode,
     Experience,
@@ -156,11 +158,31 @@ def fixer_lessons(
             lambda choice: choice.ranked.support.only_source,
             most,
         )
-        worded = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
+        records = ((choice, known.read_strategy(choice.ranked)) for choice in allowed)
         lines = (
-            _of_strategy(choice, strategy, issue, sort) for choice, strategy in worded if strategy
+            _of_strategy(choice, word_strategy(choice.ranked, record), issue, sort)
+            for choice, record in records
+            if record and (choice.scope == "signature" or concerns(record, issue))
         )
         yield from islice(lines, _CONSIDERED * most)
+    for hint, record in islice(known.hints_for(issue), most):
+        yield _say_hint(hint, record)
+
+
+def _say_hint(hint: str, record: Adopted) -> Line:
+    """What a knowledge base says that was brought in: one source's word."""
+    text = command_without_mark(clean_line(hint, limits.LESSON_CHARS_MAX))
+    vouched = int(record.metadata.validation.status in VOUCHED_STATUSES)
+    return Line(
+        f"from a knowledge base: {text} [{sources_mark([record.said_by], vouched)}]",
+        KNOWN,
+        (record.said_by,),
+        vouched,
+        (record.id,),
+        frozenset({folded(text)}),
+        "what a knowledge base says of such issues",
+        sort=KNOWN,
+    )
 
 
 def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:

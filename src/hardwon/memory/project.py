@@ -59,6 +59,7 @@ from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
     NO_ORIGIN,
+    OWN_HISTORY,
     VIA_IMPORT,
     VOUCHED_STATUSES,
     Action,
@@ -305,7 +306,7 @@ class Project:
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
             changes["source"] = metadata.source.altered(author=author)
-        if author.endswith(VIA_IMPORT):
+        if author.endswith(VIA_IMPORT) or (author == OWN_HISTORY and head is not None):
             raise InvalidInputError.one("metadata.source.author", author, NO_ORIGIN)
         if head and head is not NO_HEAD and (here := self._here(record, head)):
             changes["context"] = metadata.context.altered(**here)

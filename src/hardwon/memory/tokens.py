@@ -25,7 +25,7 @@ from hardwon.records.fields import (
     from_us,
     to_us,
 )
-from hardwon.records.kinds import NO_ORIGIN, VERIFIERS, VIA_IMPORT, Metadata, Source
+from hardwon.records.kinds import NO_ORIGIN, OWN_HISTORY, VERIFIERS, VIA_IMPORT, Metadata, Source
 from hardwon.store.types import TokenKeep, TokenRow
 from hardwon.trust.access import SCOPES, Caller, Scope
 from hardwon.trust.redact import redact
@@ -145,7 +145,10 @@ def author_name(field: str, name: str) -> str:
     name = Source(author=normalize("NFKC", check_signer(field, name))).author.strip()
     allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
     check_that(
-        name and name not in _RESERVED and not name.endswith(VIA_IMPORT) and not redact(name)[1],
+        name
+        and name not in (*_RESERVED, OWN_HISTORY)
+        and not name.endswith(VIA_IMPORT)
+        and not redact(name)[1],
         field,
         redact(name)[0],
         allowed,

@@ -92,15 +92,17 @@ def load(
     for transaction in iter([coming]) if at_once else ([batch] for batch in coming):
         with project.write() as change:
             if trust and not change.writer.may_govern(project.name):
-                raise ForbiddenError(
-                    f"this database user may record in project {project.name!r} and decide "
-                    "nothing in it: load it without trust, or have a governor do it"
-                )
+                incoming.trust = False
+                if not at_once:
+                    raise ForbiddenError(
+                        f"this database user may record in project {project.name!r} and decide "
+                        "nothing in it: load it without trust, or have a governor do it"
+                    )
             for batch in transaction:
                 if left := next((one for one in batch if isinstance(one.record, Cleaned)), None):
                     allowed = "records that are whole: this is what is left of one"
                     raise InvalidInputError.one("records", left.record.id, allowed)
-                incoming.take(change, batch, by, reason, with_events=trust)
+                incoming.take(change, batch, by, reason, with_events=incoming.trust)
                 change.concern(one.record.id for one in batch)
                 if progress and at_once:
                     progress(incoming.done, incoming.done)

@@ -203,8 +203,11 @@ class Source(Model):
 
 # Behind the name of an author who said something elsewhere: nobody here has such a name.
 VIA_IMPORT: Final = " via import"
+# The author of a history that the owner of a memory brought along, unless they name another one.
+OWN_HISTORY: Final = "fix history"
 NO_ORIGIN: Final = (
-    f"a name that does not end in {VIA_IMPORT!r}, which tells of who said it elsewhere"
+    f"a name that does not end in {VIA_IMPORT!r}, which tells of who said it elsewhere, and is not "
+    f"{OWN_HISTORY!r}"
 )
 
 

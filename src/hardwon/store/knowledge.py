@@ -5,22 +5,19 @@ rolled back are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
-from hardwon.first_use import Later
 from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
 from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
+from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
+from hardwon.records.kinds import OWN_HISTORY
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
 from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, Total, rounded_up
 
 if TYPE_CHECKING:
-    from hardwon.learn import odds
     from hardwon.learn.fixes import CameTo
-else:
-    odds = Later("hardwon.learn.odds")  # many a command asks for no shares
 
 LEVEL_NAMES: Final = [f"level{level}" for level in range(LEVELS)]
 
@@ -143,60 +140,40 @@ class TallyReader(Query):
         return f"pow(2.0, -{self.dialect.least}({half_lives}, {HALF_LIVES_MAX}))"
 
     def has_one_source(self, project: str, scope: str) -> bool:
-        """Whether at most one counts, of those who ever taught anything in a scope whose key is
-        empty.
+        """Whether at most one counts, beside the owner's history, of those who ever taught anything
+        in a scope whose key is empty.
         """
-        sql = f"SELECT DISTINCT author FROM tally WHERE {_TRUSTED_UNDER_KEY} LIMIT 2"
-        return len(self._select(sql, (project, scope, ""))) < 2
+        sql = (
+            f"SELECT DISTINCT author FROM tally WHERE {_TRUSTED_UNDER_KEY} AND author <> ?4 LIMIT 2"
+        )
+        return len(self._select(sql, (project, scope, "", OWN_HISTORY))) < 2
 
-    def shares(
-        self,
-        project: str,
-        places: Sequence[tuple[str, str]],
-        today: int,
-        items_max: int | None = None,
-        *,
-        alone: bool = True,
-    ) -> dict[tuple[str, str], list[tuple[str, odds.Share]]]:
-        """The same counts added up over the days, as they are and as they weigh today, by scope and
-        key: of every item, or, of a single key, of those that were counted most; without the places
-        where nothing was counted. `alone` as in `lessons.sources.fair_parts`.
+    def sums(
+        self, project: str, places: Sequence[tuple[str, str]], today: int
+    ) -> dict[tuple[str, str], dict[str, dict[str, Attempts]]]:
+        """What was counted of attempts under some scopes and keys, added up over the days, by item
+        and author, as it is and as it weighs today; without the places where nothing was counted.
         """
-        weight = self._weight("?2", "?3")
-        tried = "(level0 + level1 + level2)"
-        values = [project, today, limits.HALF_LIFE_DAYS * 1.0, *chain(*places)]
-        asked = ", ".join(f"(?{at}, ?{at + 1})" for at in range(4, len(values), 2))
-        here = f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
-        if items_max is not None:
-            values.append(items_max)
-            most = f"GROUP BY item ORDER BY sum{tried} DESC, item LIMIT ?{len(values)}"
-            here += f" AND item IN (SELECT item FROM tally WHERE {here} {most})"
+        weight, tried = self._weight("?2", "?3"), "(level0 + level1 + level2)"
+        sure = f"{self.dialect.greatest}(0, vouched - level0 - level1)"
+        weighed = (f"sum({one} * {weight})" for one in (tried, "level2", "vouched", sure))
+        bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
+        asked = ", ".join(f"({bound.add(scope)}, {bound.add(key)})" for scope, key in places)
         sql = (
             f"SELECT scope, key, item, author, sum{tried}, sum(level1 + level2), sum(level2), "
-            f"sum({tried} * {weight}), sum(level2 * {weight}), sum(vouched * {weight}), "
-            f"sum({self.dialect.greatest}(0, vouched - level0 - level1) * {weight}) "
-            f"FROM tally WHERE {here} GROUP BY scope, key, item, author"
+            f"{', '.join(weighed)} FROM tally WHERE project_id = ?1 AND "
+            f"(scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS} "
+            "GROUP BY scope, key, item, author ORDER BY scope, key, item, author"
         )
-        share = odds.Share
-        said: dict[tuple[str, str], dict[str, dict[str, odds.Share]]] = {}
-        with self.read(project) as session:
-            rows = session.select(sql, values)
-        for scope, key, item, author, *figures in rows:
-            # A database adds up in an order of its own, which shows in the last digits.
-            weights = [round(figure, 9) for figure in figures[3:]]
-            by_author = said.setdefault((scope, key), {}).setdefault(item, {})
-            by_author[author] = share(*figures[:3], *weights)
-        found = {}
-        for place, by_item in said.items():
-            # the items of these are fixers: anybody may make up another
-            if place[0].partition(".")[0] == "fix":
-                share.be_fair([each for _, each in sorted(by_item.items())])
-            fair = [
-                (item, share.fair(dict(sorted(each.items())), alone=alone))
-                for item, each in by_item.items()
-            ]
-            found[place] = sorted(fair, key=lambda each: (-each[1].attempts, each[0]))
-        return found
+        sums: dict[tuple[str, str], dict[str, dict[str, Attempts]]] = {}
+        for scope, key, item, author, attempts, applied, verified, *weights in self._select(
+            sql, bound
+        ):
+            # a database adds up in an order of its own, which shows in the last digits
+            rounded = (round(float(figure), 9) for figure in weights)
+            by_author = sums.setdefault((scope, key), {}).setdefault(item, {})
+            by_author[author] = Attempts(int(attempts), int(applied), int(verified), *rounded)
+        return sums
 
     def outcomes(
         self, project: str, keys: Sequence[ActionKey], today: int

@@ -43,8 +43,8 @@ def _load_types() -> dict[str, Any]:
         (
             "hardwon.brief.advice",
             "hardwon.fixes.reports",
-            "hardwon.learn.fixes",
-            "hardwon.learn.odds",
+            "hardwon.memory.fix_lessons",
+            "hardwon.lessons.fix_odds",
             "hardwon.lessons.rules",
             "hardwon.lessons.scores",
             "hardwon.tree.topology",

@@ -24,8 +24,9 @@ from hardwon.text.terms import counted as counted
 from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 if TYPE_CHECKING:
-    from hardwon.learn.fixes import Pattern, Strategy, TemporalPattern
+    from hardwon.fixes.reports import TemporalPattern
     from hardwon.memory.ask import Stats
+    from hardwon.memory.fix_lessons import Pattern, Strategy
     from hardwon.memory.results import SimilarIssues
     from hardwon.search.rank import Hit
     from hardwon.tree.topology import Branch, Reflection

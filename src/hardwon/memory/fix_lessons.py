@@ -1,0 +1,480 @@
+"""What fixes taught, read from the store's counts and put into words: odds, strategies, patterns,
+models, similar issues. Texts are looked up last, and only for what is shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.lessons.adopted import FIX_HISTORY, find_hints
+from hardwon.lessons.evidence import Evidence, gather
+from hardwon.lessons.fix_odds import (
+    NOTHING,
+    WEIGHTS,
+    Attempts,
+    FixCounts,
+    Items,
+    Odds,
+    Rated,
+    add_up,
+    count_tally,
+    estimate_fix,
+    estimate_tool,
+    get_confidence,
+    hear_items,
+)
+from hardwon.lessons.fixes import (
+    Choices,
+    PatternKind,
+    RankedStrategy,
+    Scope,
+    choose,
+    get_only_source,
+    note_performance,
+    rank_strategies,
+)
+from hardwon.lessons.issues import (
+    degree_of_words,
+    document_signature,
+    generate_issue_signature,
+    issue_subject,
+    signature_keys,
+)
+from hardwon.lessons.keys import BETWEEN_NAMES
+from hardwon.lessons.sources import share_out
+from hardwon.memory.project import Project
+from hardwon.memory.results import SimilarIssues
+from hardwon.memory.rules import RuleReading
+from hardwon.memory.tallies import keep_kind
+from hardwon.records.fields import Tabular, from_us
+from hardwon.records.kinds import ROUTES, Adopted, Cleaned, Fix, Issue
+from hardwon.search.terms import Filters
+
+_TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
+_PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
+    "exact": "signature",
+    "model": "model",
+    "type": "type",
+}
+
+
+@dataclass(frozen=True)
+class Strategy(Rated):
+    """One way of fixing something, and how it went. Commands are data: nothing here runs them."""
+
+    id: str
+    fix_commands: tuple[str, ...]
+    analysis: str
+    attempts: int
+    applied: int
+    verified: int
+    p_success: float
+    strength: float
+    last_used: datetime
+    evidence: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    vouched: int = 0
+
+
+def word_strategy(ranked: RankedStrategy, record: Fix | Cleaned) -> Strategy:
+    """The strategy in the words of a fix that used it, cut where what they were compared by ends."""
+    support, counts = ranked.support, ranked.share
+    return Strategy(
+        id=support.item,
+        fix_commands=tuple(record.fix_commands),
+        analysis=" ".join(record.analysis.split())[: limits.LESSON_CHARS_MAX],
+        attempts=counts.attempts,
+        applied=counts.applied,
+        verified=counts.verified,
+        p_success=ranked.p_success,
+        strength=counts.weight + WEIGHTS["strategy"],
+        last_used=from_us(support.last_us),
+        evidence=tuple(support.newest_ids),
+        sources=tuple(sorted(support.authors)),
+        vouched=support.vouched,
+    )
+
+
+@dataclass(frozen=True)
+class Pattern(Rated):
+    """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or
+    `type` (an issue type on any model). A success is applied and verified. `p_success` is of what
+    is counted, `best_fix` the strategy most likely to succeed among those that ever did.
+    `signature` is that of its newest fix, by fix history's formula, as its tables have it.
+    """
+
+    name: str
+    kind: PatternKind
+    issue_type: str
+    model: str | None
+    signature: str
+    success_count: int
+    failure_count: int
+    applied_count: int
+    p_success: float
+    strength: float
+    last_seen: datetime
+    best_fix: Strategy | None
+
+    @property
+    def confidence(self) -> float:
+        """`min(1, attempts / 10)`, as fix history defines it."""
+        return get_confidence(self.success_count + self.failure_count)
+
+
+def name_issue(kind: PatternKind, issue_type: str, model: str | None, signature: str) -> str:
+    """A pattern, for people."""
+    where = f" on {model}" if model else ""
+    if kind == "exact":
+        return f"{issue_type}{where} [{signature}]"
+    return f"{issue_type}{where or ' on any model'}"
+
+
+@dataclass(frozen=True)
+class ModelInsights(Tabular):
+    """What is known of a model. `success_rate` is the plain share of attempts that were applied and
+    verified; `odds` has the probability of the next one. `common_issues` and `effective_fixes` are
+    the most frequent, and the likeliest to work, first.
+    """
+
+    model_name: str
+    total_tests: int
+    success_rate: float
+    odds: Odds
+    common_issues: tuple[tuple[str, int], ...]
+    effective_fixes: tuple[Strategy, ...]
+    performance_notes: tuple[str, ...]
+    last_updated: datetime | None
+
+
+class ModelHistory(NamedTuple):
+    """How fixes of a model went so far, who says so, and how often somebody vouched for it.
+    `issues` are its most frequent ones, `p_success` the probability that the next fix succeeds.
+    """
+
+    model_name: str
+    attempts: int
+    verified: int
+    p_success: float
+    issues: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+    vouched: int
+
+
+class FixReading(RuleReading):
+    """What is known of fixes."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self._counts: dict[tuple[str, str], Items] = {}
+
+    def read_counts(self, scope: str, key: str) -> Items:
+        """What was counted under a key, by item, as it weighs today."""
+        self._read_ahead([(scope, key)])
+        return self._counts[scope, key]
+
+    def _read_ahead(self, places: Iterable[tuple[str, str | None]]) -> None:
+        """Attempts that are about to be asked for, in one go; None is no key."""
+        unread = [
+            (scope, key)
+            for scope, key in dict.fromkeys(places)
+            if key is not None and (scope, key) not in self._counts
+        ]
+        if unread:
+            found = self._store.sums(self.project, unread, self.today)
+            self._counts |= {place: hear_items(found.get(place, {})) for place in unread}
+
+    def fix_odds(
+        self,
+        issue: Issue | None,
+        model: str | None,
+        issue_type: str | None,
+        fixer: str | None,
+        action: str = "",
+    ) -> Odds:
+        """How likely a fix is to succeed: of an issue, by what is done about it where that is said,
+        or of a model and an issue type, where they are named.
+        """
+        subject = signature = degree = None
+        if issue:
+            degree = degree_of_words(action, issue) or None
+            model, issue_type = issue.model, issue.issue_type
+            subject, signature = issue_subject(issue), generate_issue_signature(issue)
+        return self._estimate(model, issue_type, fixer, subject, signature, degree)
+
+    def _estimate(
+        self,
+        model: str | None,
+        issue_type: str | None,
+        fixer: str | None = None,
+        subject: str | None = None,
+        signature: str | None = None,
+        degree: str | None = None,
+    ) -> Odds:
+        """From the counts at each level that is named."""
+        named = {
+            "fix": "",
+            "fix.type": issue_type,
+            "fix.model": model,
+            "fix.subject": subject,
+            "fix.signature": signature,
+            "fix.words": issue_type if degree else None,
+        }
+        self._read_ahead(named.items())
+        items = {
+            scope: None if key is None else self._counts[scope, key] for scope, key in named.items()
+        }
+        types = Counter[str]() if issue_type is None else Counter({issue_type: 1})
+        for around in filter(None, (items["fix.model"], items["fix.subject"])):
+            for item, counts in around.items():
+                types[item.partition(BETWEEN_NAMES)[0]] += counts.attempts
+        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))
+        del most[limits.ISSUE_TYPES_TESTED_MAX :]
+        self._read_ahead(("fix.type", name) for name in most)
+        known = FixCounts(
+            everything=self._counts["fix", ""],
+            types={name: self._counts["fix.type", name] for name in most},
+            issue_type=issue_type,
+            model=items["fix.model"],
+            subject=items["fix.subject"],
+            signature=items["fix.signature"],
+            words=(items["fix.words"] or {}).get(degree or "", NOTHING),
+        )
+        return estimate_fix(known, fixer)
+
+    def tool_odds(self, tool: str, task: str | None) -> Odds:
+        """How likely a tool is to work, at a task or at any."""
+        tools = {name: self.read_counts("tool", name) for name in (tool, *_TOOLS)}
+        return estimate_tool(tools, tool, task)
+
+    def strategies(
+        self,
+        scope: str,
+        key: str,
+        usual_p: float,
+        limit: int,
+        *,
+        issue_type: str | None = None,
+        successful: bool = False,
+    ) -> list[Strategy]:
+        """What was done, the likeliest to succeed first; of a model, at one issue type or at all."""
+        ranked = self._rank(scope, key, usual_p, issue_type)
+        return self._word((one for one in ranked if one.share.verified or not successful), limit)
+
+    def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
+        """What failed more often than it succeeded, what failed most first."""
+        ranked = [
+            one
+            for one in self._rank("type", issue_type, usual_p)
+            if one.share.attempts > 2 * one.share.verified
+        ]
+        ranked.sort(key=lambda one: 2 * one.share.verified - one.share.attempts)
+        return self._word(ranked, limit)
+
+    def _rank(
+        self, scope: str, key: str, usual_p: float, issue_type: str | None = None
+    ) -> list[RankedStrategy]:
+        tried = self._tried(scope, key, issue_type).values()
+        return rank_strategies(tried, usual_p, self.today, alone=self._has_one_source("fix"))
+
+    def _word(self, ranked: Iterable[RankedStrategy], limit: int) -> list[Strategy]:
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+
+    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
+        """What was done about an issue type, by a model's name or by a signature, by strategy."""
+        found = self._all(f"strategy.{scope}", key)
+        if scope != "model":
+            return gather(found)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+        return gather(
+            tally._replace(item=strategy)
+            for (about, _, strategy), tally in named
+            if issue_type in (None, about)
+        )
+
+    def read_strategy(self, ranked: RankedStrategy) -> Fix | Cleaned | None:
+        """A fix that did it; None where none can be read."""
+        for record_id in ranked.support.sample_ids:
+            record = self.record(record_id)
+            # what was done is told also by a fix that left the history
+            if isinstance(record, Fix | Cleaned):
+                return record
+        return None
+
+    def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+        """In the words of a fix that used it; None where none can be read."""
+        record = self.read_strategy(ranked)
+        return word_strategy(ranked, record) if record else None
+
+    def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
+        """What worked for an issue or its like, and what is not to be repeated, without texts."""
+        tried: dict[Scope, dict[str, Evidence]] = {
+            "signature": self._tried("signature", generate_issue_signature(issue)),
+            "model": self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            "type": self._tried("type", issue.issue_type),
+        }
+        if not any(tried.values()):
+            return Choices([], [])
+        usual_p = self.fix_odds(issue, None, None, fixer).p_success
+        return choose(tried, usual_p, self.today, alone=self._has_one_source("fix"))
+
+    def hints_for(self, issue: Issue) -> Iterator[tuple[str, Adopted]]:
+        """What knowledge bases that were brought in say about an issue, the newest first, and the
+        record that keeps each.
+        """
+        for record in self.adopted(FIX_HISTORY, limits.LOOKED_INTO_MAX):
+            yield from ((hint, record) for hint in find_hints(record, issue))
+
+    def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
+        """How fixes of a model went so far; None where there were none. An issue type that a single
+        source came up with, where there are several, is not among its issues: what it is called are
+        that source's words alone.
+        """
+        by_type = self._find_issues(name)
+        if not by_type:
+            return None
+        whole = add_up(self.read_counts("fix.model", name).values())
+        sources = sorted({author for support in by_type for author in support.authors})
+        heard = [one for one in by_type if len(sources) == 1 or one.only_source is None]
+        issues = heard[: limits.FIXES_LISTED_MAX]
+        return ModelHistory(
+            model_name=name,
+            attempts=whole.attempts,
+            verified=whole.verified,
+            p_success=self._estimate(name, None, fixer).p_success,
+            issues=tuple((one.item, one.records) for one in issues),
+            notes=self._note(name, issues),
+            sources=tuple(sources),
+            vouched=sum(support.vouched for support in by_type),
+        )
+
+    def _find_issues(self, model: str) -> list[Evidence]:
+        """What is known of a model's fixes, by issue type, the most frequent first."""
+        by_type = gather(
+            tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0])
+            for tally in self._all("fix.model", model)
+        )
+        return sorted(by_type.values(), key=lambda one: (-one.records, one.item))
+
+    def _note(self, model: str, issues: Sequence[Evidence]) -> tuple[str, ...]:
+        self._read_ahead(("fix.type", one.item) for one in issues)
+        counts = {
+            one.item: (
+                add_up(count_tally(tally, self.today) for tally in one.tallies),
+                add_up(self._counts["fix.type", one.item].values()),
+            )
+            for one in issues
+        }
+        return note_performance(model, counts)
+
+    def patterns(self, limit: int) -> list[Pattern]:
+        """The most frequent are found first, then each is looked into."""
+        places = [
+            (kind, f"fix.{scope}", key)
+            for kind, scope in _PATTERN_SCOPES.items()
+            for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
+        ]
+        self._read_ahead((scope, key) for _, scope, key in places)
+        found: list[tuple[PatternKind, str, str, Attempts]] = []
+        for kind, scope, key in places:
+            starts: dict[str, list[Attempts]] = {}
+            for item, counts in self._counts[scope, key].items():
+                issue_type, between, _ = item.partition(BETWEEN_NAMES)
+                starts.setdefault(issue_type + between if between else "", []).append(counts)
+            found += [(kind, key, start, add_up(counts)) for start, counts in starts.items()]
+        found.sort(key=lambda one: (-one[3].attempts, *one[:3]))
+        return list(islice(filter(None, (self._word_pattern(*one) for one in found)), limit))
+
+    def _word_pattern(
+        self, kind: PatternKind, key: str, item_start: str, counted: Attempts
+    ) -> Pattern | None:
+        """None where none of its fixes can be read."""
+        scope = _PATTERN_SCOPES[kind]
+        newest = self._store.newest_taught(
+            self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX
+        )
+        fix = self.read_first(
+            (record_id for _, record_id in newest),
+            lambda record: record if isinstance(record, Fix) else None,
+        )
+        if fix is None:
+            return None
+        issue, model = fix.issue, None if kind == "type" else fix.issue.model
+        # of what is counted: a signature holds a family's models, and one of them is not asked for
+        odds = self._estimate(
+            model if kind == "model" else None,
+            issue.issue_type,
+            signature=key if kind == "exact" else None,
+        )
+        signature = document_signature(fix)  # that of the tables, whatever they were found by
+        of_type = issue.issue_type if kind == "model" else None
+        best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
+        return Pattern(
+            name=name_issue(kind, issue.issue_type, model, signature),
+            kind=kind,
+            issue_type=issue.issue_type,
+            model=model,
+            signature=signature,
+            success_count=counted.verified,
+            failure_count=counted.attempts - counted.verified,
+            applied_count=counted.applied,
+            p_success=odds.p_success,
+            strength=odds.strength,
+            last_seen=from_us(newest[0][0]),
+            best_fix=best[0] if best else None,
+        )
+
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most
+        frequent.
+        """
+        types = self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        best = {
+            name: self.strategies(
+                "type", name, self._estimate(None, name).p_success, limit, successful=True
+            )
+            for name in types
+        }
+        return {name: strategies for name, strategies in best.items() if strategies}
+
+    def model_insights(self, name: str) -> ModelInsights:
+        """What is known of a model."""
+        by_type, most = self._find_issues(name), limits.FIXES_LISTED_MAX
+        odds = self._estimate(name, None)
+        ranked = [one for one in self._rank("model", name, odds.p_success) if one.share.verified]
+        sources = {author for support in by_type for author in support.authors}
+        if len(sources) > 1:
+            ranked = list(share_out(ranked, get_only_source, most, len(sources)))
+        fixes = self._word(ranked, most)
+        return ModelInsights(
+            model_name=name,
+            total_tests=odds.attempts,
+            success_rate=odds.verified / odds.attempts if odds.attempts else 0.0,
+            odds=odds,
+            common_issues=tuple((one.item, one.records) for one in by_type[:most]),
+            effective_fixes=tuple(fixes),
+            performance_notes=self._note(name, by_type[:most]),
+            last_updated=from_us(max(one.last_us for one in by_type)) if by_type else None,
+        )
+
+    def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
+        """Earlier attempts at an issue or its like, successes first."""
+        found = self._store.by_key(
+            self.project, signature_keys(issue), Filters(), limits.COMPARED_MAX
+        )
+        exact = keep_kind(Fix, [hit.stored for hit in found])
+        of_type = Filters(kind="fix", issue_type=issue.issue_type)
+        model = self._newest(of_type.altered(model=issue.model), Fix)
+
+        def successes_first(fix: Fix) -> tuple[bool, bool, int, str]:
+            return not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id
+
+        groups = (exact, model, self._newest(of_type, Fix))
+        return SimilarIssues(*(sorted(fixes, key=successes_first)[:limit] for fixes in groups))
