@@ -105,18 +105,6 @@ def test_closing_waits_for_a_while_and_the_next_use_makes_up_for_the_rest(
         assert plain.stats().unembedded == 0
 
 
-def test_a_question_is_a_use_too(place: Places) -> None:
-    with Memory(place("m"), embedder=quick()) as memory:
-        remember(memory, "with a vector")
-    with Memory(place("m")) as plain:
-        remember(plain, "without one")
-        assert plain.stats().unembedded == 1
-    with Memory(place("m"), embedder=quick()) as memory:
-        memory.recall("whatever")
-        assert memory.care.wait_for_vectors() == 0
-        assert len(memory.recall("whatever")) == 2
-
-
 @pytest.mark.engines("sqlite")
 def test_a_process_that_ends_without_closing_leaves_none_behind(tmp_path: Path) -> None:
     program = f"""

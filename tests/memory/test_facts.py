@@ -4,37 +4,28 @@ those that are said again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-from cases import examples
 from clocks import Clock
 from engines import ENGINES, Places, wrong_with
 from hardwon import Fact, Memory
-from hardwon.learn.tallies import keys_of
 from hardwon.records.kinds import Entities, Metadata, RelatedFile
 from hardwon.records.reading import parse_record
-from hardwon.text.sentences import fact_key, repeats
+from hardwon.text.sentences import repeats
 from processes import Child
-from strategies import facts, prose
+from strategies import facts
 
 pytestmark = pytest.mark.engines(*ENGINES)
-
-AT = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
-KEY = "gsk_5Up3rS3cr3tK3yThatMustNotLeak00"
 
 
 def fact(content: str, **fields: Any) -> Fact:
     return Fact(content=content, **{"fact_type": "observation", **fields})
-
-
-# --- the sentence ---
 
 
 def test_names_are_added(memory: Memory) -> None:
@@ -100,23 +91,6 @@ def test_json_keeps_what_a_fact_was_and_lacks(record: Fact) -> None:
     assert "findings" not in record.to_agentdb(), "the metadata schema knows neither"
 
 
-@settings(max_examples=examples(25))  # each makes a memory
-@given(content=prose)
-def test_whatever_is_recorded_can_be_read(
-    tmp_path_factory: pytest.TempPathFactory, content: str
-) -> None:
-    with Memory(tmp_path_factory.mktemp("facts") / "m") as memory:
-        kept = memory.record_fact(content, "observation", timestamp=AT)
-        assert memory.get(kept.id) == kept
-        assert memory.record_fact(content, "observation", timestamp=AT).id == kept.id
-        assert memory.stats().records == 1
-
-
-# --- a model's words ---
-
-
-# --- said again ---
-
 SAYS_THE_SAME = [
     ("The staging server drops idle clients.", "the staging   server drops idle clients"),
     ("The user\u2019s token leaks.", "The user's token leaks"),
@@ -159,22 +133,6 @@ def test_a_day_that_is_not_told_is_another_on_another_day(place: Places, clock: 
         assert memory.record_fact("The release is tomorrow.", "observation").id == kept.id
         clock.now += timedelta(days=1)
         assert memory.record_fact("The release is tomorrow.", "observation").id != kept.id
-
-
-def test_a_template_with_many_names_hides_no_repetition(memory: Memory) -> None:
-    said = "The import for customer {} finished with several harmless warnings."
-    memory.add_many(
-        [
-            fact(said.format(f"c{chr(97 + number // 26)}{chr(97 + number % 26)}"))
-            for number in range(300)
-        ]
-    )
-    kept = memory.record_fact(said.format("zz"), "observation")
-    assert memory.record_fact(said.format("zz"), "observation", author="ben").id == kept.id
-    with memory._project.store.write(memory.project) as writer:
-        assert [each.id for each in writer.facts_with_key(memory.project, fact_key(kept), 5)] == [
-            kept.id
-        ]
 
 
 def test_other_words_are_kept_with_the_repetition(memory: Memory) -> None:
@@ -327,40 +285,6 @@ def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
         child.wait()
     assert memory.stats().records == 20
     assert wrong_with(memory) == []
-
-
-def test_an_embedder_gives_a_repetition_no_vector(place: Places) -> None:
-    class Letters:
-        name, dimension = "letters", 2
-
-        def embed(self, texts: Sequence[str]) -> list[list[float]]:
-            return [[1.0, float(len(text))] for text in texts]
-
-    with Memory(place("m"), embedder=Letters()) as memory:
-        memory.record_fact("The staging server drops idle clients.", "observation")
-        memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
-        assert memory.stats().records == 1
-        assert wrong_with(memory) == []
-
-
-# --- the measure ---
-
-_words = st.sampled_from(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu".split()
-)
-
-
-@given(st.lists(_words, min_size=1, max_size=14), st.data())
-def test_facts_that_say_the_same_meet_under_a_key(words: list[str], data: st.DataObject) -> None:
-    fewer = [word for word in words if data.draw(st.integers(0, 5))]
-    one, other = fact(" ".join(words)), fact(" ".join(fewer) or "alpha")
-    assert (
-        repeats(one, other)
-        == repeats(other, one)
-        == (fact_key(one) == fact_key(other))
-        == (one.content == other.content)
-    )
-    assert fact_key(one) in keys_of(one)
 
 
 def test_repeating_asks_for_no_more_than_the_first_has() -> None:

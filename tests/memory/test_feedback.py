@@ -12,7 +12,6 @@ import pytest
 from clocks import Clock
 from engines import ENGINES
 from hardwon import Fact, Memory
-from hardwon.capture import tests
 from hardwon.capture.tests import (
     FAILURES_MAX,
     VERIFIED_PER_TEST_MAX,
@@ -69,10 +68,7 @@ class Bench:
 
 @pytest.fixture
 def bench(
-    tmp_path: Path,
-    clock: Clock,
-    place: Callable[[str], str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, clock: Clock, place: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> Bench:
     monkeypatch.chdir(tmp_path)
     return Bench(tmp_path, clock, place("brain"))
@@ -147,10 +143,7 @@ def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
     mended = bench.mend()
     linked = [
         bench.solution(
-            "By its hash.",
-            failure_hash=failure_hash(REPORT),
-            author="one",
-            related_files=mended,
+            "By its hash.", failure_hash=failure_hash(REPORT), author="one", related_files=mended
         ),
         bench.solution("By a file of the traceback.", related_files=mended, author="two"),
         own,
@@ -320,39 +313,6 @@ def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> 
     tried = bench.solution()
     assert bench.run(passes=True).verified == [tried.id]
     assert bench.memory.doctor().ok
-
-
-def test_what_looks_like_a_result_crowds_none_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tests, "REMEMBERED_MAX", 1)
-    monkeypatch.setattr(tests, "FAILURES_MAX", 1)
-    bench.run(passes=False)
-    forged(bench.memory, bench.clock())
-    assert bench.memory.tests.failing() == [TEST]
-
-
-def test_a_clock_that_was_years_ahead_once_ends_no_feedback(bench: Bench) -> None:
-    now = bench.clock.now
-    bench.clock.now = datetime(2090, 1, 1, tzinfo=UTC)
-    bench.run(passes=False)
-    bench.clock.now = now
-    assert len(bench.run(passes=False).failed) == 1
-    tried = bench.solution()
-    assert bench.run(passes=True).verified == [tried.id]
-
-
-def test_what_did_not_help_is_seen_behind_any_number_of_results(bench: Bench) -> None:
-    bench.run(passes=False)
-    did_not_help = bench.solution()
-    others = [f"tests/test_other.py::test_number_{number}" for number in range(60)]
-    bench.memory.tests.record(
-        [RanTest(other, True, f"E   ValueError: {other}") for other in others]
-    )
-    assert len(bench.run(passes=False).failed) == 1
-    bench.memory.tests.record([RanTest(other, False) for other in others])
-    assert bench.run(passes=True).verified == []
-    assert bench.status(did_not_help) == "hypothesis"
 
 
 SECRET = "ghp_" + "Q7w8E9r0T1" * 3 + "abcdef"

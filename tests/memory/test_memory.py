@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
-from hardwon import Experience, Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
+from hardwon import Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
 from hardwon.errors import (
     ClosedError,
     ConflictError,
@@ -286,48 +286,6 @@ def test_projects_are_walls(place: Places) -> None:
             two.merge(one, trust=True)
 
 
-def test_the_life_of_a_record(memory: Memory) -> None:
-    old = memory.record_fact("Port 80 is used.", "observation", author="ann")
-    new = memory.record_fact("Port 443 is used.", "observation")
-    assert (
-        memory.verify(old.id, "test_runner", "ci-1").metadata.validation.verified_by
-        == "test_runner"
-    )
-    assert memory.publish(old.id).metadata.validation.status == "published"
-    superseded = memory.supersede(old.id, new.id, "moved to TLS")
-    assert superseded.metadata.validation.status == "archived"
-    assert superseded.metadata.validation.verification_id == "ci-1"
-    life = memory.audit(old.id)
-    assert [(event.kind, event.status) for event in life] == [
-        ("created", "hypothesis"),
-        ("status", "verified"),
-        ("status", "published"),
-        ("superseded", "archived"),
-    ]
-    assert life[0].by == "ann"
-    assert life[-1].event is not None
-    assert life[-1].event.replaced_by == new.id
-    assert wrong_with(memory) == []
-
-
-def test_transitions_that_are_not_allowed(memory: Memory) -> None:
-    record = memory.record_fact("x", "error")
-    with pytest.raises(
-        InvalidInputError, match="status: 'published' .*from hypothesis: verified, archived"
-    ):
-        memory.publish(record.id)
-    with pytest.raises(InvalidInputError, match="verified_by: 'my cat'"):
-        memory.verify(record.id, "my cat")  # type: ignore[arg-type]
-    memory.archive(record.id, "wrong")
-    with pytest.raises(InvalidInputError, match="it is final"):
-        memory.verify(record.id, "compiler")
-    with pytest.raises(InvalidInputError, match="another record"):
-        memory.supersede(record.id, record.id, "r")
-    with pytest.raises(UnknownRecordError):
-        memory.supersede(record.id, fact().id, "r")
-    assert len(memory.audit(record.id)) == 2
-
-
 def test_forget_by_id_by_filter_and_as_a_rehearsal(memory: Memory) -> None:
     keep = memory.remember("keep me", "success", "conversation", author="ann")
     gone = [
@@ -419,15 +377,6 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     assert memory.stats().records == 0
 
 
-def test_load_reports_conflicts_and_keeps_what_is_here(memory: Memory, tmp_path: Path) -> None:
-    record = memory.record_fact("True here.", "observation")
-    path = tmp_path / "x.jsonl"
-    path.write_text(record.altered(content="Says a stranger.").to_json() + "\n\n")
-    assert memory.load(path, dry_run=True).conflicting == [record.id]
-    assert memory.load(path).conflicting == [record.id]
-    assert memory.get(record.id) == record
-
-
 def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_path: Path) -> None:
     record = memory.record_fact("x", "error")
     path = tmp_path / "x.jsonl"
@@ -463,14 +412,6 @@ def test_merge_brings_records_statuses_and_tombstones(
             memory.merge(memory, trust=True)
     assert memory.merge(place("other"), trust=True).added == 0
     assert wrong_with(memory) == []
-
-
-def test_merge_never_replaces_what_is_here(memory: Memory, place: Places) -> None:
-    record = memory.record_fact("True here.", "observation")
-    with Memory(place("other")) as other:
-        other.add(record.altered(content="Says a stranger."))
-        assert memory.merge(other, trust=True).conflicting == [record.id]
-    assert memory.get(record.id) == record
 
 
 def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -> None:
@@ -627,29 +568,6 @@ def test_many_threads_share_one_memory(memory: Memory) -> None:
         thread.join()
     assert failures == []
     assert memory.stats().records == 16 * 12
-
-
-def test_git_commit_and_branch_are_filled_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git = tmp_path / "repo" / ".git"
-    (git / "refs" / "heads").mkdir(parents=True)
-    (git / "HEAD").write_text("ref: refs/heads/main\n")
-    (git / "refs" / "heads" / "main").write_text("1" * 40 + "\n")
-    (tmp_path / "repo" / "a.py").write_text("x")
-    monkeypatch.chdir(tmp_path / "repo")
-    with Memory("brain") as memory:
-        made = memory.record_fact("a", "error", related_files=["a.py"])
-        assert (made.metadata.context.git_commit, made.metadata.context.git_branch) == (
-            "1" * 40,
-            "main",
-        )
-        assert made.metadata.context.related_files[0].path == "a.py"
-        built = Experience(content="b", outcome="success", tool="conversation")
-        memory.add(built)
-        assert memory.get(built.id).metadata.context.git_branch == "main"  # type: ignore[union-attr]
-        own = memory.record_fact("c", "error", git_commit="2" * 40)
-        assert (own.metadata.context.git_commit, own.metadata.context.git_branch) == ("2" * 40, "")
 
 
 def test_secrets_never_reach_the_disk(memory: Memory, tmp_path: Path) -> None:

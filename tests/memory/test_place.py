@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkouts import git, new_repository
-from command_line import COMMANDS, at_once
+from command_line import at_once
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.memory.places import Place, find_place, memory_exists
-from hardwon.outside.locations import is_url, without_password
+from hardwon.outside.locations import without_password
 from hardwon.training.functions import load_agent_memory
 from hardwon.tree.engine import MemoryEngine
 
@@ -35,9 +35,6 @@ def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("connection", "engine"):
         monkeypatch.delitem(sys.modules, f"hardwon.store.postgres.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-
-
-# --- folders ---
 
 
 def test_folders_that_are_made_for_a_memory_are_on_disk(
@@ -62,9 +59,6 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
         tmp_path / "one" / "two" / "three",
     ]
     assert {folder.stat().st_ino for folder in made} <= synced
-
-
-# --- one memory per repository ---
 
 
 def test_a_linked_worktree_has_the_memory_and_the_name_of_its_repository(
@@ -113,9 +107,6 @@ def test_a_folder_that_claims_to_be_a_worktree_of_another_repository_gets_nothin
     assert place.project == "archive"
     assert place.path
     assert not place.path.is_relative_to(shop)
-
-
-# --- urls ---
 
 
 @pytest.mark.parametrize(("url", "shown"), [
@@ -180,12 +171,6 @@ def test_no_password_is_ever_shown(password: str, options: str) -> None:
     assert SECRET not in without_password(f"postgresql://u:{marked}@h/db?{options}")
 
 
-@given(st.text())
-def test_what_is_no_address_is_shown_as_it_is(text: str) -> None:
-    assert without_password(f"/{text}") == f"/{text}"
-    assert not is_url(f"./{text}")
-
-
 def test_files_are_there_or_not(tmp_path: Path) -> None:
     assert not memory_exists("brain")
     assert find_place("brain").location == str(tmp_path / "brain" / "memory.db")
@@ -194,9 +179,6 @@ def test_files_are_there_or_not(tmp_path: Path) -> None:
         assert memory_exists("brain")
         with memory.care.in_project("shop") as other:
             assert (other.location, other.project) == (memory.location, "shop")
-
-
-# --- what a database has not, and what it needs ---
 
 
 @pytest.mark.usefixtures("_without_psycopg")
@@ -227,9 +209,6 @@ def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
     assert not list(tmp_path.glob("postgres*"))
 
 
-# --- the command line ---
-
-
 @pytest.mark.usefixtures("_without_psycopg")
 @pytest.mark.parametrize("said", [
     ("stats",), ("config",), ("config", "--json"), ("doctor",), ("init",), ("demo",), ("serve", "--no-auth"),
@@ -251,30 +230,6 @@ def test_no_command_prints_the_password(
         assert SECRET not in done.output + str(done.exception)
     for line in (("--help",), (said[0], "--help")):
         assert SECRET not in at_once("--memory", URL, *line).output
-
-
-def test_every_command_has_a_help_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARDWON_MEMORY", URL)
-    for name in COMMANDS:
-        done = at_once(*name.split(), "--help")
-        assert (done.exit_code, SECRET in done.output) == (0, False), name
-
-
-def test_config_tells_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARDWON_MEMORY", URL)
-    assert (
-        "in the database postgresql://anna@127.0.0.1:1/brain?sslmode=require"
-        in at_once("config").output
-    )
-
-
-def test_a_backup_is_not_restored_into_a_database() -> None:
-    with Memory("brain") as memory:
-        memory.backup("copy.db")
-    done = at_once("--memory", URL, "care", "restore", "copy.db")
-    assert done.exit_code == 1
-    assert "is a database: pg_dump copies it whole" in done.output
-    assert SECRET not in done.output
 
 
 @pytest.mark.parametrize("said", [

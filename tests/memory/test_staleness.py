@@ -4,13 +4,9 @@ by check_stale.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,20 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import each
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
 from hardwon.outside import files
 from hardwon.outside import git as looking
-from hardwon.outside.git import GIT_QUESTIONS_MAX, GIT_QUESTIONS_WITHIN_S, GIT_WAIT_MAX_S
+from hardwon.outside.git import GIT_QUESTIONS_MAX
 from hardwon.records.kinds import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
-from hardwon.search.rank import Candidate, Hit, lowered, rank
+from hardwon.search.rank import Hit
 from hardwon.trust.lifecycle import (
     BY_TREE,
     effective_validation,
     is_held_as_stale,
-    stale_files,
     standing_beneath,
 )
 from strategies import at
@@ -80,13 +74,6 @@ def changes(memory: Memory) -> tuple[bool, list[str]]:
     assert [str(change) for _, change in report.files] == told
     assert (report.checked, report.stale) == (1, int(hit.stale))
     return hit.stale, told
-
-
-# --- in a real repository ---
-
-
-def test_an_untouched_file_is_fresh(brain: Memory) -> None:
-    assert changes(brain) == (False, [])
 
 
 def test_a_changed_file_and_its_revert(brain: Memory, repository: Path) -> None:
@@ -151,12 +138,6 @@ def test_a_deleted_file_is_gone_until_it_is_back(brain: Memory, repository: Path
     assert changes(brain) == (False, [])
 
 
-def test_a_folder_in_its_place(brain: Memory, repository: Path) -> None:
-    (repository / "src/app.py").unlink()
-    (repository / "src/app.py").mkdir()
-    assert changes(brain) == (True, ["src/app.py gone"])
-
-
 def test_a_file_that_was_not_there_appeared(repository: Path, tmp_path: Path) -> None:
     with Memory(tmp_path / "brain.db") as memory:
         memory.remember(ASKED, "learning", insight_type="fact", related_files=["docs/plan.md"])
@@ -176,34 +157,6 @@ def test_another_branch_and_back(brain: Memory, repository: Path) -> None:
     assert changes(brain) == (True, ["src/app.py changed"])
     git(repository, "checkout", "-q", "--detach", "main")
     assert changes(brain) == (False, [])
-
-
-def test_a_rebase_that_leaves_the_file_alone(repository: Path, tmp_path: Path) -> None:
-    git(repository, "checkout", "-q", "-b", "feature")
-    write(repository, "src/new.py", body("new"))
-    commit(repository, "feature")
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.remember(f"{ASKED} src/new.py", "success", "file_operation")
-        git(repository, "checkout", "-q", "main")
-        assert changes(memory) == (True, ["src/new.py gone"])
-        write(repository, "README.md", "other\n")
-        commit(repository, "on main")
-        git(repository, "rebase", "-q", "main", "feature")
-        assert changes(memory) == (False, [])
-        git(repository, "mv", "src/new.py", "src/newer.py")
-        commit(repository, "renamed")
-        git(repository, "rebase", "-q", "--root")
-        assert changes(memory) == (False, ["src/new.py renamed (now src/newer.py)"])
-
-
-def test_a_renamed_file_that_is_too_large_to_read_now(
-    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(repository, "mv", "src/app.py", "src/main.py")
-    monkeypatch.setattr("hardwon.memory.staleness.STALE_FILE_BYTES_MAX", 10)
-    with Memory(brain.location) as memory:
-        assert hit_of(memory).changed == ()
-    assert brain.check_stale(dry_run=True).files[0][1].change == "renamed"
 
 
 def test_an_amended_commit(brain: Memory, repository: Path) -> None:
@@ -238,17 +191,6 @@ def test_no_git_and_bare_repositories(
             assert (hit.stale, hit.changed) == (False, ())
             with pytest.raises(InvalidInputError):
                 memory.check_stale()
-
-
-def test_a_file_of_a_submodule(repository: Path, tmp_path: Path) -> None:
-    library = new_repository(tmp_path / "library")
-    git(repository, "submodule", "-q", "add", str(library), "vendor/library")
-    commit(repository)
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.remember(f"{ASKED} vendor/library/src/app.py", "success", "file_operation")
-        assert changes(memory) == (False, [])
-        write(repository / "vendor/library", "src/app.py", "x")
-        assert changes(memory) == (True, ["vendor/library/src/app.py changed"])
 
 
 def test_without_a_git_program_there_are_no_renames(
@@ -333,15 +275,6 @@ def test_git_fetches_nothing(brain: Memory, repository: Path) -> None:
     assert not ran.exists()
 
 
-def test_a_move_of_which_git_knows_only_the_new_name(brain: Memory, repository: Path) -> None:
-    (repository / "src/app.py").rename(repository / "src/main.py")
-    git(repository, "add", "src/main.py")
-    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
-
-
-# --- how much git is asked ---
-
-
 def counted_git(repository: Path, monkeypatch: pytest.MonkeyPatch, before: str = "") -> Path:
     """A git that notes down that it was asked; returns where."""
     asked, real = repository.parent / "asked", shutil.which("git")
@@ -386,32 +319,6 @@ def test_many_commits_cost_a_recall_no_more(
         assert memory.check_stale(dry_run=True).files_changed == 60
 
 
-def test_a_slow_git_costs_a_recall_no_more(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hardwon.outside.git.GIT_WAIT_MAX_S", 2.5)
-    with Memory(tmp_path / "brain.db") as memory:
-        of_many_commits(memory, 30)
-        asked = counted_git(repository, monkeypatch, "sleep 1")
-        memory.recall("giraffe", k=30)
-        assert len(asked.read_text().split()) <= 3
-        assert looking._tired_until_s == {}  # it answered whenever it had all of its time
-
-
-def test_patience_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    patience = looking.Patience()
-    assert patience.left_s() == GIT_WAIT_MAX_S
-    patience.spend(GIT_WAIT_MAX_S + 1)
-    assert patience.left_s() == 0
-    now[0] += GIT_QUESTIONS_WITHIN_S
-    for _ in range(GIT_QUESTIONS_MAX):
-        assert patience.left_s() > 0
-        patience.spend(0.0)
-    assert patience.left_s() == 0
-
-
 def test_empty_files_are_not_taken_for_each_other(repository: Path, tmp_path: Path) -> None:
     write(repository, "a/__init__.py", "")
     write(repository, "b/__init__.py", "")
@@ -432,9 +339,6 @@ def test_records_of_another_repository_are_left_alone(
     monkeypatch.chdir(other)
     with Memory(tmp_path / "brain.db") as memory:
         assert changes(memory) == (False, [])
-
-
-# --- paths that mean no good ---
 
 
 @pytest.mark.parametrize(
@@ -558,40 +462,6 @@ def test_recall_opens_nothing_that_the_system_makes_up(
         assert changes(memory) == (False, [])
 
 
-@pytest.mark.parametrize("path", ["/proc/self/pagemap", "/proc/self/mem"])
-def test_where_it_is_opened_all_the_same_it_ends(
-    repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where a container has another /proc in a place of its own."""
-    monkeypatch.setattr(looking, "is_of_the_system", lambda *_: False)
-    with Memory(tmp_path / "brain.db") as memory:
-        assert memory._project.checkout is not None
-        assert memory._project.checkout.sha1(path, 10**6) == looking.UNSURE
-
-
-def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) -> None:
-    path = tmp_path / "grows"
-    path.write_bytes(b"x" * 1_001)
-    signature = looking.signature_of(path.stat())
-    hashes = looking.Hashes()
-    assert hashes.read(str(path), signature, str(path), 1_000) == looking.UNSURE
-    assert hashes._known == {}
-    assert (
-        hashes.read(str(path), signature, str(path), 1_001)
-        == hashlib.sha1(b"x" * 1_001, usedforsecurity=False).hexdigest()
-    )
-
-
-@each("bytes_max", [0, 5, limits.FILE_HASH_BYTES_MAX])
-def test_a_size_that_is_not_true(bytes_max: int) -> None:
-    handle = os.open("/proc/self/status", os.O_RDONLY)
-    try:
-        assert os.fstat(handle).st_size == 0
-        assert (files.sha1_of_open(handle, bytes_max) is None) == (bytes_max < 6)
-    finally:
-        os.close(handle)
-
-
 def test_a_checkout_in_shared_memory_is_no_file_of_the_system() -> None:
     assert not files.is_of_the_system("/run/user/1/repo/a.py", "/run/user/1/repo")
     assert not files.is_of_the_system("/home/u/proc/a.py", "/home/u")
@@ -610,9 +480,6 @@ def test_a_caller_may_not_name_them_either(repository: Path, tmp_path: Path, pat
         with pytest.raises(InvalidInputError, match="related_files"):
             memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
         assert list(memory.browse()) == []
-
-
-# --- the hashes that are remembered ---
 
 
 def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path) -> None:
@@ -640,17 +507,6 @@ def test_only_what_was_old_when_it_was_read_is_believed() -> None:
     assert hashes.known("old", (1, 2, 3, 10**18 + 1)) is None
 
 
-def test_remembered_hashes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "_HASHES_KEPT_MAX", 3)
-    hashes = looking.Hashes()
-    for number in range(10):
-        hashes.keep(str(number), (1, 2, 3, 4), "a", 10**18)
-    assert len(hashes._known) <= 3
-
-
-# --- recall and context ---
-
-
 def test_recall_marks_lowers_and_archives_nothing(brain: Memory, repository: Path) -> None:
     brain.remember(f"{ASKED} README.md", "success", "file_operation")
     write(repository, "README.md", "other")
@@ -671,93 +527,6 @@ def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Pa
     (fresh,) = [number for number, line in enumerate(lines) if "src/login.py [agent?]" in line]
     (stale,) = [number for number, line in enumerate(lines) if "src/app.py [agent?, stale]" in line]
     assert fresh < stale
-
-
-def test_stale_ones_push_no_fresh_one_out(repository: Path, tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain.db") as memory:
-        for number in range(8):
-            said = " ".join([ASKED] * 3)
-            memory.remember(
-                f"{said} old number {number} src/app.py",
-                "success",
-                "file_operation",
-                author=f"a{number}",
-            )
-        memory.record_trajectory(
-            f"{ASKED} deploy",
-            [{"action": "make deploy", "observation": "ok", "reward": 1.0}],
-            1.0,
-            author="b",
-        )
-        without = str(memory.context(ASKED, budget_tokens=160))
-        write(repository, "src/app.py", "other")
-        text = str(memory.context(ASKED, budget_tokens=160))
-        assert "make deploy" in text
-        assert "stale]" in text
-        assert "stale]" not in without
-
-
-def test_the_last_episode_is_marked_too(repository: Path, tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.record_episode("t", 0.2, trajectory_summary="src/app.py was the culprit")
-        assert "stale" not in str(memory.context(task_id="t"))
-        write(repository, "src/app.py", "other")
-        assert "src/app.py was the culprit [agent?, stale]" in str(memory.context(task_id="t"))
-
-
-def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path) -> None:
-    write(repository, "src/app.py", "other")
-    command = [
-        sys.executable,
-        "-m",
-        "hardwon.surfaces.cli.main",
-        "--memory",
-        str(tmp_path / "brain.db"),
-        "recall",
-        ASKED,
-    ]
-    plain = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert ", stale," in plain
-    assert "src/app.py changed" in plain
-    as_json = subprocess.run(
-        [*command, "--json"], check=True, capture_output=True, text=True
-    ).stdout
-    assert '"changed"' in as_json
-    assert '"src/app.py"' in as_json
-
-
-def candidates(authors: Sequence[str]) -> list[Candidate]:
-    made = []
-    for number, author in enumerate(authors):
-        made.append(
-            Candidate(f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 0, 0)
-        )
-        made[-1].text = 10.0 - number / 10
-    return made
-
-
-@given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=20), st.data())
-def test_lowering_stale_hits_keeps_hits_sums_and_turns(
-    authors: list[str], data: st.DataObject
-) -> None:
-    ranked = rank(candidates(authors), 20, 0, about_error=False)
-    stale = data.draw(st.sets(st.sampled_from([each.candidate.id for each in ranked])))
-    after = lowered(ranked, stale)
-    assert {each.candidate.id for each in after} == {each.candidate.id for each in ranked}
-    assert [each.score for each in after] == sorted((each.score for each in after), reverse=True)
-    for hit in after:
-        assert hit.score == pytest.approx(sum(hit.why.values()))
-        assert ("stale" in hit.why) == (hit.candidate.id in stale)
-    first = [each.candidate.author for each in after[:5]]
-    assert len(set(first)) == min(5, len(set(authors)), len(after))
-
-
-def test_nothing_stale_changes_nothing() -> None:
-    ranked = rank(candidates("aabbcc"), 6, 0, about_error=False)
-    assert lowered(ranked, ()) == ranked
-
-
-# --- check_stale ---
 
 
 def status_of(memory: Memory, record_id: str) -> str:
@@ -831,17 +600,6 @@ def test_what_somebody_archived_stays_so(brain: Memory, repository: Path) -> Non
     assert status_of(brain, record.id) == "archived"
 
 
-def test_what_was_replaced_meanwhile_stays_replaced(brain: Memory, repository: Path) -> None:
-    (record,) = brain.browse()
-    write(repository, "src/app.py", "other")
-    brain.check_stale()
-    better = brain.remember("better", "success", "conversation")
-    brain.supersede(record.id, better.id, "it was wrong anyway")
-    git(repository, "checkout", "-q", "--", ".")
-    assert brain.check_stale().restored == 0
-    assert status_of(brain, record.id) == "archived"
-
-
 def test_what_is_decided_about_a_stale_record_stands(brain: Memory, repository: Path) -> None:
     (record,) = brain.browse()
     with pytest.raises(InvalidInputError, match="hypothesis"):
@@ -902,7 +660,7 @@ def test_what_is_decided_about_an_absent_record_stands(
 def test_many_records_in_batches_and_a_bounded_report(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hardwon.store.types.PAGE_ROWS", 7)
+    monkeypatch.setattr("hardwon.memory.staleness.PAGE_ROWS", 7)
     monkeypatch.setattr(limits, "REPORTED_MAX", 5)
     with Memory(tmp_path / "brain.db") as memory:
         memory.add_many(
@@ -926,23 +684,6 @@ def test_many_records_in_batches_and_a_bounded_report(
         assert memory.check_stale().restored == 40
 
 
-def test_a_merge_does_not_carry_it(brain: Memory, repository: Path, tmp_path: Path) -> None:
-    (record,) = brain.browse()
-    content = (repository / "src/app.py").read_text()
-    with Memory(tmp_path / "other.db") as other:
-        other.merge(brain, trust=True)
-        write(repository, "src/app.py", "other")
-        brain.check_stale()
-        other.merge(brain, trust=True)
-        assert status_of(other, record.id) == "hypothesis"
-        other.check_stale()
-        write(repository, "src/app.py", content)
-        brain.check_stale()
-        other.merge(brain, trust=True)
-        assert status_of(other, record.id) == "archived"
-        assert other.doctor().ok
-
-
 def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
     with Memory(tmp_path / "brain") as memory:
         memory.tree.make()
@@ -964,59 +705,6 @@ def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
 def test_a_repo_that_is_none(brain: Memory, repo: Any) -> None:
     with pytest.raises(InvalidInputError):
         brain.check_stale(repo)
-
-
-# --- pure ---
-
-paths = st.sampled_from(["a", "b", "c/d", "e"])
-hashes = st.sampled_from(["1" * 40, "2" * 40])
-
-
-@given(
-    st.lists(
-        st.builds(RelatedFile, path=paths, hash=hashes | st.just("") | st.just("no sha")),
-        max_size=5,
-    ),
-    st.dictionaries(paths, st.none() | hashes),
-    st.dictionaries(paths, paths),
-)
-def test_what_is_told_is_so(
-    related: list[RelatedFile], seen: dict[str, str | None], renames: dict[str, str]
-) -> None:
-    told = stale_files(related, seen, renames)
-    assert len(set(told)) == len(told)
-    for path, change, now in told:
-        then = {file.hash for file in related if file.path == path}
-        if change == "appeared":
-            assert "" in then
-            assert seen[path] is not None
-        elif change == "gone":
-            assert now is None
-            assert seen[path] is None
-            assert then != {""}
-        else:
-            assert now == path or (seen[path] is None and renames[path] == now)
-            assert seen[str(now)] is not None
-            assert change == "changed" or not {seen[str(now)], "no sha"}.isdisjoint(then)
-
-
-@given(
-    st.lists(
-        st.builds(RelatedFile, path=paths, hash=hashes),
-        max_size=5,
-        unique_by=lambda file: file.path,
-    )
-)
-def test_nothing_is_told_of_files_that_are_what_they_were(related: list[RelatedFile]) -> None:
-    assert stale_files(related, {file.path: file.hash for file in related}, {}) == ()
-    assert stale_files(related, {}, {}) == ()
-    gone = stale_files(related, {file.path: None for file in related}, {})
-    assert [change.path for change in gone] == [file.path for file in related]
-    assert all(change.stale for change in gone)
-
-
-def test_another_case_of_the_letters_is_the_same_hash() -> None:
-    assert stale_files([RelatedFile(path="a", hash="A" * 40)], {"a": "a" * 40}, {}) == ()
 
 
 RECORD = "01890000-0000-7000-8000-000000000000"
@@ -1080,22 +768,3 @@ def test_beneath_is_what_releasing_everything_gives(
 ) -> None:
     free = [Event(record_id=RECORD, kind=kind, at=at(100), by="x") for kind in ("present", "fresh")]
     assert standing_beneath(envelope, events) == effective_validation(envelope, [*events, *free])
-
-
-@each(
-    ("kinds", "archived"),
-    [
-        (["stale", "absent", "fresh"], True),
-        (["stale", "absent", "fresh", "present"], False),
-        (["absent", "stale", "present"], True),
-        (["fresh", "present"], False),
-        (["stale", "superseded", "fresh"], True),
-        (["imported", "stale", "fresh"], False),
-    ],
-)
-def test_two_reasons_hold_independently(kinds: list[Any], archived: bool) -> None:
-    events = [
-        Event(record_id=RECORD, kind=kind, at=at(number), by="x")
-        for number, kind in enumerate(kinds)
-    ]
-    assert (effective_validation(Validation(), events).status == "archived") == archived

@@ -21,7 +21,6 @@ from engines import ENGINES, Places, everything_in, wrong_with
 from hardwon import Fix, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.memory import cleanup as tidying
-from hardwon.memory.cleanup import is_valuable
 from hardwon.records.kinds import Cleaned
 from hardwon.store.query import is_packed, pack, packed_body, plain_body, unpack
 from logs import knowledge_of
@@ -87,22 +86,6 @@ def tallies_of(memory: Memory) -> list[Any]:
     return [row for row in knowledge_of(memory) if len(row) > 2]
 
 
-# --- which ---
-
-
-@given(
-    st.sampled_from(["hypothesis", "verified", "published"]),
-    st.integers(0, 1),
-    *[st.booleans()] * 3,
-)
-def test_what_is_of_value_never_goes(
-    status: str, helped: int, newest: bool, solved: bool, speaks: bool
-) -> None:
-    assert is_valuable(status, helped, newest, solved, speaks) == (
-        status != "hypothesis" or bool(helped or newest or solved or speaks)
-    )
-
-
 @pytest.mark.parametrize("good", [True, False])
 def test_a_fix_goes_when_it_is_older_than_asked(memory: Memory, good: bool) -> None:
     for days in (31, 30, 29, 1):
@@ -162,9 +145,6 @@ def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
         ("new way",),
         ("proven",),
     }
-
-
-# --- what stays ---
 
 
 def filled(memory: Memory, count: int = 60) -> None:
@@ -234,29 +214,12 @@ def test_forgetting_what_left_the_history_takes_back_what_it_taught(memory: Memo
     assert wrong_with(memory) == []
 
 
-def test_one_run_takes_only_so_many(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(memory)
-    total = memory.cleanup(30).failed
-    monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 10)
-    first = memory.cleanup(30, dry_run=False)
-    assert (first.failed + first.successful, first.left) == (
-        10,
-        total + memory.cleanup(30).successful - 10 + 0,
-    ) or first.left > 0
-    while memory.cleanup(30, dry_run=False).left:
-        pass
-    assert memory.cleanup(30).failed == 0
-
-
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), True, "30", None, 10**9])
 def test_days_are_checked(memory: Memory, days: Any) -> None:
     with pytest.raises(InvalidInputError, match="older_than_days"):
         memory.cleanup(days)
     with pytest.raises(InvalidInputError, match="older_than_days"):
         memory.fixes.compress(days)
-
-
-# --- elsewhere ---
 
 
 def test_merge_and_export_carry_what_can_be_brought_back(
@@ -300,20 +263,6 @@ def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Pla
         assert wrong_with(memory) == []
         with pytest.raises(InvalidInputError, match="whole"):
             copy.care.take_in(list(memory.browse(kind="cleaned")))
-
-
-def test_what_is_left_of_a_fix_is_no_record_to_load(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
-    filled(memory)
-    memory.cleanup(30, dry_run=False)
-    cleaned = next(memory.browse(kind="cleaned"))
-    forged = tmp_path / "forged.jsonl"
-    forged.write_text(cleaned.to_json() + "\n")
-    with Memory(place("new")) as new, pytest.raises(InvalidInputError, match="kind"):
-        new.load(forged)
-    with pytest.raises(InvalidInputError):
-        memory.add(cleaned)
 
 
 def test_whoever_ends_a_cleanup_brings_back_what_it_took(memory: Memory, tmp_path: Path) -> None:
@@ -379,25 +328,6 @@ def test_erased_words_leave_the_index_also_after_a_cleanup(memory: Memory) -> No
     assert b"quetzalcoatl" not in everything_in(memory)
 
 
-def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
-    a_fix(
-        memory,
-        100,
-        issue={**of_issue(1), "description": "quetzalcoatl"},
-        analysis="popocatepetl",
-        notes="tlaloc",
-    )
-    a_fix(memory, 1, issue=of_issue(1))
-    memory.cleanup(30, dry_run=False)
-    memory.compact()
-    memory.close()
-    content = everything_in(memory)
-    assert not any(word in content for word in (b"quetzalcoatl", b"popocatepetl", b"tlaloc"))
-
-
-# --- packed away ---
-
-
 @given(st.text())
 def test_packing_loses_nothing(text: str) -> None:
     text = text.encode(errors="ignore").decode()
@@ -450,33 +380,6 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert memory.fixes.history.row(1) != row
     assert {hit.record.id for hit in memory.recall("zanzibar", 5)} == {fix.id, recent.id}
     assert wrong_with(memory) == []
-
-
-def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> None:
-    fixes = [a_fix(memory, 200 - number, analysis="long " * 200) for number in range(5)]
-    memory.fixes.compress(90, dry_run=False)
-    done = memory.cleanup(30, dry_run=False)
-    assert done.failed == 4
-    assert done.event_id is not None
-    memory.undo(done.event_id)
-    assert [memory.get(fix.id) for fix in fixes] == fixes
-    assert wrong_with(memory) == []
-
-
-@pytest.mark.engines("sqlite")
-def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
-    fix = a_fix(memory, 200, analysis="long " * 200)
-    a_fix(memory, 1)
-    memory.verify(fix.id, "test_runner", "ci")
-    memory.credit(fix.id, False)
-    memory.fixes.compress(90, dry_run=False)
-    assert memory.get(fix.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-    memory.archive(fix.id, "wrong")
-    assert wrong_with(memory) == []
-    assert len(list(memory.fixes.history.all())) == 1
-
-
-# --- killed ---
 
 
 @pytest.mark.parametrize("what", ["cleanup", "compress", "undo", "compact"])

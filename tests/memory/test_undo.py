@@ -5,7 +5,6 @@ and what is learned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,6 @@ import pytest
 from engines import ENGINES, Places, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.records.kinds import Event, Validation
-from hardwon.trust.lifecycle import effective_validation
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -82,11 +79,7 @@ def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
         status(memory, old),
         memory.care.links(old).replaced_by,
         memory.care.links(new).replaces,
-    ) == (
-        "hypothesis",
-        None,
-        (),
-    )
+    ) == ("hypothesis", None, ())
 
 
 def test_what_it_taught_counts_again(memory: Memory) -> None:
@@ -113,16 +106,6 @@ def test_the_file_in_the_tree_comes_back(tmp_path: Path) -> None:
         assert wrong_with(memory) == []
 
 
-def test_what_was_believed_then_is_still_told(memory: Memory) -> None:
-    record = learned(memory)
-    memory.archive(record, "by mistake")
-    archived = memory.audit(record)[-1].at
-    memory.undo(last_event(memory, record))
-    then = memory.get(record, as_of=archived)
-    assert then
-    assert then.metadata.validation.status == "archived"
-
-
 def test_two_memories_agree_about_it_in_any_order(place: Places, memory: Memory) -> None:
     record = learned(memory)
     with Memory(place("other"), checkout=False) as other:
@@ -133,20 +116,6 @@ def test_two_memories_agree_about_it_in_any_order(place: Places, memory: Memory)
         other.merge(memory, trust=True)
         memory.merge(other, trust=True)
         assert status(other, record) == status(memory, record) == "hypothesis"
-
-
-def test_the_order_in_which_events_arrive_does_not_matter() -> None:
-    record = "0198c0de-0000-7000-8000-000000000001"
-    verified = Event(
-        record_id=record, kind="status", by="x", status="verified", verified_by="compiler"
-    )
-    archived = Event(record_id=record, kind="status", by="x", status="archived")
-    undone = Event(record_id=record, kind="undone", by="x", undoes=archived.id)
-    told = {
-        effective_validation(Validation(), order).status
-        for order in permutations([verified, archived, undone])
-    }
-    assert told == {"verified"}
 
 
 def test_a_confirmation_that_was_taken_back_publishes_nothing(memory: Memory) -> None:

@@ -18,7 +18,6 @@ import pytest
 
 from hardwon import Episode, Experience, Fact, Memory, Metadata, Step, Trajectory, json_schema
 from hardwon.errors import (
-    BusyError,
     ConflictError,
     HardwonError,
     InvalidInputError,
@@ -278,26 +277,6 @@ def test_a_batch_may_come_from_a_generator_that_uses_the_memory(memory: Memory) 
     assert memory.stats().records == 6
 
 
-def test_a_thread_that_never_stops_writing_gives_a_clear_error(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 100)
-    met: list[BusyError] = []
-
-    def try_to_write() -> None:
-        try:
-            memory.add(note())
-        except BusyError as error:
-            met.append(error)
-
-    with memory._project.store.write(memory.project):
-        thread = threading.Thread(target=try_to_write)
-        thread.start()
-        thread.join()
-    assert "another thread of this process" in str(met[0])
-    assert memory.add(note())
-
-
 def test_a_fork_from_within_does_not_wait(memory: Memory) -> None:
     started = time.monotonic()
     with memory._project.store.write(memory.project):
@@ -341,36 +320,6 @@ def test_merging_what_is_not_there_makes_nothing(memory: Memory, tmp_path: Path)
     with pytest.raises(PlaceError, match="there is no memory at"):
         memory.merge(tmp_path / "typo", trust=True)
     assert not (tmp_path / "typo").exists()
-
-
-def test_a_record_that_was_read_can_be_added_again(memory: Memory) -> None:
-    record_id = memory.add(note())
-    memory.verify(record_id, "compiler")
-    read_back = memory.get(record_id)
-    assert read_back is not None
-    assert memory.add(read_back) == record_id
-    assert memory.stats().records == 1
-
-
-def test_records_do_not_supersede_each_other_in_a_circle(memory: Memory) -> None:
-    one, two = memory.add(note("one")), memory.add(note("two"))
-    memory.supersede(one, two, "newer")
-    with pytest.raises(InvalidInputError, match="not archived itself"):
-        memory.supersede(two, one, "older")
-
-
-def test_related_files_are_looked_up_where_the_caller_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Memory(tmp_path / "brain") as memory:
-        (tmp_path / "sub").mkdir()
-        (tmp_path / "sub" / "f.txt").write_text("x")
-        monkeypatch.chdir(tmp_path / "sub")
-        assert (
-            memory.record_fact("x", "error", related_files=["f.txt"])
-            .metadata.context.related_files[0]
-            .hash
-        )
 
 
 def test_a_memory_through_a_link_is_the_memory_it_leads_to(tmp_path: Path) -> None:
@@ -462,17 +411,7 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
         "task_id author recalled score summary action mistake card",
         odd,
     )
-    for name in (
-        "get",
-        "audit",
-        "add",
-        "add_many",
-        "publish",
-        "export",
-        "load",
-        "backup",
-        "merge",
-    ):
+    for name in ("get", "audit", "add", "add_many", "publish", "export", "load", "backup", "merge"):
         yield name, partial(getattr(memory, name), odd)
     yield "care.take_in", partial(memory.care.take_in, odd)
     yield "forget", partial(memory.forget, odd, dry_run=True)

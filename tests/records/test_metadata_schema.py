@@ -123,9 +123,7 @@ def test_programs_and_agents_send_it_as_it_stands(tmp_path: Path) -> None:
         assert many.json()[0] == sent[0]
         given = "".join(json.dumps(each) + "\n" for each in ALL)
         loaded = server.client().post(
-            server.at("/import"),
-            content=given,
-            headers={"Content-Type": "application/x-ndjson"},
+            server.at("/import"), content=given, headers={"Content-Type": "application/x-ndjson"}
         )
         assert loaded.json()["lowered"] == {"published": 1, "verified": 1}, "of another author"
         without = json.dumps({**FACT, "metadata": {"tags": []}})

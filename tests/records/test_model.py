@@ -32,13 +32,7 @@ from hardwon import (
 )
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id, to_us
-from hardwon.records.kinds import (
-    MODEL_OF_KIND,
-    OBSERVATION_CUT,
-    ROUTES,
-    AnyRecord,
-    safe_summary,
-)
+from hardwon.records.kinds import MODEL_OF_KIND, OBSERVATION_CUT, ROUTES, AnyRecord, safe_summary
 from hardwon.records.reading import parse_record
 from strategies import records
 

@@ -8,17 +8,15 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import ENGINES, holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
-from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment, Validation
-from hardwon.store.query import original_of
+from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment
 from hardwon.text.terms import index_text, query_terms
-from hardwon.trust.lifecycle import as_arrived, effective_validation
+from hardwon.trust.lifecycle import as_arrived
 from strategies import at, records
 
 
@@ -164,24 +162,6 @@ def test_files_that_are_loaded_in_any_order_agree(
             assert standings(copy) == standings(parts[0]), "an owner's own is what it was"
 
 
-@given(
-    st.permutations(range(6)),
-    st.lists(st.sampled_from(["status", "superseded", "imported"]), min_size=6, max_size=6),
-)
-def test_the_status_does_not_depend_on_the_order_of_arrival(
-    order: list[int], kinds: list[str]
-) -> None:
-    record_id = new_id()
-    events = [
-        Event(
-            record_id=record_id, kind=kind, at=at(number // 2), by="x", status=STATUSES[number % 4]
-        )
-        for number, kind in enumerate(kinds)
-    ]
-    expected = effective_validation(Validation(), events)
-    assert effective_validation(Validation(), [events[index] for index in order]) == expected
-
-
 @given(st.text(max_size=300))
 def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
     for term in index_text(text).replace("\n", " ").split(" "):
@@ -192,14 +172,6 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
     held = set(index_text(text).split())
     assert not held or held & set(query_terms(text)), "a text is found by itself"
     assert all(original == original.strip() for original in index_text(text).split())
-
-
-@pytest.mark.engines(*ENGINES)
-def test_original_of_is_the_inverse_of_row_of(memory: Memory) -> None:
-    memory.add_many(FACTS)
-    assert [original_of(row) for row, _ in memory._project.store.rows("default")] == [
-        memory.get(fact.id) for fact in FACTS
-    ]
 
 
 @holds_in_every_engine(

@@ -172,7 +172,7 @@ def test_curves_are_in_the_order_of_time_and_bounded(
         assert memory.episodes.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
         monkeypatch.setattr("hardwon.lessons.scores.CURVE_SCORES_MAX", 2)
         assert memory.episodes.compare("t").curves["t"].off == (0.4, 0.5)
-        monkeypatch.setattr("hardwon.store.types.PAGE_ROWS", 2)
+        monkeypatch.setattr("hardwon.memory.project.PAGE_ROWS", 2)
         monkeypatch.setattr("hardwon.memory.episodes.COMPARED_EPISODES_MAX", 3)
         newest = memory.episodes.compare("t").off
         assert newest.episodes == 3

@@ -124,9 +124,6 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
     return [rule for rule, kept in rules.items() if not kept]
 
 
-# ---- attacks
-
-
 @each("attack", ATTACKS)
 def test_attack_stays_inside(attack: str) -> None:
     for lines in (
@@ -203,9 +200,6 @@ def test_every_character_of_unicode_stays_inside() -> None:
         )
 
 
-# ---- one line
-
-
 @settings(max_examples=examples(2_000), deadline=None)
 @given(
     st.one_of(st.text(), st.lists(st.sampled_from(ATTACKS), max_size=3).map("".join)),
@@ -268,9 +262,6 @@ def test_what_becomes_of_a_line(text: str, clean: str) -> None:
         )
         == clean
     )
-
-
-# ---- the fence
 
 
 @each(

@@ -21,7 +21,7 @@ from engines import ENGINES, Places, memories, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
-from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES, least, proved_itself
+from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES
 from strategies import at
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -71,8 +71,6 @@ class Lifecycle(RuleBasedStateMachine):
         proven = len(helped) > 1 and sum(helped) >= 3 and sum(helped) > hindered
         if known.status == "verified" and known.confirmed and proven:
             known.status = "published"
-
-    # --- what can happen ---
 
     @rule(
         target=records,
@@ -182,8 +180,6 @@ class Lifecycle(RuleBasedStateMachine):
             hit.record.id for hit in self.memory.recall("stale cache", 100, as_of=when, kind="fact")
         } == believed
 
-    # --- what always holds ---
-
     @invariant()
     def statuses_are_what_the_rules_say(self) -> None:
         for record, known in self.model.items():
@@ -213,47 +209,6 @@ TestLifecycleInPostgres.settings = settings(
 )
 TestLifecycle = Lifecycle.TestCase
 TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
-
-
-# --- one by one ---
-
-
-def test_proving_itself() -> None:
-    two = {"ann": (2, 2), "bob": (1, 0)}
-    assert proved_itself("verified", two)
-    assert not proved_itself("verified", {**two, "cy": (0, 1)})
-    assert not proved_itself("verified", {"ann": (1, 0), "bob": (1, 0)})
-    assert not proved_itself("verified", {"ann": (3, 0)}), "one source publishes nothing"
-    assert not proved_itself("hypothesis", two)
-
-
-def test_the_least_believed_decides() -> None:
-    assert least(["published", "verified"]) == "verified"
-    assert least(["published", "hypothesis", "archived"]) == "archived"
-    assert least([]) == "hypothesis"
-
-
-def test_nobody_publishes_alone_what_he_says_himself(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        claimed = Fact(
-            content="The build needs Node 20.",
-            fact_type="observation",
-            metadata=Metadata(
-                source=Source(type="test_result", author="eve"),
-                validation=Validation(status="verified", verified_by="test_runner"),
-            ),
-        )
-        memory.add(claimed)
-        for _ in range(5):
-            memory.credit(claimed.id, True, by="eve")
-            memory.record_trajectory("t", [], 1.0, recalled=[claimed.id], author="eve")
-            memory.credit(claimed.id, True, by="ann")
-        assert memory.get(claimed.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-        own = memory.record_fact("The tests need Redis.", "observation", author="eve")
-        memory.verify(own.id, "test_runner")
-        for _ in range(5):
-            memory.credit(own.id, True, by="eve")
-        assert memory.get(own.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
 
 
 def test_a_published_record_says_why(place: Places) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,9 +36,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def learn(memory: Memory, text: str) -> Experience:
     return memory.remember(text, "learning", insight_type="fact")
-
-
-# --- words ---
 
 
 @each(
@@ -114,9 +110,6 @@ def test_only_so_much_is_looked_at() -> None:
     assert len(path_words(many)) == PATHS_TRIED_MAX
     assert path_words(" " * PATHS_SOUGHT_CHARS_MAX + "src/app.py") == []
     assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
-
-
-# --- found ---
 
 
 def test_files_that_the_text_names_are_found_with_commit_and_branch(repository: Path) -> None:
@@ -247,21 +240,6 @@ def test_bare_repositories_have_no_files(
         assert kept.metadata.context.git_branch == "main"
 
 
-def test_worktrees_and_detached_heads(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "side"))
-    write(tmp_path / "side", "src/app.py", "changed = 1\n")
-    monkeypatch.chdir(tmp_path / "side")
-    with Memory(tmp_path / "brain.db") as memory:
-        moment = learn(memory, "src/app.py").metadata.context
-    assert moment.git_commit == git(repository, "rev-parse", "HEAD")
-    assert moment.git_branch == ""
-    assert moment.related_files == [
-        RelatedFile(path="src/app.py", hash=sha1(tmp_path / "side" / "src/app.py"))
-    ]
-
-
 def test_loaded_merged_and_adopted_records_stay_as_they_are(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,38 +280,9 @@ def test_a_hash_is_not_taken_from_before_a_change(repository: Path) -> None:
             assert found.hash == sha1(repository / "src/app.py")
 
 
-def test_old_files_are_hashed_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "_FILE_UNSURE_NS", -(10**12))  # as if they were old
-    read: list[str] = []
-    really = looking.HASHES.read
-
-    def counted(path: str, *given: Any) -> str:
-        read.append(path)
-        return really(path, *given)
-
-    monkeypatch.setattr(looking.HASHES, "read", counted)
-    with Memory("brain.db") as memory:
-        for number in range(5):
-            learn(memory, f"src/app.py {number}")
-    assert read == [str(repository / "src/app.py")]
-
-
 def test_the_memory_itself_is_no_related_file(memory: Memory, tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(memory.location)
     for path in (memory.location, memory.location + "-wal", str(tmp_path / "alias")):
         with pytest.raises(InvalidInputError, match="related_files"):
             memory.remember("x", "success", "conversation", related_files=[path])
     assert list(memory.browse()) == []
-
-
-def test_named_files_are_hashed_anew_when_they_changed(repository: Path) -> None:
-    with Memory("brain.db") as memory:
-        for number in range(10):
-            write(repository, "src/app.py", f"{number:04}")
-            kept = memory.remember(
-                "x", "success", "conversation", related_files=["src/app.py", "lost.py"]
-            )
-            assert [file.hash for file in kept.metadata.context.related_files] == [
-                sha1(repository / "src/app.py"),
-                "",
-            ]

@@ -17,7 +17,7 @@ from engines import ENGINES, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.memory.results import Loaded, Merged
-from hardwon.records.kinds import Event, Validation
+from hardwon.records.kinds import Validation
 from hardwon.tree.engine import MemoryEngine
 from hardwon.trust.access import Scope
 from serving import served
@@ -94,9 +94,6 @@ def load_schema(memory: Memory, other: Memory, folder: Path) -> Loaded:
 
 def everything(memory: Memory) -> list[Any]:
     return [*memory.browse(), *memory.browse(status="archived")]
-
-
-# --- retired ---
 
 
 @on_both_engines
@@ -238,41 +235,6 @@ def test_a_stranger_retires_nothing_of_ours(place: Places, tmp_path: Path) -> No
 
 
 @on_both_engines
-@pytest.mark.parametrize("way", [load, merge, load_trusting])
-def test_two_memories_agree_on_what_is_retired_whoever_begins(
-    place: Places, tmp_path: Path, way: Way
-) -> None:
-    ends = []
-    for order in ("mine first", "theirs first"):
-        with (
-            Memory(place(f"{order} mine")) as mine,
-            Memory(place(f"{order} theirs")) as theirs,
-        ):
-            ids: dict[str, str] = {}
-            for name, memory in (("mine", mine), ("theirs", theirs)):
-                ids |= {f"{name} {each}": found for each, found in fill(memory).items()}
-            pairs = [(mine, theirs), (theirs, mine)]
-            for into, source in pairs if order == "mine first" else reversed(pairs):
-                way(into, source, tmp_path)
-            retired = {
-                name
-                for name, record_id in ids.items()
-                if status(mine, record_id) == status(theirs, record_id) == "archived"
-            }
-            live = [
-                name
-                for name, record_id in ids.items()
-                if "archived" not in (status(mine, record_id), status(theirs, record_id))
-            ]
-            assert len(retired) + len(live) == len(ids), "they agree"
-            if way is load_trusting:
-                assert statuses(mine, ids) == statuses(theirs, ids)
-            ends.append((retired, statuses(mine, ids), statuses(theirs, ids)))
-    assert ends[0] == ends[1]
-    assert len(ends[0][0]) == 4
-
-
-@on_both_engines
 def test_what_is_live_again_there_is_so_here_with_trust(place: Places, tmp_path: Path) -> None:
     for trusting in (load_trusting, lambda mine, theirs, _: mine.merge(theirs, trust=True)):
         name = getattr(trusting, "__name__", "")
@@ -330,9 +292,6 @@ def test_that_a_file_changed_is_a_fact_of_one_checkout(
             assert there.check_stale().archived == 1, "whoever looks at the files is told"
 
 
-# --- an owner's own ---
-
-
 @on_both_engines
 def test_what_an_owner_loads_again_is_what_it_was(place: Places, tmp_path: Path) -> None:
     with Memory(place("one")) as one, Memory(place("two")) as two, Memory(place("eve")) as eve:
@@ -379,35 +338,6 @@ def test_an_owner_may_say_so_later(place: Places, tmp_path: Path) -> None:
 
 
 @on_both_engines
-def test_a_file_without_histories_is_believed_as_far_as_it_says(
-    place: Places, tmp_path: Path
-) -> None:
-    """As older versions, and other programs, write them."""
-    with Memory(place("one")) as one, Memory(place("two")) as two:
-        ids = fill(one)
-        one.export(tmp_path / "new.jsonl")
-        plain = []
-        for line in (tmp_path / "new.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            record["metadata"].pop("history", None)
-            plain.append(json.dumps(record))
-        (tmp_path / "old.jsonl").write_text("\n".join(plain))
-        live = [line for line in plain if json.loads(line)["id"] == ids["hypothesis"]]
-        (tmp_path / "live.jsonl").write_text(
-            live[0]
-            .replace(ids["hypothesis"], ids["archived"])
-            .replace("hypothesis at", "archived at")
-        )
-        two.load(tmp_path / "live.jsonl", trust=True)
-        assert status(two, ids["archived"]) == "hypothesis"
-        done = two.load(tmp_path / "old.jsonl", trust=True)
-        assert statuses(two, ids) == STATUSES
-        assert (done.added, done.retired, done.lowered) == (4, 2, {})
-        assert two.load(tmp_path / "old.jsonl", trust=True).retired == 0
-        assert wrong_with(two) == []
-
-
-@on_both_engines
 def test_a_file_tells_only_of_the_record_beside_it(memory: Memory, tmp_path: Path) -> None:
     ours, other = say(memory, "The gate opens at six."), say(memory, "The gate is blue.")
     memory.verify(ours, "human_approval")
@@ -447,9 +377,6 @@ def test_a_secret_in_a_history_is_not_kept(tmp_path: Path) -> None:
             two.load(tmp_path / "out.jsonl", trust=trust)
             assert secret not in str(two.audit(fact))
         assert status(two, fact) == "archived"
-
-
-# --- who may say so ---
 
 
 def test_only_who_may_decide_can_have_a_file_believed(tmp_path: Path) -> None:
@@ -552,19 +479,3 @@ def test_a_database_user_who_may_only_record_brings_what_was_retired_as_retired(
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"DROP OWNED BY {login}; DROP ROLE {login}")
-
-
-def test_the_link_of_a_file_is_an_id(tmp_path: Path) -> None:
-    """What is told of a life is checked as events are."""
-    with Memory(tmp_path / "one.db") as memory:
-        fact = say(memory, "The gate opens at six.")
-        memory.archive(fact, "no longer")
-        memory.export(tmp_path / "out.jsonl")
-        record = json.loads((tmp_path / "out.jsonl").read_text())
-        event = record["metadata"]["history"]["events"][0]
-        assert Event.model_validate(event).status == "archived"
-        record["metadata"]["history"] = {"events": [event]}
-        (tmp_path / "out.jsonl").write_text(json.dumps(record))
-        with pytest.raises(InvalidInputError) as caught:
-            memory.load(tmp_path / "out.jsonl")
-        assert caught.value.field == "metadata.history.written"

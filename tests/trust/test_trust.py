@@ -142,10 +142,7 @@ def test_what_is_loaded_keeps_its_past_and_has_no_future(
 
 
 def test_a_change_elsewhere_is_not_told(place: Callable[[str], str]) -> None:
-    with (
-        Memory(place("a"), project="one") as mine,
-        Memory(place("a"), project="two") as other,
-    ):
+    with Memory(place("a"), project="one") as mine, Memory(place("a"), project="two") as other:
         mine.record_fact("The port is 5433.", "observation")
         before = mine.care.change_mark()
         other.record_fact("Its harbour opens at six.", "observation")
@@ -346,8 +343,6 @@ def test_trust_makes_what_came_before_count_as_recorded_here(place: Callable[[st
         memory.undo(arrival)
         assert status(memory, claimed) == "hypothesis"
 
-
-# --- one source against what others found out ---
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer within a minute"}
 RULE = "Run the migrations before the deploy."

@@ -23,13 +23,7 @@ from hardwon.memory.later import transfer
 from hardwon.memory.places import memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Opened
-from hardwon.memory.record import (
-    Entries,
-    Envelope,
-    EpisodeRecorder,
-    Recording,
-    TrajectoryRecorder,
-)
+from hardwon.memory.record import Entries, Envelope, EpisodeRecorder, Recording, TrajectoryRecorder
 from hardwon.records.fields import check_all, check_that
 
 if TYPE_CHECKING:
@@ -111,10 +105,5 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
             same = mine.samefile(its) if mine and its else self.location == source.location
             check_that(not same, "other", source.location, "another memory than this one")
             return transfer.merge(
-                source._project.store,
-                self._project,
-                trust,
-                by,
-                dry_run=dry_run,
-                progress=progress,
+                source._project.store, self._project, trust, by, dry_run=dry_run, progress=progress
             )

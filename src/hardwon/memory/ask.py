@@ -75,8 +75,6 @@ if TYPE_CHECKING:
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
     from hardwon.records.kinds import RuleState
 
-# --- believing ---
-
 
 class PastView:
     """A project as it was at a time. Records carry the time at which something was found out; one
@@ -135,8 +133,6 @@ class PastView:
                     found.update(sources_named(decision.target))
         return found
 
-
-# --- asking ---
 
 # Records that are looked at for one answer, the best by their text. Twice as many change nothing,
 # half as many lose some.

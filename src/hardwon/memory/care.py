@@ -345,8 +345,7 @@ class Care(Group):
         found = self._project.store.page(self._project.name, asked, before, size + 1)
         more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
         return results.Page(
-            [record_of(stored) for stored in found[:size]],
-            write_cursor(more) if more else None,
+            [record_of(stored) for stored in found[:size]], write_cursor(more) if more else None
         )
 
     def projects(self) -> list[str]:
@@ -383,9 +382,7 @@ class Care(Group):
         author, task or command; those with the most attempts.
         """
         _, start, _ = check_all(
-            lambda: check_one_of("per", per, get_args(Per)),
-            lambda: self._since(since),
-            limit=limit,
+            lambda: check_one_of("per", per, get_args(Per)), lambda: self._since(since), limit=limit
         )
         return figures.progress(self._project, per, start, limit)
 

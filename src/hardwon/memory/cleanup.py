@@ -27,15 +27,7 @@ from hardwon.lessons.keys import exact_key
 from hardwon.memory.project import Change, Project, Standing, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import check_that, to_us
-from hardwon.records.kinds import (
-    VOUCHED_STATUSES,
-    Cleaned,
-    Decision,
-    Fix,
-    Metadata,
-    Moment,
-    Source,
-)
+from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
 from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
@@ -214,9 +206,6 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         lessons=list(tallies_of(fix)),
         packed=packed,
     )
-
-
-# --- for good ---
 
 
 def compact(project: Project, progress: Progress | None) -> Compacted:

@@ -26,13 +26,7 @@ from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Change, Project, put_in_effect
 from hardwon.memory.results import Consolidation
 from hardwon.outside.llm import Llm
-from hardwon.records.kinds import (
-    VOUCHED_STATUSES,
-    Action,
-    AnyRecord,
-    Decision,
-    Episode,
-)
+from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode
 from hardwon.store.base import row_of
 from hardwon.store.query import readable
 

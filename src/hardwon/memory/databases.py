@@ -74,9 +74,6 @@ def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
     name = check_text("user", user)
     allowed = f"the name of a database user: 1 to {_NAME_BYTES_MAX} bytes"
     check_that(
-        name and "\0" not in name and len(name.encode()) <= _NAME_BYTES_MAX,
-        "user",
-        name,
-        allowed,
+        name and "\0" not in name and len(name.encode()) <= _NAME_BYTES_MAX, "user", name, allowed
     )
     return name, None if project is None else project_name(project)

@@ -108,8 +108,6 @@ class Embedding:
         self.wait(timeout_s)
         self._closed = True
 
-    # --- the thread ---
-
     def _run(self, project: Project) -> None:
         try:
             while batch := self._next(project):
@@ -193,8 +191,6 @@ class Embedding:
         _log.warning("kept without vectors, which reembed() will add: %s", reason)
         return made
 
-
-# --- forks, and the end ---
 
 _ALL: Final[weakref.WeakSet[Embedding]] = weakref.WeakSet()
 _paused: list[Embedding] = []

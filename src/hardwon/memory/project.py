@@ -79,15 +79,7 @@ from hardwon.records.kinds import (
 from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row
 from hardwon.store.query import counted_from, dated, original_of, record_of, restored
-from hardwon.store.types import (
-    PAGE_ROWS,
-    Cursor,
-    Finding,
-    Request,
-    Row,
-    Session,
-    Stored,
-)
+from hardwon.store.types import PAGE_ROWS, Cursor, Finding, Request, Row, Session, Stored
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (

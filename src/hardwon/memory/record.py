@@ -15,23 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
-from hardwon.errors import (
-    HardwonError,
-    InvalidInputError,
-    Problem,
-    ask_foreign,
-    log_warning,
-)
+from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign, log_warning
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
-from hardwon.memory.project import (
-    Change,
-    Group,
-    Project,
-    R,
-    made_elsewhere,
-    refresh_status,
-)
+from hardwon.memory.project import Change, Group, Project, R, made_elsewhere, refresh_status
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (
@@ -301,10 +288,7 @@ class Entries(Group):
     """
 
     def put(
-        self,
-        entries: Mapping[str, AnyRecord | None],
-        by: str = "user",
-        authors: Sequence[str] = (),
+        self, entries: Mapping[str, AnyRecord | None], by: str = "user", authors: Sequence[str] = ()
     ) -> None:
         """Puts each record of `entries` under its name, which must be one of its tags: what stood
         there is archived for it, or, by whoever may only record, left behind it. None erases
@@ -407,9 +391,7 @@ class Entries(Group):
         )
         self._project.before_read()
         whose = Filters(
-            tag=name,
-            author=authors[0] if len(authors) == 1 else None,
-            recorded_here=True,
+            tag=name, author=authors[0] if len(authors) == 1 else None, recorded_here=True
         )
         found = (
             record

@@ -156,9 +156,6 @@ def refresh(project: Project) -> None:
             ) from error
 
 
-# --- where they are ---
-
-
 def _notes(project: Project) -> Path:
     """A folder with a file for each place to which the project's skills were exported."""
     name = _hashed(f"{project.place.location}\0{project.name}")
@@ -191,8 +188,6 @@ def _skills_in(target: Path, project: str) -> Iterator[str]:
         if skill.name.startswith(_PREFIX) and mark in _text_of(skill):
             yield skill.name
 
-
-# --- what they say ---
 
 _PREFIX: Final = "hardwon-"
 _OURS: Final = 'metadata:\n  generator: "hardwon"\n'

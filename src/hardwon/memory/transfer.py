@@ -500,11 +500,7 @@ def _strange_row(one: _Arrival) -> Row:
 
 
 def _merge_events(
-    source: Store,
-    project: Project,
-    strangers: Set[str],
-    local: Set[str],
-    dry_run: bool,
+    source: Store, project: Project, strangers: Set[str], local: Set[str], dry_run: bool
 ) -> tuple[int, int]:
     """How many events are new, and how many records they erased, or would."""
     store, name, added, erased = project.store, project.name, 0, 0

@@ -34,7 +34,6 @@ from hardwon.first_use import making
 
 T = TypeVar("T")
 
-# --- ids and time ---
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # A number of milliseconds below this would be before March 1973, which is nobody's memory: these
@@ -135,9 +134,6 @@ class _Culprit(dict[str, object]):
 
     def __str__(self) -> str:
         return ", ".join(self)
-
-
-# --- field types ---
 
 
 def check_name(text: str) -> str:
@@ -325,9 +321,6 @@ Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
 Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
 
 
-# --- arguments of a caller ---
-
-
 def check_that(holds: object, field: str, value: object, allowed: str) -> None:
     if not holds:
         raise InvalidInputError.one(field, value, allowed)
@@ -455,8 +448,6 @@ def parse_id(value: Any) -> str:
     except ValueError:
         return ""
 
-
-# --- errors that speak our language ---
 
 ABSENT: Final = NOT_GIVEN
 
@@ -608,8 +599,6 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
         """The same, as UTF-8."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
 
-
-# --- reading what was kept ---
 
 _readers: Final[dict[type[Model], SchemaValidator]] = {}
 

@@ -183,9 +183,6 @@ ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
 INTAKE: Final = "_intake"
 
 
-# --- the envelope ---
-
-
 class Source(Model):
     """Where a record came from. `author` is the source that support, influence and rollback are
     counted by.
@@ -221,12 +218,7 @@ class RelatedFile(Model):
     such file).
     """
 
-    path: Annotated[
-        Text,
-        NotBlank,
-        OneLine,
-        Field(description="From the root of the checkout."),
-    ]
+    path: Annotated[Text, NotBlank, OneLine, Field(description="From the root of the checkout.")]
     hash: Annotated[
         Name, Field(description="The SHA-1 of its content; empty: there is no such file.")
     ] = ""
@@ -378,9 +370,6 @@ class Record(Model, Tabular):
         )
         data["metadata"] = self.metadata.to_agentdb()
         return data
-
-
-# --- the five kinds ---
 
 
 # what `safe_summary` leaves as it is
@@ -545,8 +534,7 @@ class Step(Model):
     ] = ""
     reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
     ok: Annotated[
-        Flag | None,
-        Field(description="Whether it worked; left out, what came of it tells."),
+        Flag | None, Field(description="Whether it worked; left out, what came of it tells.")
     ] = None
 
 
@@ -853,9 +841,6 @@ MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
 }
 
 
-# --- what happens to a record later ---
-
-
 class Event(Model):
     """Something that happened to a record after it was created. Its creation is the record
     itself.
@@ -887,8 +872,6 @@ class History(Model):
     written: Validation
     events: list[Event]
 
-
-# --- in and out ---
 
 R = TypeVar("R", bound=Record)
 

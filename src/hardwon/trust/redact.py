@@ -56,8 +56,6 @@ _LONGEST_WORD: Final = 200  # an unbroken run longer than this is no word of cod
 # where a secret stands in a text, from and to, and its label
 _Secret = tuple[int, int, str]
 
-# ---- secrets that carry a mark of their maker
-
 
 def is_no_slot(match: re.Match[str]) -> bool:
     return not RE.slot.match(match["s"])
@@ -139,8 +137,6 @@ def _find_marked(form: Form, text: str) -> Iterator[_Secret]:
         if (not in_word or RE.escape.search(before)) and accept(match):
             yield *match.span("s" if "s" in form.pattern.groupindex else 0), form.row["label"]
 
-
-# ---- secrets known by the name they stand under
 
 _NAME_CHARS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _CLOSES: Final = {")": "(", "]": "[", "}": "{", ".": "", ":": "", ",": ""}
@@ -308,9 +304,6 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
             done = pos = last
 
 
-# ---- texts and JSON
-
-
 @cache
 def _marks() -> re.Pattern[str]:
     """Whatever a secret that carries a mark of its maker may be known by, in small letters."""
@@ -442,9 +435,6 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
         if kind and kind != "token":  # a token's number is where a model looks it up
             return f"{_OPEN}{kind}]", frozenset((kind,))
     return value, frozenset()
-
-
-# ---- records without their secrets
 
 
 # what these may hold is listed, and no secret; the envelope is looked at apart

@@ -118,7 +118,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "word_start": r"[^A-Za-z0-9](?=([A-Za-z0-9]..))",
     "escaped_start": r"(?:\\[nrt]|%[0-9A-Fa-f]{2})(?=([A-Za-z0-9]..))",
     "key_inside": [
-        r"Q~|-us\d|_mmk|:AA|\.atlasv1\.|M[DTjz][\w-]{20}|N(?:RAL|[DTjz][\w-]{20})|O[DTjz][\w-]{20}",
+        r"Q~|-us\d|_mmk|:AA|\.atlasv1\.|M[DTjz][\w-]{20}|N(?:RAL|[DTjz][\w-]{20})|O[DTjz][\w-]{20}"
     ],
     "after_sk": r"(?:(?:proj|svcacct|admin|None|or-v1|lf)-[\w-]{20,}|(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,})",
     # capitals and digits soon: no word that somebody thought of
@@ -363,7 +363,7 @@ SECRETS: Final[list[dict[str, Any]]] = [
         "label": "url-password",
         "triggers": ["://", r":\/\/"],
         "pattern": [
-            r":(?://|\\/\\/)[^\s/?#@:\"'`<>\\\[]{0,256}+:(?P<s>[^\s/?#\"'`<>\\]{1,512})@(?!sha\d+:)",
+            r":(?://|\\/\\/)[^\s/?#@:\"'`<>\\\[]{0,256}+:(?P<s>[^\s/?#\"'`<>\\]{1,512})@(?!sha\d+:)"
         ],
         "accept": "not_slot",
     },
@@ -377,7 +377,7 @@ SECRETS: Final[list[dict[str, Any]]] = [
         "label": "basic-auth",
         "triggers": ["curl"],
         "pattern": [
-            r"(?<!\S)(?:-u|--user)(?:[ \t]+|=)?\\?[\"']?[^\s:\"'$<{\\]{1,100}:(?P<s>[^\s\"'\\]{3,})",
+            r"(?<!\S)(?:-u|--user)(?:[ \t]+|=)?\\?[\"']?[^\s:\"'$<{\\]{1,100}:(?P<s>[^\s\"'\\]{3,})"
         ],
         "accept": "of_curl",
     },
@@ -391,23 +391,19 @@ SECRETS: Final[list[dict[str, Any]]] = [
         ],
         "accept": "not_slot",
     },
-    {
-        "label": "okta-token",
-        "triggers": ["SSWS "],
-        "pattern": r"SSWS (?P<s>00[\w-]{38,})",
-    },
+    {"label": "okta-token", "triggers": ["SSWS "], "pattern": r"SSWS (?P<s>00[\w-]{38,})"},
     {
         "label": "webhook",
         "triggers": ["webhook.office.com/", "hooks.zapier.com/"],
         "pattern": [
-            r"(?:webhook\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch)/(?P<s>[\w@-]+/[\w/-]{6,})",
+            r"(?:webhook\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch)/(?P<s>[\w@-]+/[\w/-]{6,})"
         ],
     },
     {
         "label": "private-key",
         "triggers": ["Private-Lines:"],
         "pattern": [
-            r"Private-Lines: \d+(?:\s|\\[nr])+(?P<s>[A-Za-z0-9+/=]{16,}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*)",
+            r"Private-Lines: \d+(?:\s|\\[nr])+(?P<s>[A-Za-z0-9+/=]{16,}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*)"
         ],
     },
     {
