@@ -282,6 +282,21 @@ def _key(line: str, *, begins: bool) -> dict[str, Any]:
     return {"label": label, "triggers": triggers, "pattern": beginning + pattern}
 
 
+def _rows(table: str) -> list[dict[str, Any]]:
+    """The rows of a table: a line with the label, what decides, and the triggers, in which ~ is a blank; below it, further
+    in, the pattern.
+    """
+    rows: list[dict[str, Any]] = []
+    for line in table.strip().splitlines():
+        if line.startswith("    "):
+            rows[-1]["pattern"] += line[4:]
+        elif not line.startswith("#"):
+            label, accept, *triggers = line.split()
+            triggers = [trigger.replace("~", " ") for trigger in triggers]
+            rows.append({"label": label, "accept": accept, "triggers": triggers, "pattern": ""})
+    return rows
+
+
 KEY_CHARS_MIN: Final = 20
 KEYS: Final = [
     *(_key(line, begins=True) for line in _BEGINNINGS.strip().splitlines()),
@@ -292,333 +307,126 @@ KEYS: Final = [
 # Secrets that carry a mark of their maker. A pattern runs only where one of its triggers occurs,
 # which keeps it cheap; small letters stand for both cases. The group `s` is what is replaced, or
 # the whole match where there is none.
-SECRETS: Final[list[dict[str, Any]]] = [
-    # code that only mentions the first line has no key material after it
-    {
-        "label": "private-key",
-        "triggers": ["PRIVATE KEY"],
-        "pattern": [
-            r"(?s)-{4,5} ?BEGIN {{pem_kind}}(?=(?:[ \t]*(?:\\+[nr]|[\r\n]))++[ \t>|#*]*+[\w+/]{4}",
-            r"|(?:\\+[nr]|[\s\"'+,>|#])*+[A-Za-z0-9+/]{16}).*?(?:-{4,5} ?END {{pem_kind}}|\Z)",
-        ],
-    },
-    # The same in base64, as Kubernetes keeps it: after BEGIN comes PRIVATE, RSA, EC, OPENSSH or
-    # ENCRYPTED.
-    {
-        "label": "private-key",
-        "triggers": ["LS0tLS1CRUdJTi"],
-        "pattern": "LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}",
-    },
-    # begins only where its run of characters begins, or a row of eyJ would be scanned from each of
-    # them
-    {
-        "label": "jwt",
-        "triggers": ["eyJ"],
-        "pattern": [
-            r"eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ)|(?<=%[\dA-F]{2}eyJ))[\w-]{8,}+\.[\w-]*+\.[\w-]{10,}+(?:",
-            r"\.[\w-]++){0,2}",
-        ],
-    },
-    {
-        "label": "slack-token",
-        "triggers": ["xox", "xapp-"],
-        "pattern": r"(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{10,}",
-    },
-    {
-        "label": "slack-webhook",
-        "triggers": ["hooks.slack.com/"],
-        "pattern": r"hooks\.slack\.com/[a-z]{1,20}/(?P<s>[A-Za-z0-9/]{20,})",
-    },
-    {
-        "label": "discord-webhook",
-        "triggers": ["/api/webhooks/"],
-        "pattern": r"/api/webhooks/(?P<s>\d{15,22}/[\w-]{40,})",
-    },
-    {
-        "label": "azure-key",
-        "triggers": ["AccountKey=", "AccessKey="],
-        "pattern": r"(?:Account|SharedAccess)Key=(?P<s>[\w+/]{40,}={0,2})",
-    },
-    {
-        "label": "azure-sas",
-        "triggers": ["sig="],
-        "pattern": "sig=(?P<s>[A-Za-z0-9%+/]{30,}+={0,2})",
-    },
-    {
-        "label": "authorization",
-        "triggers": ["authorization"],
-        "pattern": [
-            r"(?i)authorization\\{0,7}[\"']?[ \t]*[:=,][ \t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key",
-            r"|digest|splunk|geniekey|sso-key)[ \t]+(?P<s>[^\s\"'`,;<>\\]{6,})",
-        ],
-        "accept": "credential",
-    },
-    {
-        "label": "bearer-token",
-        "triggers": ["bearer"],
-        "pattern": r"(?i)bearer[ \t]+(?P<s>(?=[^\d\s]{0,80}\d)[\w.~+/-]{16,}={0,2})",
-    },
-    # an image reference (alpine:3.19@sha256:…) has the same shape
-    {
-        "label": "url-password",
-        "triggers": ["://", r":\/\/"],
-        "pattern": [
-            r":(?://|\\/\\/)[^\s/?#@:\"'`<>\\\[]{0,256}+:(?P<s>[^\s/?#\"'`<>\\]{1,512})@(?!sha\d+:)"
-        ],
-        "accept": "not_slot",
-    },
-    {
-        "label": "url-token",
-        "triggers": ["://"],
-        "pattern": r"://(?P<s>[\w.~-]{20,512})@",
-        "accept": "machine_made",
-    },
-    {
-        "label": "basic-auth",
-        "triggers": ["curl"],
-        "pattern": [
-            r"(?<!\S)(?:-u|--user)(?:[ \t]+|=)?\\?[\"']?[^\s:\"'$<{\\]{1,100}:(?P<s>[^\s\"'\\]{3,})"
-        ],
-        "accept": "of_curl",
-    },
-    {
-        "label": "password",
-        "triggers": ["sshpass", "mysql", "machine", "IDENTIFIED BY", "WITH PASSWORD"],
-        "pattern": [
-            r"(?:sshpass\s{1,4}-p ?|mysql(?:dump|admin)?\s(?:\S{1,60}+ ){0,4}?-p|(?:IDENTIFIED BY",
-            r"|WITH PASSWORD)\s{1,4}(?=['\"])|machine\s\S{1,99}+\s{1,9}login\s\S{1,99}+\s{1,9}password\s{1",
-            r",9})[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
-        ],
-        "accept": "not_slot",
-    },
-    {"label": "okta-token", "triggers": ["SSWS "], "pattern": r"SSWS (?P<s>00[\w-]{38,})"},
-    {
-        "label": "webhook",
-        "triggers": ["webhook.office.com/", "hooks.zapier.com/"],
-        "pattern": [
-            r"(?:webhook\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch)/(?P<s>[\w@-]+/[\w/-]{6,})"
-        ],
-    },
-    {
-        "label": "private-key",
-        "triggers": ["Private-Lines:"],
-        "pattern": [
-            r"Private-Lines: \d+(?:\s|\\[nr])+(?P<s>[A-Za-z0-9+/=]{16,}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*)"
-        ],
-    },
-    {
-        "label": "docker-auth",
-        "triggers": ['"auth', "_auth"],
-        "pattern": [
-            r"(?:_auth[ \t]*=[ \t]*|\"auth\\{0,7}\"[ \t]*:[ \t]*\\{0,7})\"?",
-            "(?P<s>[A-Za-z0-9+/]{12,}={0,2})",
-        ],
-        "accept": "machine_made",
-    },
-    {
-        "label": "access-token",
-        "triggers": ["_PAT"],
-        "pattern": r"[A-Z0-9_]{2,60}_PAT[ \t]*[=:][ \t]*[\"']?(?P<s>[A-Za-z0-9_-]{20,})",
-    },
-    # What a browser carries. Names such as `theme=dark` are no secret.
-    {
-        "label": "cookie",
-        "triggers": ["cookie", "curl"],
-        "pattern": [
-            r"(?i)(?:cookie2?\\{0,7}[\"']?[ \t]*[:=,]|curl\s(?:\S{1,200}+\s){0,9}?(?:-b|--cookie))[ \t=]*",
-            r"\\{0,7}[\"']?(?P<s>[\w.-]{1,60}=[^\r\n\"'\\]{8,})",
-        ],
-        "accept": "cookie",
-    },
-    {
-        "label": "cookie",
-        "triggers": ["_session=", "sessionid=", "jsessionid=", "phpsessid=", "connect.sid="],
-        "pattern": r"(?i)(?:_session|j?sessionid|phpsessid|connect\.sid)=(?P<s>[\w.%+/-]{16,})",
-        "accept": "machine_made",
-    },
-    # Commands that take a password after a letter, or after a name.
-    {
-        "label": "password",
-        "triggers": [
-            " login ",
-            "redis-cli",
-            "mongo",
-            "ldap",
-            "zip -",
-            "7z",
-            "htpasswd",
-            "smbclient",
-            "net use",
-        ],
-        "pattern": [
-            r"(?:(?:docker|podman|nerdctl|buildah|skopeo|oras|az|helm registry) login\s(?:[^\s|;&]{1,200}+\s)",
-            r"{0,9}?-p[ =]?|redis-cli\s(?:[^\s|;&]{1,200}+\s){0,9}?(?:-a |--pass )|mongo(?:sh|dump|restore",
-            r"|export|import)?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p ?|ldap\w{3,9}\s(?:[^\s|;&]{1,200}+\s){0,9}?-w ",
-            r"|(?:un)?zip\s(?:[^\s|;&]{1,200}+\s){0,9}?-P ?|7z[ar]?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p|htpasswd\s",
-            r"(?:-\w++ ){0,9}-(?=\w*b)\w++ \S{1,200}+ \S{1,100}+ |smbclient\s(?:[^\s|;&]{1,200}+\s){0,9}?-U ?[^\s%]{1,99}%",
-            r"|net use\s(?:[^\s|;&]{1,200}+\s){1,4}?/user:\S{1,99}+ )[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
-        ],
-        "accept": "spoken",
-    },
-    {
-        "label": "password",
-        "triggers": ["pass:", "storepass", "keypass", "ConvertTo-SecureString"],
-        "pattern": [
-            r"(?:-pass(?:in|out)?[ =]pass:|-(?:store|key)pass[ =]|ConvertTo-SecureString (?:-String )?)",
-            r"[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})",
-        ],
-        "accept": "not_slot",
-    },
-    {
-        "label": "password",
-        "triggers": ["-file=<("],
-        "pattern": r"(?:pass\w{0,12}|secret|token)-file=<\(echo[ \t]+[\"']?(?P<s>[^\s\"')]{6,200})",
-        "accept": "not_slot",
-    },
-    {
-        "label": "password",
-        "triggers": ["--password-stdin", "sudo -S"],
-        "pattern": [
-            r"echo[ \t]+(?:-n[ \t]+)?[\"']?(?P<s>[^\s\"'|]{6,200})[\"']?[ \t]*\|[ \t]*",
-            r"(?:sudo[ \t]+-S|[^\n|]{0,120}--password-stdin)",
-        ],
-        "accept": "not_slot",
-    },
-    {
-        "label": "password",
-        "triggers": ["auth", ".login("],
-        "pattern": [
-            r"(?:auth|Auth|Basic[Aa]uth|Digest[Aa]uth|H(?:TTP|ttp)(?:Basic|Digest)?[Aa]uth|\.login)(?:[ \t]*=[ \t]*)?",
-            r"\(\s{0,40}[\"'][^\"'\n]{1,80}[\"']\s{0,40},\s{0,40}[\"'](?P<s>[^\s\"']{4,200})",
-        ],
-        "accept": "credential",
-    },
-    {
-        "label": "password",
-        "triggers": ["http -", "https -"],
-        "pattern": r"\bhttps? (?:-\S{1,40} ){0,5}-a [^\s:]{1,60}:(?P<s>[^\s\"']{4,200})",
-        "accept": "credential",
-    },
-    {
-        "label": "password",
-        "triggers": ["requirepass", "masterauth"],
-        "pattern": r"(?:requirepass|masterauth)[ \t]+[\"']?(?P<s>[^\s\"']{6,200})",
-        "accept": "spoken",
-    },
-    {
-        "label": "password",
-        "triggers": [":5432:", ":*:"],
-        "pattern": r"(?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<s>[^\s:]{4,})$",
-        "accept": "not_slot",
-    },
-]
+_SECRETS: Final = r"""
+# code that only mentions the first line has no key material after it
+private-key     always        PRIVATE~KEY
+    (?s)-{4,5} ?BEGIN {{pem_kind}}(?=(?:[ \t]*(?:\\+[nr]|[\r\n]))++[ \t>|#*]*+[\w+/]{4}|(?:\\+[nr]|[\s\"'+,>
+    |#])*+[A-Za-z0-9+/]{16}).*?(?:-{4,5} ?END {{pem_kind}}|\Z)
+# The same in base64, as Kubernetes keeps it: after BEGIN comes PRIVATE, RSA, EC, OPENSSH or
+# ENCRYPTED.
+private-key     always        LS0tLS1CRUdJTi
+    LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}
+# begins only where its run of characters begins, or a row of eyJ would be scanned from each of
+# them
+jwt             always        eyJ
+    eyJ(?:(?<![\w-]eyJ)|(?<=\\[nrt]eyJ)|(?<=%[\dA-F]{2}eyJ))[\w-]{8,}+\.[\w-]*+\.[\w-]{10,}+(?:\.[\w-]++){0,2}
+slack-token     always        xox xapp-
+    (?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{10,}
+slack-webhook   always        hooks.slack.com/
+    hooks\.slack\.com/[a-z]{1,20}/(?P<s>[A-Za-z0-9/]{20,})
+discord-webhook always        /api/webhooks/
+    /api/webhooks/(?P<s>\d{15,22}/[\w-]{40,})
+azure-key       always        AccountKey= AccessKey=
+    (?:Account|SharedAccess)Key=(?P<s>[\w+/]{40,}={0,2})
+azure-sas       always        sig=
+    sig=(?P<s>[A-Za-z0-9%+/]{30,}+={0,2})
+authorization   credential    authorization
+    (?i)authorization\\{0,7}[\"']?[ \t]*[:=,][ \t]*\\{0,7}[\"']?(?:bearer|basic|token|api-?key|digest|splunk|geniekey
+    |sso-key)[ \t]+(?P<s>[^\s\"'`,;<>\\]{6,})
+bearer-token    always        bearer
+    (?i)bearer[ \t]+(?P<s>(?=[^\d\s]{0,80}\d)[\w.~+/-]{16,}={0,2})
+# an image reference (alpine:3.19@sha256:…) has the same shape
+url-password    not_slot      :// :\/\/
+    :(?://|\\/\\/)[^\s/?#@:\"'`<>\\\[]{0,256}+:(?P<s>[^\s/?#\"'`<>\\]{1,512})@(?!sha\d+:)
+url-token       machine_made  ://
+    ://(?P<s>[\w.~-]{20,512})@
+basic-auth      of_curl       curl
+    (?<!\S)(?:-u|--user)(?:[ \t]+|=)?\\?[\"']?[^\s:\"'$<{\\]{1,100}:(?P<s>[^\s\"'\\]{3,})
+password        not_slot      sshpass mysql machine IDENTIFIED~BY WITH~PASSWORD
+    (?:sshpass\s{1,4}-p ?|mysql(?:dump|admin)?\s(?:\S{1,60}+ ){0,4}?-p|(?:IDENTIFIED BY|WITH PASSWORD)\s{1,4}(?=['\"])
+    |machine\s\S{1,99}+\s{1,9}login\s\S{1,99}+\s{1,9}password\s{1,9})[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})
+okta-token      always        SSWS~
+    SSWS (?P<s>00[\w-]{38,})
+webhook         always        webhook.office.com/ hooks.zapier.com/
+    (?:webhook\.office\.com/webhookb2|hooks\.zapier\.com/hooks/catch)/(?P<s>[\w@-]+/[\w/-]{6,})
+private-key     always        Private-Lines:
+    Private-Lines: \d+(?:\s|\\[nr])+(?P<s>[A-Za-z0-9+/=]{16,}(?:(?:\s|\\[nr])+[A-Za-z0-9+/=]{16,})*)
+docker-auth     machine_made  "auth _auth
+    (?:_auth[ \t]*=[ \t]*|\"auth\\{0,7}\"[ \t]*:[ \t]*\\{0,7})\"?(?P<s>[A-Za-z0-9+/]{12,}={0,2})
+access-token    always        _PAT
+    [A-Z0-9_]{2,60}_PAT[ \t]*[=:][ \t]*[\"']?(?P<s>[A-Za-z0-9_-]{20,})
+# What a browser carries. Names such as `theme=dark` are no secret.
+cookie          cookie        cookie curl
+    (?i)(?:cookie2?\\{0,7}[\"']?[ \t]*[:=,]|curl\s(?:\S{1,200}+\s){0,9}?(?:-b|--cookie))[ \t=]*\\{0,7}[\"']?
+    (?P<s>[\w.-]{1,60}=[^\r\n\"'\\]{8,})
+cookie          machine_made  _session= sessionid= jsessionid= phpsessid= connect.sid=
+    (?i)(?:_session|j?sessionid|phpsessid|connect\.sid)=(?P<s>[\w.%+/-]{16,})
+# Commands that take a password after a letter, or after a name.
+password        spoken        ~login~ redis-cli mongo ldap zip~- 7z htpasswd smbclient net~use
+    (?:(?:docker|podman|nerdctl|buildah|skopeo|oras|az|helm registry) login\s(?:[^\s|;&]{1,200}+\s){0,9}?-p[ =]?
+    |redis-cli\s(?:[^\s|;&]{1,200}+\s){0,9}?(?:-a |--pass )|mongo(?:sh|dump|restore|export|import)?\s(?:[^\s
+    |;&]{1,200}+\s){0,9}?-p ?|ldap\w{3,9}\s(?:[^\s|;&]{1,200}+\s){0,9}?-w |(?:un)?zip\s(?:[^\s|;&]{1,200}+\s){0,9}?-P ?
+    |7z[ar]?\s(?:[^\s|;&]{1,200}+\s){0,9}?-p|htpasswd\s(?:-\w++ ){0,9}-(?=\w*b)\w++ \S{1,200}+ \S{1,100}+ |smbclient\s
+    (?:[^\s|;&]{1,200}+\s){0,9}?-U ?[^\s%]{1,99}%|net use\s(?:[^\s|;&]{1,200}+\s){1,4}?/user:\S{1,99}+ )[\"']?
+    (?P<s>[^\s\"'=-][^\s\"']{3,})
+password        not_slot      pass: storepass keypass ConvertTo-SecureString
+    (?:-pass(?:in|out)?[ =]pass:|-(?:store|key)pass[ =]|ConvertTo-SecureString (?:-String )?)[\"']?
+    (?P<s>[^\s\"'=-][^\s\"']{3,})
+password        not_slot      -file=<(
+    (?:pass\w{0,12}|secret|token)-file=<\(echo[ \t]+[\"']?(?P<s>[^\s\"')]{6,200})
+password        not_slot      --password-stdin sudo~-S
+    echo[ \t]+(?:-n[ \t]+)?[\"']?(?P<s>[^\s\"'|]{6,200})[\"']?[ \t]*\|[ \t]*(?:sudo[ \t]+-S|[^\n
+    |]{0,120}--password-stdin)
+password        credential    auth .login(
+    (?:auth|Auth|Basic[Aa]uth|Digest[Aa]uth|H(?:TTP|ttp)(?:Basic|Digest)?[Aa]uth|\.login)(?:[ \t]*=[ \t]*)?
+    \(\s{0,40}[\"'][^\"'\n]{1,80}[\"']\s{0,40},\s{0,40}[\"'](?P<s>[^\s\"']{4,200})
+password        credential    http~- https~-
+    \bhttps? (?:-\S{1,40} ){0,5}-a [^\s:]{1,60}:(?P<s>[^\s\"']{4,200})
+password        spoken        requirepass masterauth
+    (?:requirepass|masterauth)[ \t]+[\"']?(?P<s>[^\s\"']{6,200})
+password        not_slot      :5432: :*:
+    (?m)^[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*.-]+:(?P<s>[^\s:]{4,})$
+"""
+
+
+SECRETS: Final = _rows(_SECRETS)
 
 # Those that can only be where something is named as a secret is.
-NAMED: Final[list[dict[str, Any]]] = [
-    # What is named where no sign stands between a name and its value: XML, tables, `set NAME value`.
-    {
-        "label": "secret",
-        "triggers": ["</"],
-        "pattern": r"<(?P<n>[\w:.-]{3,60})(?:\s[^<>]{0,200}+)?>\s*(?P<s>[^<>\s]{4,300})\s*</(?P=n)>",
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ["value="],
-        "pattern": r"<(?P<n>[\w:.-]{3,60})\s[^<>]{0,200}?value=[\"'](?P<s>[^\"'<>\s]{4,300})",
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ["name=", "key=", "<key>"],
-        "pattern": [
-            r"(?:(?:n(?<!\wn)ame|k(?<!\wk)ey)=[\"'](?P<n>[\w:.-]{3,80})[\"'](?:\s+value=[\"']|[^<>]{0,99}>\s*)|<key>(?P<m>",
-            r"[\w:.-]{3,80})</key>\s*<string>)(?P<s>[^<>\s\"']{4,300})",
-        ],
-        "accept": "named",
-    },
-    {
-        "label": "password",
-        "triggers": ['type="password"'],
-        "pattern": r"type=\"password\"[^<>]{0,200}?value=\"(?P<s>[^\"<>]{3,200})\"",
-        "accept": "not_slot",
-    },
-    {
-        "label": "secret",
-        "triggers": ["set ", "setx ", "ENV ", "SETX ", "define("],
-        "pattern": [
-            r"(?:\b(?:ENV|setx?|SETX?|configure set|config set|set -\w{1,3})[ \t]+|define\([\"'])",
-            r"(?P<n>[\w:./-]{3,120})(?:[ \t]+|[\"'],\s*)[\"']?(?P<s>[^\s\"']{4,300})",
-        ],
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ['variable "'],
-        "pattern": r"variable \"(?P<n>[\w-]{3,80})\"\s*\{[^{}]{0,300}?default\s*=\s*\"(?P<s>[^\"]{4,300})\"",
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ["%3d"],
-        "pattern": [
-            r"(?i)(?=\w{3,28}+%3d)(?P<n>\w{0,20}(?:passw(?:or)?d|pwd|token|secret|api_?key))%3d",
-            r"(?P<s>[^\s&%\"'<>]{4,300})",
-        ],
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ["password |", "passwd |", "token |", "secret |", "key |"],
-        "pattern": r"(?i)\|[ \t]*+(?P<n>[\w-](?:[\w -]{0,38}[\w-])?+)[ \t]*+\|[ \t]*+`?(?P<s>[^|\s`]{6,200})`?[ \t]*+\|",
-        "accept": "named",
-    },
-    {
-        "label": "secret",
-        "triggers": ["value"],
-        "pattern": [
-            r"n(?<!\wn)ame[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*",
-            r"[\"']?(?P<s>[^\s\"',{}]{4,300})",
-        ],
-        "accept": "named",
-    },
-    # what is typed after a prompt, or stands below its name
-    {
-        "label": "password",
-        "triggers": ["password:", "passphrase:", "passcode:"],
-        "pattern": r"(?i)pass(?:word|phrase|code):[ \t]*\r?\n[ \t]*(?P<s>\S{6,200})[ \t]*(?=[\r\n]|\Z)",
-        "accept": "spoken",
-    },
-    # As people say it. A word without digits is the sentence's next one.
-    {
-        "label": "secret",
-        "triggers": ["passw", "passphrase", "passcode", "api key", "access key", "secret", "token"],
-        "pattern": [
-            r"[AaPpSsTt](?<![\w-].)(?i:(?<=p)ass(?:w(?:or)?d|phrase|code)|(?<=a)(?:pi|ccess) key|(?<=s)ecret(?: key)?",
-            r"|(?<=t)oken)(?i: (?:for|of|to) \S{1,40}+)?(?i: is| was|)[ \t]+[\"'`]?(?P<s>[^\s\"'`<>]{8,200})",
-        ],
-        "accept": "spoken",
-    },
-    {
-        "label": "password",
-        "triggers": [
-            "passwort",
-            "kennwort",
-            "mot de passe",
-            "contraseña",
-            "senha",
-            "пароль",
-            "密码",
-            "密碼",
-            "口令",
-            "パスワード",
-            "비밀번호",
-            "암호",
-        ],
-        "pattern": [
-            r"(?i)(?:passwort|kennwort|mot de passe|contraseña|senha|пароль|密码|密碼|口令|パスワード|비밀번호|암호)",
-            r"[ \t]*(?:[:=\uff1a]|ist|lautet|est|es|是|は|는|은)[ \t]*[\"'`]?(?P<s>[^\s\"'`<>]{6,200})",
-        ],
-        "accept": "spoken",
-    },
-]
+_NAMED: Final = r"""
+# What is named where no sign stands between a name and its value: XML, tables, `set NAME value`.
+secret          named         </
+    <(?P<n>[\w:.-]{3,60})(?:\s[^<>]{0,200}+)?>\s*(?P<s>[^<>\s]{4,300})\s*</(?P=n)>
+secret          named         value=
+    <(?P<n>[\w:.-]{3,60})\s[^<>]{0,200}?value=[\"'](?P<s>[^\"'<>\s]{4,300})
+secret          named         name= key= <key>
+    (?:(?:n(?<!\wn)ame|k(?<!\wk)ey)=[\"'](?P<n>[\w:.-]{3,80})[\"'](?:\s+value=[\"']|[^<>]{0,99}>\s*)|<key>
+    (?P<m>[\w:.-]{3,80})</key>\s*<string>)(?P<s>[^<>\s\"']{4,300})
+password        not_slot      type="password"
+    type=\"password\"[^<>]{0,200}?value=\"(?P<s>[^\"<>]{3,200})\"
+secret          named         set~ setx~ ENV~ SETX~ define(
+    (?:\b(?:ENV|setx?|SETX?|configure set|config set|set -\w{1,3})[ \t]+|define\([\"'])(?P<n>[\w:./-]{3,120})(?:[ \t]+
+    |[\"'],\s*)[\"']?(?P<s>[^\s\"']{4,300})
+secret          named         variable~"
+    variable \"(?P<n>[\w-]{3,80})\"\s*\{[^{}]{0,300}?default\s*=\s*\"(?P<s>[^\"]{4,300})\"
+secret          named         %3d
+    (?i)(?=\w{3,28}+%3d)(?P<n>\w{0,20}(?:passw(?:or)?d|pwd|token|secret|api_?key))%3d(?P<s>[^\s&%\"'<>]{4,300})
+secret          named         password~| passwd~| token~| secret~| key~|
+    (?i)\|[ \t]*+(?P<n>[\w-](?:[\w -]{0,38}[\w-])?+)[ \t]*+\|[ \t]*+`?(?P<s>[^|\s`]{6,200})`?[ \t]*+\|
+secret          named         value
+    n(?<!\wn)ame[\"']?[ \t]*:[ \t]*[\"']?(?P<n>[\w.-]{3,80})[\"']?,?\s{0,40}[\"']?value[\"']?[ \t]*:[ \t]*[\"']?
+    (?P<s>[^\s\"',{}]{4,300})
+# what is typed after a prompt, or stands below its name
+password        spoken        password: passphrase: passcode:
+    (?i)pass(?:word|phrase|code):[ \t]*\r?\n[ \t]*(?P<s>\S{6,200})[ \t]*(?=[\r\n]|\Z)
+# As people say it. A word without digits is the sentence's next one.
+secret          spoken        passw passphrase passcode api~key access~key secret token
+    [AaPpSsTt](?<![\w-].)(?i:(?<=p)ass(?:w(?:or)?d|phrase|code)|(?<=a)(?:pi|ccess) key|(?<=s)ecret(?: key)?|(?<=t)oken)
+    (?i: (?:for|of|to) \S{1,40}+)?(?i: is| was|)[ \t]+[\"'`]?(?P<s>[^\s\"'`<>]{8,200})
+password        spoken        passwort kennwort mot~de~passe contraseña senha пароль 密码 密碼 口令 パスワード 비밀번호 암호
+    (?i)(?:passwort|kennwort|mot de passe|contraseña|senha|пароль|密码|密碼|口令|パスワード|비밀번호|암호)
+    [ \t]*(?:[:=\uff1a]|ist|lautet
+    |est|es|是|は|는|은)[ \t]*[\"'`]?(?P<s>[^\s\"'`<>]{6,200})
+"""
+
+
+NAMED: Final = _rows(_NAMED)
