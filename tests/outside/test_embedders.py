@@ -229,14 +229,9 @@ def test_the_programs_logging_stays_as_it_was() -> None:
 
 def test_nothing_is_imported_before_it_is_used() -> None:
     code = "import sys, hardwon, hardwon.outside.embedders; print(' '.join(sys.modules))"
-    assert not {
-        "numpy",
-        "wordllama",
-        "fastembed",
-        "tokenizers",
-        "httpx",
-        "http.client",
-    } & set(python(code))
+    assert not {"numpy", "wordllama", "fastembed", "tokenizers", "httpx", "http.client"} & set(
+        python(code)
+    )
 
 
 @pytest.mark.parametrize(("package", "use"), [

@@ -26,10 +26,7 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
-from hardwon.store.sqlite.connection import (
-    file_system_of,
-    refuse_network_file_system,
-)
+from hardwon.store.sqlite.connection import file_system_of, refuse_network_file_system
 from hardwon.store.types import FORMAT
 from processes import Child, Tell
 

@@ -82,18 +82,11 @@ SCRIPTS = {
             os.waitpid(child, 0)
         m.{FACT}
     """,
-}
-DOORS = {
     "AIMemory": """
         from hardwon.fixes.ai_memory import AIMemory
         issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
-        m = AIMemory("x")
+        m = AIMemory("x/memory.db")
         m.record_fix_attempt(issue, {"analysis": "slow disk", "fix_commands": ["restart"]}, True, True, 1.0)
-    """,
-    "MemoryEngine": """
-        from hardwon.tree.engine import MemoryEngine
-        m = MemoryEngine("x")
-        m.remember(content="It needs a lock", outcome="success", tool="code_interpreter", task_type="debug", summary="lock")
     """,
 }
 
@@ -123,18 +116,6 @@ def test_one_file_is_left(tmp_path: Path, case: str) -> None:
     with Memory(tmp_path / "x") as memory:
         assert memory.stats().records >= 1
         assert memory.doctor().ok
-
-
-@pytest.mark.parametrize("door", DOORS)
-def test_the_older_designs_leave_no_log(tmp_path: Path, door: str) -> None:
-    done = run(tmp_path, DOORS[door])
-    begins = "there was no fix history in " if door == "AIMemory" else ""
-    assert (done.returncode, done.stderr.count("\n")) == (0, bool(begins))
-    assert done.stderr.startswith(begins)
-    (database,) = (tmp_path / "x").rglob("*.db")
-    assert not [name for name in left_in(tmp_path / "x") if name.startswith(f"{database.name}-")]
-    with Memory(database) as memory:
-        assert memory.stats().records == 1
 
 
 def test_a_process_that_ends_leaves_the_log_to_those_who_go_on(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Moment, Source
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, Writer, row_of
+from hardwon.store.base import Store, row_of
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, quoted
 from hardwon.store.postgres.engine import PostgresStore, event_columns
@@ -34,7 +34,7 @@ from hardwon.store.postgres.schema import (
     READER,
     WRITER,
 )
-from hardwon.store.types import Request, Row, TokenRow
+from hardwon.store.types import Row, TokenRow
 from strategies import at
 
 A, B = "alpha", "beta"
@@ -482,7 +482,6 @@ def deciding(record_id: str) -> Event:
 
 Ids = dict[str, str]
 StoreCase = Callable[[Store, str, Ids], Any]
-WriterCase = Callable[[Writer, str, Ids], Any]
 
 # Every reading goes through one of these ways to a project.
 READS: dict[str, StoreCase] = {
@@ -494,36 +493,6 @@ READS: dict[str, StoreCase] = {
     "counts": lambda store, project, _: store.counts(project),
     "untrue_tallies": lambda store, project, _: store.untrue_tallies(project),
     "check": lambda store, project, _: list(store.check(project)),
-}
-APPENDS: dict[str, WriterCase] = {
-    "append": lambda writer, project, _: writer.append([a_row(project)]),
-    "add_events": lambda writer, project, ids: writer.add_events(
-        project, [Event(record_id=ids["fact"], kind="credited", by="x", helped=True)]
-    ),
-    "set_state": lambda writer, project, _: writer.set_state(project, "mine", 1),
-    "keep_request": lambda writer, project, _: writer.keep_request(
-        project, b"key", Request(b"", []), 1, 2**62
-    ),
-}
-DECIDES: dict[str, WriterCase] = {
-    "set_embedder": lambda writer, project, _: writer.set_embedder(project, "mine", 3),
-    "add_events, deciding": lambda writer, project, ids: writer.add_events(
-        project, [deciding(ids["fact"])]
-    ),
-    "set_standing": lambda writer, project, ids: writer.set_standing(
-        project, ids["fact"], "archived", None, (0, 0)
-    ),
-    "rewrite": lambda writer, project, ids: writer.rewrite(a_row(project)._replace(id=ids["fact"])),
-    "replace": lambda writer, project, ids: writer.replace(a_row(project)._replace(id=ids["fact"])),
-    "erase": lambda writer, project, ids: writer.erase(
-        project, [ids["fact"]], [Event(record_id=ids["fact"], kind="forgotten", by="x")]
-    ),
-    "recount": lambda writer, project, _: writer.recount(project),
-}
-VECTORS: dict[str, WriterCase] = {
-    "keep_vectors": lambda writer, project, ids: writer.keep_vectors(
-        project, [(ids["fact"], bytes(8))]
-    ),
 }
 
 
@@ -540,24 +509,19 @@ def store(place: Place, access: str) -> Iterator[PostgresStore]:
 
 
 class TestStore:
-    def test_reads_nothing_of_another_project(self, store: PostgresStore, place: Place) -> None:
+    def test_neither_reads_nor_writes_another_project(
+        self, store: PostgresStore, place: Place
+    ) -> None:
         for read in READS.values():
             read(store, A, place.of_a)
             with pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"):
                 read(store, B, place.of_b)
-
-    def test_writes_nothing_to_another_project(self, store: PostgresStore) -> None:
         for alone in (True, False):
             with (
                 pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"),
                 store.write(B, alone=alone),
             ):
                 raise AssertionError("it began")
-
-    def test_appends_nothing_to_another_project(self, store: PostgresStore, access: str) -> None:
-        refusal = "may read project .* and write nothing" if access == READER else "alone"
-        with pytest.raises(ForbiddenError, match=refusal), store.write(A) as writer:
-            writer.append([a_row(B)])
 
     def test_what_is_about_the_whole_database(self, store: PostgresStore, tmp_path: Path) -> None:
         assert store.projects() == [A]
@@ -577,18 +541,6 @@ class TestStore:
         ):
             with pytest.raises(ForbiddenError):
                 use()
-
-    def test_each_level_does_what_it_may(
-        self, store: PostgresStore, place: Place, access: str
-    ) -> None:
-        for name, case in (APPENDS | DECIDES | VECTORS).items():
-            wanted: type[Exception] = ZeroDivisionError
-            if access == READER or (access == WRITER and name in DECIDES):
-                wanted = ForbiddenError
-            with pytest.raises(wanted), store.write(A) as writer:
-                assert writer.may_govern(A) == (access == GOVERNOR)
-                case(writer, A, place.of_a)
-                raise ZeroDivisionError
 
 
 def test_a_memory_does_as_much_as_its_login_may(place: Place) -> None:

@@ -232,11 +232,7 @@ def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer:
             assert refused_rows(connection, "add_events", event_columns(odd) | {"body": body}), (
                 spelled
             )
-        for claim in (
-            {"record_id": new_id()},
-            {"id": new_id()},
-            {"kind": "repeated"},
-        ):
+        for claim in ({"record_id": new_id()}, {"id": new_id()}, {"kind": "repeated"}):
             assert refused_rows(connection, "add_events", event_columns(odd) | claim), claim
         connection.execute("SELECT credit(%s)", [theirs.id])
     most = VOTES_OF_AUTHOR_MAX

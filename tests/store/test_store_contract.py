@@ -98,11 +98,7 @@ class TestStore:
             writer.set_standing("p", new.id, "archived", None, (0, 0))
             assert [
                 stored.at_us for stored in writer.page("p", Filters(tag="t"), None, 9, trusted=True)
-            ] == [
-                to_us(at(2)),
-                to_us(at(1)),
-                to_us(at(0)),
-            ]
+            ] == [to_us(at(2)), to_us(at(1)), to_us(at(0))]
             assert writer.page("p", Filters(tag="none"), None, 9) == []
 
     def test_append_tells_known_conflicting_and_forgotten_apart(self, store: Store) -> None:
@@ -512,11 +508,7 @@ class TestKnowledge:
         values = [True, 1, "1", 0.5, "déjà vu", ["a", None], None]
         made = [
             Experience(
-                content="x",
-                outcome="success",
-                tool="conversation",
-                metadata=metadata,
-                größe=value,
+                content="x", outcome="success", tool="conversation", metadata=metadata, größe=value
             )
             for value in values
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import DamagedError, EmbeddingError, InvalidInputError
-from hardwon.outside.embedders import CallableEmbedder, WordLlamaEmbedder
+from hardwon.outside.embedders import CallableEmbedder
 from hardwon.search.terms import Filters
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -79,28 +78,6 @@ def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
         assert memory.reembed() == 0, "nothing is missing"
 
 
-def test_an_embedder_that_fails_loses_no_record(
-    place: Places, caplog: pytest.LogCaptureFixture
-) -> None:
-    broken = True
-
-    def sometimes(texts: Sequence[str]) -> list[list[float]]:
-        if broken:
-            raise ConnectionError("down")
-        return by_topic(texts)
-
-    with Memory(place("brain"), embedder=CallableEmbedder(sometimes, "shaky", 3)) as memory:
-        with caplog.at_level(logging.WARNING):
-            fill(memory)
-        assert memory.stats().records == 3
-        assert "reembed" in caplog.text
-        with pytest.raises(EmbeddingError):
-            memory.reembed()
-        broken = False
-        assert memory.reembed() == 3
-        assert memory.recall("hound", k=1)[0].record.to_json().count("puppy")
-
-
 @pytest.mark.engines("sqlite")
 def test_vectors_belong_to_their_project_and_survive_a_backup(
     tmp_path: Path, place: Places
@@ -127,16 +104,6 @@ def test_bulk_writes_have_vectors_too(place: Places) -> None:
         assert memory.reembed() == 1, "what came by merge has none yet"
 
 
-def test_a_real_embedder(place: Places) -> None:
-    with Memory(place("brain"), embedder=WordLlamaEmbedder()) as memory:
-        kept = memory.remember("The database connection pool was exhausted", "failure", "unknown")
-        memory.remember("The cake recipe needs more sugar", "failure", "unknown")
-        assert memory.care.wait_for_vectors() == 0
-        hit = memory.recall("ran out of SQL sessions", k=1)[0]
-        assert hit.record.id == kept.id
-        assert hit.why["vector"] > 0
-
-
 def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
     with Memory(place("brain"), embedder=topics()) as memory:
         ids = fill(memory)
@@ -146,10 +113,7 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
         memory.care.wait_for_vectors()
         assert {
             hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.2
-        } == {
-            ids["the puppy barks"],
-            hound.id,
-        }
+        } == {ids["the puppy barks"], hound.id}
         assert memory.recall("bun") == []
 
 

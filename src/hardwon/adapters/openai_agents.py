@@ -217,9 +217,7 @@ def memory_tools(
         return as_data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
 
     def memory_record(
-        content: str,
-        outcome: Outcome | None = None,
-        tool: ToolKind | None = None,
+        content: str, outcome: Outcome | None = None, tool: ToolKind | None = None
     ) -> str:
         """Record how one action turned out, as soon as you know; failures are worth as much as
         successes. All but the content may be left out: without an outcome it is what the content

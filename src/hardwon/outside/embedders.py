@@ -102,10 +102,7 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     if different > 1 and not vectors.any():
         raise EmbeddingError(
             _problem(
-                name,
-                f"nothing but zeros for {different} different texts",
-                len(fitted),
-                dimension,
+                name, f"nothing but zeros for {different} different texts", len(fitted), dimension
             )
         )
     return vectors

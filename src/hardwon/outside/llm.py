@@ -95,10 +95,7 @@ class ChatModel:
         """The model's answer. The whole exchange ends within the timeout, one way or the other."""
         question = {
             "model": self.model,
-            "messages": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": user},
-            ],
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
             "temperature": 0,
             "max_tokens": self._max_tokens,
         }
@@ -142,13 +139,7 @@ class Endpoint:
     """
 
     def __init__(
-        self,
-        api: Api,
-        base_url: str,
-        model: str,
-        api_key: str,
-        timeout_s: float,
-        title: str = "",
+        self, api: Api, base_url: str, model: str, api_key: str, timeout_s: float, title: str = ""
     ) -> None:
         check_that(
             0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX,

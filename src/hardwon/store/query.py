@@ -268,15 +268,7 @@ ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_K
 FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
 
 _IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
-_EQUAL_COLUMNS: Final = (
-    "kind",
-    "outcome",
-    "tool",
-    "task_id",
-    "model",
-    "issue_type",
-    "status",
-)
+_EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status")
 
 
 # Selects the sources that were rolled back.
@@ -368,10 +360,7 @@ def found_of(row: Sequence[Any]) -> Found:
 
 
 # Where the body of a record has what a filter asks for.
-_INSIDE: Final = {
-    "fact_type": ("fact_type",),
-    "source_type": ("metadata", "source", "type"),
-}
+_INSIDE: Final = {"fact_type": ("fact_type",), "source_type": ("metadata", "source", "type")}
 
 
 def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:

@@ -42,10 +42,7 @@ def read_chunks(rows: Iterable[tuple[Any, ...]], dimension: int) -> Iterator[Chu
 
 
 def find_nearest(
-    chunks: Iterable[Chunk],
-    vector: Sequence[float],
-    limit: int,
-    among: Sequence[int] | None = None,
+    chunks: Iterable[Chunk], vector: Sequence[float], limit: int, among: Sequence[int] | None = None
 ) -> list[tuple[int, float]]:
     """Row numbers and cosines of the nearest, best first; `among`: of these rows alone. Without
     those that have nothing to do with the vector.

@@ -40,13 +40,7 @@ from hardwon.store.postgres.schema import (
     WORDS_COUNTED,
     WRITER,
 )
-from hardwon.store.postgres.search import (
-    MOST,
-    POSTGRES,
-    TIMES,
-    text_columns,
-    write_json,
-)
+from hardwon.store.postgres.search import MOST, POSTGRES, TIMES, text_columns, write_json
 from hardwon.store.query import (
     ROLLED_BACK,
     Among,
@@ -583,11 +577,7 @@ class PostgresStore(Store):
             yield _encryption(session)
             version, missing = setup.version_of(session), _missing(session, reach.schema)
             lacking = f"; missing: {', '.join(missing)}" if missing else ""
-            yield Finding(
-                "schema",
-                version == FORMAT and not missing,
-                f"format {version}{lacking}",
-            )
+            yield Finding("schema", version == FORMAT and not missing, f"format {version}{lacking}")
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
             damaged = [

@@ -12,11 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import (
-    ForbiddenError,
-    HardwonError,
-    PlaceError,
-)
+from hardwon.errors import ForbiddenError, HardwonError, PlaceError
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted

@@ -148,10 +148,7 @@ class SqliteWriter(Writer):
             rows = [row for row in rows if row.id not in gone]
         numbered = list(enumerate(rows, first))
         before = connection.total_changes()
-        connection.executemany(
-            _ADD_RECORD,
-            [(seq, *row[:ROW_FIELDS]) for seq, row in numbered],
-        )
+        connection.executemany(_ADD_RECORD, [(seq, *row[:ROW_FIELDS]) for seq, row in numbered])
         # some id was there already, or twice among these
         if connection.total_changes() - before < len(rows):
             sql = "SELECT seq FROM record WHERE seq >= ?"

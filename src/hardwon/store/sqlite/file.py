@@ -17,12 +17,7 @@ from typing import BinaryIO, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import (
-    DamagedError,
-    ForeignFileError,
-    HardwonError,
-    PlaceError,
-)
+from hardwon.errors import DamagedError, ForeignFileError, HardwonError, PlaceError
 from hardwon.outside import files
 from hardwon.store.base import check_rows
 from hardwon.store.sqlite.connection import (
@@ -48,13 +43,7 @@ from hardwon.store.types import FORMAT, Finding, Progress, TokenKeep, TokenRow
 # --- health ---
 
 WAL_FIXED_IN: Final = (3, 51, 3)
-_SIDE_TABLES: Final = (
-    "record_text",
-    "record_tag",
-    "record_file",
-    "record_key",
-    "record_vector",
-)
+_SIDE_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "record_vector")
 
 
 def check_library() -> Finding:
