@@ -166,16 +166,6 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
     assert memory.record_fact("the parent goes on", "error").id
 
 
-def test_what_others_wrote_since_is_no_damage_to_a_doctor(tmp_path: Path) -> None:
-    with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
-        here.remember("The first thing", "success", "conversation")
-        for number in range(3):
-            assert here.recall("thing")
-            elsewhere.remember(f"Thing number {number}", "success", "conversation")
-            diagnosis = here.doctor()
-            assert diagnosis.ok, str(diagnosis)
-
-
 def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(
     tmp_path: Path,
 ) -> None:

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import postgres_server
 from cases import examples
 from engines import memories
-from hardwon import Memory, Metadata
+from hardwon import Memory
 from hardwon.lessons.counts import KIND_OF_SCOPE
 from hardwon.limits import DAY_US
 from hardwon.records.fields import to_us
-from hardwon.records.kinds import STATUSES, AnyRecord, Moment
+from hardwon.records.kinds import STATUSES, AnyRecord
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store
 from hardwon.store.postgres.search import POSTGRES
@@ -67,10 +67,6 @@ def one_of_each() -> Iterator[tuple[Memory, Memory]]:
         memories("postgres", 1, clock=lambda: at(10**7)) as (other,),
     ):
         yield one, other
-
-
-def metadata_at(seconds: int) -> Metadata:
-    return Metadata(project_id="default", context=Moment(timestamp=at(seconds)))
 
 
 def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:

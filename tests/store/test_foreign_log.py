@@ -19,7 +19,8 @@ import apsw
 import pytest
 
 import warm
-from hardwon import Fact, Memory
+from fact_files import contents, facts_in, sh, write
+from hardwon import Memory
 from hardwon.errors import ForeignLogWarning
 from hardwon.store.sqlite import log as sqlite_log
 from hardwon.store.sqlite import presence
@@ -45,30 +46,6 @@ def write_and_be_killed(folder: Path, name: str, *facts: str) -> None:
     assert (folder / name / "memory.db-wal").stat().st_size > 0
 
 
-def write(folder: Path, name: str, *facts: str) -> None:
-    with Memory(folder / name) as memory:
-        for fact in facts:
-            memory.record_fact(fact, "observation")
-
-
-def cp(folder: Path, source: str, target: str) -> None:
-    subprocess.run(["cp", source, target], cwd=folder, check=True)
-
-
-def texts(memory: Memory) -> list[str]:
-    return sorted(
-        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
-    )
-
-
-def facts_in(place: Path) -> list[str]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ForeignLogWarning)
-        with Memory(place) as memory:
-            assert memory.doctor().ok
-            return texts(memory)
-
-
 def facts_after_a_warning(place: Path) -> list[str]:
     """As they are after the log was put aside, and again when it is opened the next time."""
     log = Path(f"{place}/memory.db-wal")
@@ -77,7 +54,7 @@ def facts_after_a_warning(place: Path) -> list[str]:
         pytest.warns(ForeignLogWarning, match=r"not replayed.*kept as memory\.db-wal\.foreign-"),
         Memory(place) as memory,
     ):
-        found = texts(memory)
+        found = contents(memory)
         diagnosis = memory.doctor()
         assert diagnosis.ok
         assert "memory.db-wal.foreign-" in str(diagnosis)
@@ -91,29 +68,29 @@ def facts_after_a_warning(place: Path) -> list[str]:
 
 
 def test_another_database_that_is_copied_over_it(tmp_path: Path) -> None:
-    write(tmp_path, "other", "Port 1 is open.")
-    write(tmp_path, "x", "Port 2 is open.")
+    write(tmp_path / "other", "Port 1 is open.")
+    write(tmp_path / "x", "Port 2 is open.")
     write_and_be_killed(tmp_path, "x", "Port 3 is open.", "Port 4 is open.")
-    cp(tmp_path, "other/memory.db", "x/memory.db")
+    sh(tmp_path, "cp other/memory.db x/memory.db")
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_many_older_states(tmp_path: Path) -> None:
     """As in the hazard: 32 of 40 were corrupt."""
     for turn in range(12):
-        write(tmp_path, "x", *(f"Port {turn}.{n} is open." for n in range(3)))
-        cp(tmp_path, "x/memory.db", f"copy{turn}.db")
+        write(tmp_path / "x", *(f"Port {turn}.{n} is open." for n in range(3)))
+        sh(tmp_path, f"cp x/memory.db copy{turn}.db")
     kept = facts_in(tmp_path / "x")
     write_and_be_killed(tmp_path, "x", "Port 99 is open.")
     log, file = (tmp_path / "x" / name for name in ("memory.db-wal", "memory.db"))
     saved = log.read_bytes()
     for turn in range(11):
-        cp(tmp_path, f"copy{turn}.db", "x/memory.db")
+        sh(tmp_path, f"cp copy{turn}.db x/memory.db")
         log.write_bytes(saved)
         assert len(facts_after_a_warning(tmp_path / "x")) == 3 * (turn + 1)
     # The state in which the log was begun is the file itself: nothing that was acknowledged is
     # lost.
-    cp(tmp_path, "copy11.db", "x/memory.db")
+    sh(tmp_path, "cp copy11.db x/memory.db")
     log.write_bytes(saved)
     assert facts_in(tmp_path / "x") == sorted([*kept, "Port 99 is open."])
     assert file.exists()
@@ -121,64 +98,64 @@ def test_many_older_states(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["before", "while the log is written"])
 def test_a_backup_that_is_copied_over_it(tmp_path: Path, moment: str) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     made = "m.backup('copy.db')\nm.record_fact('Port 3 is open.', 'observation')"
     if moment == "before":
         with Memory(tmp_path / "x") as memory:
             memory.backup(tmp_path / "copy.db")
         made = "m.record_fact('Port 3 is open.', 'observation')"
     killed(tmp_path, f"m = Memory('x')\nm.record_fact('Port 2 is open.', 'observation')\n{made}")
-    cp(tmp_path, "copy.db", "x/memory.db")
+    sh(tmp_path, "cp copy.db x/memory.db")
     expected = ["Port 1 is open.", "Port 2 is open."] if moment != "before" else ["Port 1 is open."]
     assert facts_after_a_warning(tmp_path / "x") == expected
 
 
 def test_the_log_of_another_memory_that_is_put_beside(tmp_path: Path) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
-    write(tmp_path, "other", "Port 2 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
+    write(tmp_path / "other", "Port 2 is open.")
     write_and_be_killed(tmp_path, "other", "Port 3 is open.")
-    cp(tmp_path, "other/memory.db-wal", "x/memory.db-wal")
+    sh(tmp_path, "cp other/memory.db-wal x/memory.db-wal")
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
     assert facts_in(tmp_path / "other") == ["Port 2 is open.", "Port 3 is open."]
 
 
 @pytest.mark.parametrize("page_bytes", [4096, 1024])
 def test_the_log_of_another_program(tmp_path: Path, page_bytes: int) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     program = f"""
         import apsw
         c = apsw.Connection("other.db")
         c.execute("PRAGMA page_size = {page_bytes}; PRAGMA journal_mode = WAL; CREATE TABLE t (a)").fetchall()
     """
     killed(tmp_path, program)
-    cp(tmp_path, "other.db-wal", "x/memory.db-wal")
+    sh(tmp_path, "cp other.db-wal x/memory.db-wal")
     assert facts_after_a_warning(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_restoring_over_a_foreign_log(tmp_path: Path) -> None:
-    write(tmp_path, "other", "Port 1 is open.")
+    write(tmp_path / "other", "Port 1 is open.")
     with Memory(tmp_path / "other") as memory:
         memory.backup(tmp_path / "copy.db")
     write_and_be_killed(tmp_path, "x", "Port 2 is open.")
-    cp(tmp_path, "other/memory.db", "x/memory.db")
+    sh(tmp_path, "cp other/memory.db x/memory.db")
     with pytest.warns(ForeignLogWarning):
         Memory.restore(tmp_path / "copy.db", tmp_path / "x")
     assert facts_in(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_two_that_open_it_at_once(tmp_path: Path) -> None:
-    write(tmp_path, "other", "Port 1 is open.")
+    write(tmp_path / "other", "Port 1 is open.")
     for _ in range(5):
         shutil.rmtree(tmp_path / "x", ignore_errors=True)
-        write(tmp_path, "x", "Port 2 is open.")
+        write(tmp_path / "x", "Port 2 is open.")
         write_and_be_killed(tmp_path, "x", "Port 3 is open.")
-        cp(tmp_path, "other/memory.db", "x/memory.db")
+        sh(tmp_path, "cp other/memory.db x/memory.db")
 
         def look(tell: Tell) -> None:
             warnings.simplefilter("ignore")
             with Memory(tmp_path / "x") as memory:
                 tell(memory.record_fact(f"Port {os.getpid()} is open.", "observation").id)
-                assert "Port 3 is open." not in texts(memory)
+                assert "Port 3 is open." not in contents(memory)
 
         children = [Child.start(look) for _ in range(4)]
         assert [child.wait() for child in children] == [0] * 4
@@ -213,7 +190,7 @@ def folded_in(path: Path, pages: int | None) -> None:
 
 @pytest.mark.parametrize("pages", [0, 1, 3, 7, 12, 20, None])
 def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int | None) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     write_and_be_killed(tmp_path, "x", *(f"Port {n} is open." for n in range(2, 9)))
     folded_in(tmp_path / "x" / "memory.db", pages)
     assert len(facts_in(tmp_path / "x")) == 8
@@ -223,37 +200,36 @@ def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int |
 def test_a_restore_that_was_killed_before_its_log_was_folded_in(
     tmp_path: Path, moment: str
 ) -> None:
-    write(tmp_path, "other", "Port 1 is open.", "Port 2 is open.")
+    write(tmp_path / "other", "Port 1 is open.", "Port 2 is open.")
     with Memory(tmp_path / "other") as memory:
         memory.backup(tmp_path / "copy.db")
-    write(tmp_path, "x", "Port 3 is open.")
-    first = (
-        "n = Memory('x'); n.record_fact('Port 4 is open.', 'observation')"
-        if moment == "after others"
-        else ""
-    )
-    last = (
-        "n = Memory('x'); n.record_fact('Port 5 is open.', 'observation')"
-        if moment == "before others"
-        else ""
-    )
+    write(tmp_path / "x", "Port 3 is open.")
+
+    def other(when: str, port: int) -> str:
+        write_one = f"n = Memory('x'); n.record_fact('Port {port} is open.', 'observation')"
+        return write_one if moment == when else ""
+
     script = f"""
         import apsw
         from hardwon import limits
         limits.BUSY_TIMEOUT_MS = 200  # nobody gives way here
-        {first}
+        {other("after others", 4)}
         reader = apsw.Connection("x/memory.db")  # keeps the log from being folded in
         reader.execute("BEGIN; SELECT count(*) FROM record").fetchall()
         Memory.restore("copy.db", "x")
-        {last}
+        {other("before others", 5)}
     """
     killed(tmp_path, script)
-    expected = ["Port 1 is open.", "Port 2 is open.", *(["Port 5 is open."] if last else [])]
+    expected = [
+        "Port 1 is open.",
+        "Port 2 is open.",
+        *(["Port 5 is open."] if moment == "before others" else []),
+    ]
     assert facts_in(tmp_path / "x") == expected
 
 
 def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path: Path) -> None:
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     script = """
         m = Memory("x")
         m.record_fact("Port 2 is open.", "observation")
@@ -281,7 +257,7 @@ def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path:
 
 def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) -> None:
     """Whoever is the last to have it open, of whatever library, takes the log away."""
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     path = tmp_path / "x" / "memory.db"
     with closing(apsw.Connection(str(path))) as other:
         other.execute("SELECT count(*) FROM record").fetchall()
@@ -298,7 +274,7 @@ def test_the_log_is_left_alone_while_somebody_has_the_file_open(tmp_path: Path) 
 
 def test_a_log_that_is_cut_or_changed_anywhere_is_no_other_files(tmp_path: Path) -> None:
     """SQLite replays what is whole before the change. None of it is a reason to refuse the rest."""
-    write(tmp_path, "x", "Port 1 is open.")
+    write(tmp_path / "x", "Port 1 is open.")
     write_and_be_killed(tmp_path, "x", "Port 2 is open.", "Port 3 is open.")
     log, rng = tmp_path / "x" / "memory.db-wal", random.Random(4)
     whole, file = log.read_bytes(), (tmp_path / "x" / "memory.db").read_bytes()

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,8 @@ import pytest
 
 import warm
 from checkouts import new_repository
-from hardwon import Fact, Memory
+from fact_files import contents, facts_for_a_newcomer, note, sh, write
+from hardwon import Memory
 from hardwon.errors import ForeignLogWarning, LostFileError
 from hardwon.store.sqlite import presence
 from hardwon.surfaces.gate import Gate
@@ -105,34 +105,6 @@ def start() -> Iterator[Start]:
             other.kill()
 
 
-def write(place: Path, *facts: str) -> None:
-    with Memory(place) as memory:
-        for fact in facts:
-            memory.record_fact(fact, "observation")
-
-
-def contents(memory: Memory) -> list[str]:
-    return sorted(
-        record.content for record in memory.browse(1000, kind="fact") if isinstance(record, Fact)
-    )
-
-
-def facts_in(place: Path) -> list[str]:
-    """Of whoever opens it next; it is sound, and can be written to."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ForeignLogWarning)
-        with Memory(place) as memory:
-            before = contents(memory)
-            assert memory.doctor().ok
-            memory.forget(memory.record_fact("Whoever comes next can write.", "observation").id)
-            assert contents(memory) == before
-    return before
-
-
-def sh(folder: Path, command: str) -> None:
-    subprocess.run(command, shell=True, cwd=folder, check=True)  # noqa: S602  # as people type it
-
-
 # --- it is gone ---
 
 
@@ -156,9 +128,9 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(
     assert holder("read") == []
     holder("write Port 3 is open.")
     holder.leave()
-    assert facts_in(folder / "x") == ["Port 3 is open."]
+    assert facts_for_a_newcomer(folder / "x") == ["Port 3 is open."]
     if command.startswith("mv"):
-        assert facts_in(folder / "y") == ["Port 1 is open.", "Port 2 is open."]
+        assert facts_for_a_newcomer(folder / "y") == ["Port 1 is open.", "Port 2 is open."]
 
 
 def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
@@ -178,7 +150,7 @@ def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
 
     store._file.look = look_and_remove
     with pytest.raises(LostFileError, match="is gone"):
-        memory.record_fact("Port 2 is open.", "observation")
+        note(memory, "Port 2 is open.")
     memory.close()
 
 
@@ -203,11 +175,11 @@ def test_another_memory_that_is_moved_over_it(tmp_path: Path, start: Start, firs
         assert answer.startswith(REFUSED)
         assert "another file than the one that was opened" in answer
     assert holder("read").startswith(REFUSED)
-    assert facts_in(tmp_path / "x") == expected
+    assert facts_for_a_newcomer(tmp_path / "x") == expected
     holder("reopen")
     assert holder("read") == expected
     holder.leave()
-    assert facts_in(tmp_path / "x") == expected
+    assert facts_for_a_newcomer(tmp_path / "x") == expected
 
 
 @pytest.mark.parametrize("what", ["the file", "the folder"])
@@ -232,7 +204,7 @@ def test_another_process_makes_a_new_memory_where_one_was_removed(
         holder.leave()
     newcomer("write Port 6 is open.")
     newcomer.kill()
-    assert facts_in(tmp_path / "x") == ["Port 4 is open.", "Port 6 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 4 is open.", "Port 6 is open."]
     aside = list((tmp_path / "x").glob("memory.db-wal.foreign-*"))
     assert len(aside) == (what == "the file")
 
@@ -268,12 +240,12 @@ def test_a_copy_that_is_put_back_while_somebody_has_it_open(
     assert answer.startswith(REFUSED)
     assert "was written over" in answer
     assert holder("write Port 9 is open.").startswith(REFUSED)
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
     holder("reopen")
     assert holder("read") == ["Port 1 is open."]
     holder("write Port 3 is open.")
     holder.leave()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
 
 
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
@@ -292,7 +264,7 @@ def test_the_holder_ends_without_having_noticed(
     before = (tmp_path / "x" / "memory.db").read_bytes()
     holder.leave()
     assert (tmp_path / "x" / "memory.db").read_bytes() == before
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
@@ -315,7 +287,7 @@ def test_others_write_after_a_copy_was_put_back(tmp_path: Path, start: Start, ho
     idle.leave()
     busy.leave()
     newcomer.kill()
-    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in (1, 5, 7)]
+    assert facts_for_a_newcomer(tmp_path / "x") == [f"Port {n} is open." for n in (1, 5, 7)]
 
 
 def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start: Start) -> None:
@@ -332,7 +304,7 @@ def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start:
     assert holder("write Port 4 is open.").startswith(REFUSED)
     holder.leave()
     other.leave()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 # --- the log ---
@@ -349,7 +321,9 @@ def test_the_log_alone_is_removed(tmp_path: Path, start: Start, acknowledged: in
     answer = holder("write Port 9 is open.")
     assert answer.startswith(f"{REFUSED}: the log beside")
     holder.kill()
-    assert facts_in(tmp_path / "x") == [f"Port {n} is open." for n in range(acknowledged + 1)]
+    assert facts_for_a_newcomer(tmp_path / "x") == [
+        f"Port {n} is open." for n in range(acknowledged + 1)
+    ]
 
 
 # --- one process ---
@@ -359,13 +333,13 @@ def test_a_second_memory_of_the_same_process_has_what_was_put_there(tmp_path: Pa
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, "a backup")
     first = Memory(tmp_path / "x")
-    first.record_fact("Port 2 is open.", "observation")
+    note(first, "Port 2 is open.")
     shutil.copyfile(tmp_path / copy, tmp_path / "x" / "memory.db")
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
     with pytest.raises(LostFileError):
-        first.record_fact("Port 3 is open.", "observation")
+        note(first, "Port 3 is open.")
     first.close()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_while_a_thread_is_in_the_middle_of_a_call_no_second_one_is_opened(tmp_path: Path) -> None:
@@ -373,25 +347,25 @@ def test_while_a_thread_is_in_the_middle_of_a_call_no_second_one_is_opened(tmp_p
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, "a backup")
     first = Memory(tmp_path / "x")
-    first.record_fact("Port 2 is open.", "observation")
+    note(first, "Port 2 is open.")
     with suppress(LostFileError), first._project.store.read(first.project):
         shutil.copyfile(tmp_path / copy, tmp_path / "x" / "memory.db")
         with pytest.raises(LostFileError, match="was written over"):
             Memory(tmp_path / "x")
     first.close()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_a_forked_child_notices_as_well(tmp_path: Path) -> None:
     write(tmp_path / "x", "Port 1 is open.")
     with Memory(tmp_path / "x") as memory:
-        memory.record_fact("Port 2 is open.", "observation")
+        note(memory, "Port 2 is open.")
         (tmp_path / "x" / "memory.db").unlink()
         pid = os.fork()
         if pid == 0:
             code = 1
             try:
-                memory.record_fact("Port 3 is open.", "observation")
+                note(memory, "Port 3 is open.")
             except LostFileError:
                 code = 0
             finally:
@@ -423,14 +397,14 @@ def test_nobody_is_refused_where_others_fold_in_and_empty_the_log(
         memory.backup(tmp_path / "copy.db")
         for n in range(4):
             writer(f"write Port {n} is shut.")
-            memory.record_fact(f"Port {n} is closed.", "observation")
+            note(memory, f"Port {n} is closed.")
             memory.compact()  # moves every table of the file
             assert REFUSED not in str(reader("recall port"))
             writer(f"write Port {n} is ajar.")
             memory.forget(next(memory.browse(1, kind="fact")).id)
             assert REFUSED not in str(reader("read"))
             reader("write Port 7 is open.")
-            memory.record_fact(f"Port {n} is locked.", "observation")
+            note(memory, f"Port {n} is locked.")
             with apsw.Connection(memory.location) as another:
                 another.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
             assert REFUSED not in str(writer("read"))
@@ -446,10 +420,10 @@ def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
 ) -> None:
     monkeypatch.setattr(presence, "_SET", -1)
     with Memory(tmp_path / "x") as memory:
-        memory.record_fact("Port 1 is open.", "observation")
+        note(memory, "Port 1 is open.")
         (tmp_path / "x" / "memory.db").unlink()
         with pytest.raises(LostFileError):
-            memory.record_fact("Port 2 is open.", "observation")
+            note(memory, "Port 2 is open.")
 
 
 # --- who stands on a memory ---
@@ -467,7 +441,7 @@ def test_a_restored_memory_takes_no_log_of_the_one_that_was_removed(
     (tmp_path / "x" / "memory.db").unlink()
     with pytest.warns(ForeignLogWarning):
         Memory.restore(tmp_path / copy, tmp_path / "x")
-    assert facts_in(tmp_path / "x") == ["Port 1 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
 def test_a_server_goes_on_with_what_is_there_and_says_so_once(tmp_path: Path) -> None:
@@ -480,17 +454,17 @@ def test_a_server_goes_on_with_what_is_there_and_says_so_once(tmp_path: Path) ->
             yield memory
 
     with used() as memory:
-        memory.record_fact("Port 1 is open.", "observation")
+        note(memory, "Port 1 is open.")
         memory.backup(tmp_path / "copy.db")
-        memory.record_fact("Port 2 is open.", "observation")
+        note(memory, "Port 2 is open.")
     shutil.copyfile(tmp_path / "copy.db", tmp_path / "x" / "memory.db")
     with pytest.raises(LostFileError, match="was written over"):
         gate.projects(me, "default")
     with pytest.warns(ForeignLogWarning), used() as memory:
         assert contents(memory) == ["Port 1 is open."]
-        memory.record_fact("Port 3 is open.", "observation")
+        note(memory, "Port 3 is open.")
     gate.close()
-    assert facts_in(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
+    assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open.", "Port 3 is open."]
 
 
 def test_tokens_of_a_file_that_is_gone_let_nobody_in(tmp_path: Path) -> None:

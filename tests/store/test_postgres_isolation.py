@@ -34,7 +34,7 @@ from hardwon.store.postgres.schema import (
     READER,
     WRITER,
 )
-from hardwon.store.types import Row, TokenRow
+from hardwon.store.types import TokenRow
 from strategies import at
 
 A, B = "alpha", "beta"
@@ -470,10 +470,6 @@ def a_fact(project: str) -> Fact:
         project_id=project, context=Moment(timestamp=at(5)), source=Source(author="ann")
     )
     return Fact(id=new_id(at(5)), content="A fact.", fact_type="error", metadata=metadata)
-
-
-def a_row(project: str) -> Row:
-    return row_of(a_fact(project))
 
 
 def deciding(record_id: str) -> Event:

@@ -150,35 +150,6 @@ def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
         assert moved[name] == here[name], name
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
-def test_what_either_side_forgot_is_gone_on_both(engine: str, tmp_path: Path) -> None:
-    other = {"sqlite": "postgres", "postgres": "sqlite"}[engine]
-    with (
-        a_location(engine, tmp_path) as here,
-        a_location(other, tmp_path) as there,
-        Memory(here) as mine,
-        Memory(there) as its,
-    ):
-        facts = [mine.record_fact(f"Port {number} is open.", "observation") for number in range(4)]
-        its.merge(mine, trust=True)
-        mine.forget(facts[0].id)
-        its.forget(facts[1].id)
-        its.archive(facts[2].id, "it was shut")
-        done = its.merge(mine, trust=True)
-        assert (done.erased, done.forgotten) == (1, 1)
-        done = mine.merge(its, trust=True)
-        assert (done.erased, done.forgotten) == (1, 0)
-        assert [record.id for record in mine.browse(kind="fact")] == [
-            record.id for record in its.browse(kind="fact")
-        ]
-        for memory in (mine, its):
-            statuses = {
-                record.id: record.metadata.validation.status
-                for record in memory.browse(kind="fact", status="archived")
-            }
-            assert list(statuses) == [facts[2].id]
-
-
 def many(location: str) -> None:
     chance = random.Random(1)
     with Memory(location) as memory:

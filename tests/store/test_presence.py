@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 import apsw
 import pytest
 
+from fact_files import note
 from faults import Disk, Fault, Process
 from hardwon import Memory
 from hardwon.errors import StorageError
@@ -29,7 +29,7 @@ def held_files() -> int:
 
 def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> None:
     with Memory(tmp_path) as memory:
-        memory.record_fact("Port 80 is open.", "observation")
+        note(memory, "Port 80 is open.")
         for _ in range(3):
             with closing(sqlite3.connect(memory.location)) as other:
                 assert other.execute("SELECT count(*) FROM record").fetchone() is not None
@@ -57,7 +57,7 @@ def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
     assert held_files() == before + 1
     first.close()
     assert held_files() == before + 1
-    second.record_fact("Port 80 is open.", "observation")
+    note(second, "Port 80 is open.")
     second.close()
     second.close()
     assert held_files() == before
@@ -71,7 +71,7 @@ def test_a_memory_that_could_not_be_opened_is_not_held(tmp_path: Path, sort: str
     before, refused = held_files(), 0
     with Disk() as disk, disk.used_by(process := Process("the one")):
         with Memory(tmp_path) as memory:
-            memory.record_fact("Port 80 is open.", "observation")
+            note(memory, "Port 80 is open.")
         for countdown in range(1, 60):
             process.fault = fault = Fault(sort, countdown)
             try:
@@ -83,34 +83,9 @@ def test_a_memory_that_could_not_be_opened_is_not_held(tmp_path: Path, sort: str
             if not fault.fired:
                 break
         with Memory(tmp_path) as memory:
-            memory.record_fact("Port 81 is open.", "observation")
+            note(memory, "Port 81 is open.")
         assert not Path(memory.location + "-wal").exists(), "the last one clears the log away"
     assert refused
-
-
-def test_a_forked_child_leaves_the_parents_hold_alone(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
-        memory.record_fact("Port 80 is open.", "observation")
-        pid = os.fork()
-        if pid == 0:
-            memory.record_fact("Port 81 is open.", "observation")
-            memory.close()
-            os._exit(0)
-        assert os.waitpid(pid, 0)[1] == 0
-        with closing(sqlite3.connect(memory.location)) as other:
-            assert other.execute("SELECT count(*) FROM record").fetchone() == (2,)
-        memory.record_fact("Port 82 is open.", "observation")
-    with Memory(tmp_path) as memory:
-        assert memory.stats().records == 3
-
-
-def test_without_such_locks_everything_else_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(presence, "_SET", -1)
-    with Memory(tmp_path) as memory:
-        memory.record_fact("Port 80 is open.", "observation")
-        assert memory.doctor().ok
 
 
 def test_several_threads_that_open_it_at_once_all_use_it(

@@ -11,7 +11,7 @@ import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
-from hardwon.errors import DamagedError, EmbeddingError, InvalidInputError
+from hardwon.errors import DamagedError, EmbeddingError
 from hardwon.outside.embedders import CallableEmbedder
 from hardwon.search.terms import Filters
 
@@ -135,14 +135,6 @@ def test_two_who_reembed_do_not_mix(place: Places) -> None:
         assert other.recall("hound", k=1)[0].why["vector"] > 0.2
         assert memory.reembed(meanwhile) == 4
         assert wrong_with(other) == []
-
-
-def test_what_is_no_embedder_is_refused(place: Places) -> None:
-    for wrong in ("wordllama", CallableEmbedder):
-        with pytest.raises(InvalidInputError, match="embedder"):
-            Memory(place("brain"), embedder=wrong)  # type: ignore[arg-type]
-    with Memory(place("brain")) as memory, pytest.raises(InvalidInputError, match="embedder"):
-        memory.reembed()
 
 
 def test_a_flood_of_the_words_leaves_places_to_what_means_the_same(place: Places) -> None:
