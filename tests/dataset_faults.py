@@ -143,7 +143,7 @@ KINDS = (
     ),
     Kind("no tool", _no_tool),
     Kind("wrong tool", _wrong_tool),
-    Kind("needless tool", _needless_tool),
+    Kind("needless tool", _needless_tool, "warning"),
     Kind("no routing key", _no_key),
     Kind("wrong routing value", _wrong_value),
     Kind("no summary", _drop("summary"), "warning"),

@@ -24,11 +24,7 @@ from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.records.kinds import ROUTES, Experience
 from hardwon.tree.datasets import SIZES, Report, generate, load_dataset, validate
-from hardwon.tree.datasets.check import (
-    RANGES,
-    fingerprint,
-    is_within,
-)
+from hardwon.tree.datasets.check import fingerprint, measure_shares
 from hardwon.tree.datasets.generate import (
     DATASET_GENERATED_MAX,
     PAIRS_FROM,
@@ -117,36 +113,13 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
             for value in (route[1] if route else (None,))
         }
         assert {(sort.outcome, sort.tool, sort.value) for sort in planned} == routes
-    every = Counter(sort.outcome for sort, count in planned.items() for _ in range(count))
-    coded, failed = (
-        {sort.value: count for sort, count in planned.items() if sort.key == key}
-        for key in ("task_type", "error_type")
-    )
-    groups = (
-        (RANGES["outcome"], size, {name: every[name] for name in RANGES["outcome"]}),
-        (
-            RANGES["tool"],
-            size,
-            {
-                name: sum(n for sort, n in planned.items() if sort.tool == name)
-                for name in RANGES["tool"]
-            },
-        ),
-        (RANGES["error_type"], sum(failed.values()), Counter(failed)),
-        (RANGES["task_type"], sum(coded.values()), Counter(coded)),
-    )
-    for ranges, base, counted in groups:
-        for name, target in ranges.items():
-            if size >= VALUES_FROM:
-                assert is_within(counted[name], base, target), (name, counted, base)
-            # of fewer, a whole memory more or less can be outside
-            if size >= 73 and base >= 20:
-                assert target[0] * base <= 100 * counted[name] <= target[1] * base, (
-                    name,
-                    counted,
-                    base,
-                )
     if size >= VALUES_FROM:
+        shares = measure_shares(planned)
+        assert [share for share in shares if share.within is False] == []
+        # of very few, no whole number is between 5 and 10 percent
+        assert {share.field for share in shares if share.within is None} <= {"error_type"}
+        assert all(share.within for share in shares) or size < 80
+        failed = {share.name: share.count for share in shares if share.field == "error_type"}
         assert failed["runtime"] == max(failed.values())
 
 
@@ -156,16 +129,6 @@ def test_whole_numbers_as_close_as_they_can_be() -> None:
     assert split(10, {"a": 9, "b": 1}, ranges={"b": (30, 40)}) == {"a": 7, "b": 3}
     assert split(3, {"a": 1, "b": 1}, ranges={"a": (0, 10), "b": (0, 10)}) == {"a": 2, "b": 1}
     assert split(0, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
-    assert (is_within(2, 50, (5, 10)), is_within(5, 50, (5, 10)), is_within(6, 50, (5, 10))) == (
-        True,
-        True,
-        False,
-    )
-    assert (
-        is_within(1, 50, (5, 10)),
-        is_within(50, 1_000, (5, 10)),
-        is_within(49, 1_000, (5, 10)),
-    ) == (False, True, False)
 
 
 # --- generate: contents ---
@@ -322,7 +285,7 @@ def test_a_fault_tells_where_and_what_to_do() -> None:
         "error: memory 1, task_type: 'fixing' is not known; use one of write, debug, refactor, "
         "explain" in text
     )
-    assert "outcome success: 2 (100.0 %, target 55-65 %): not judged" in text
+    assert "outcome success: 2 (100.0 %, target 55-65 %): too few to be judged" in text
 
 
 def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
@@ -349,7 +312,7 @@ def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
     learnt = {"outcome": "learning", "tool": "browser", "insight_type": "hunch", "summary": "form"}
     for content in ("Trim the e-mail\0address", "Trim the \ud800 address"):
         fields = [each.field for each in validate([learnt | {"content": content}]).errors]
-        assert fields == ["tool", "insight_type", "content"]
+        assert fields == ["insight_type", "content"]
 
 
 def test_summaries_are_compared_as_they_are_kept() -> None:
@@ -711,7 +674,7 @@ UNREADABLE_JSON = {
     "number": ("5", None),
     "other object": ('{"items": []}', None),
     "memories is no list": ('{"memories": {}}', None),
-    "NaN": ('[\nNaN]', "line 2"),
+    "NaN": ('[\nNaN]', None),
     "single quotes": ("[{'content': 'x'}]", "line 1"),
     "long number": ("[" + "9" * 100_000 + "]", "line 1"),
     "broken object": ('{\n"memories": [\n{]}', "line 3"),
@@ -905,26 +868,47 @@ def test_the_envelope_of_an_entry_is_kept(memory: Memory) -> None:
         "tags": ["web"],
         "source": {"id": "run-7"},
         "git_commit": "abc",
-        "related_files": ["a/b.py"],
     }
     loaded = load_dataset(memory, [entry, LOGIN | {"summary": "other"}], author="set")
-    first, second = (memory.get(each) for each in loaded.ids)
+    first, second = (memory.get(record_id) for record_id in loaded.ids)
     assert first
     assert second
-    assert (first.metadata.source.author, first.metadata.source.id, first.metadata.tags) == (
-        "ada",
-        "run-7",
-        ["web"],
-    )
-    assert (first.metadata.context.git_commit, first.metadata.context.related_files[0].path) == (
-        "abc",
-        "a/b.py",
-    )
-    assert (second.metadata.source.author, second.metadata.source.id, second.metadata.tags) == (
-        "set",
-        "",
-        [],
-    )
+    assert (first.metadata.source.author, first.metadata.source.id) == ("ada", "run-7")
+    assert (first.metadata.tags, first.metadata.context.git_commit) == (["web"], "abc")
+    assert (second.metadata.source.author, second.metadata.tags) == ("set", [])
+
+
+def test_a_learning_may_name_a_tool_wherever_it_comes_in(memory: Memory) -> None:
+    entry: dict[str, Any] = {
+        "content": "Reads of the ledger wait for the index to be built",
+        "outcome": "learning",
+        "insight_type": "fact",
+        "tool": "code_interpreter",
+        "summary": "ledger_index",
+    }
+    memory.remember(**entry)
+    (warning,) = validate([entry]).problems
+    assert (warning.field, warning.severity) == ("tool", "warning")
+    loaded = load_dataset(memory, [entry])
+    assert (loaded.stored, loaded.rejected) == (1, ())
+    record = memory.get(loaded.ids[0])
+    assert isinstance(record, Experience)
+    assert (record.tool, record.unrouted) == ("code_interpreter", None)
+
+
+def test_a_key_that_is_there_twice_is_told(tmp_path: Path) -> None:
+    line = json.dumps(LOGIN)
+    doubled = line[:-1] + ', "outcome": "failure"}'
+    for name, text in (("a.jsonl", f"{line}\n{doubled}\n"), ("a.json", f"[{line}, {doubled}]")):
+        (tmp_path / name).write_text(text)
+        (fault,) = validate(tmp_path / name).errors
+        assert (fault.index, fault.wrong) == (1, "a key is there twice")
+
+
+def test_a_summary_is_under_fifty_characters() -> None:
+    (warning,) = validate([LOGIN | {"summary": "x" * 50}]).problems
+    assert (warning.severity, warning.wrong) == ("warning", "is not under 50 characters")
+    assert validate([LOGIN | {"summary": "x" * 49}]).problems == ()
 
 
 # --- the page ---

@@ -99,7 +99,7 @@ def test_reflection() -> None:
     text = views.reflection_text(Screen(), reflect_on(ROWS))
     assert text.startswith("memories: 100\nby outcome:\n  success: 60\n")
     assert "\nfailures gather in:\n  code_interpreter/runtime: 12\n" in text
-    assert "\nin short:\n  60 of 80 attempts succeeded (75%).\n" in text
+    assert "\nin short:\n  60 of 80 attempts succeeded.\n" in text
     assert views.reflection_text(Screen(), reflect_on([])).startswith("memories: 0")
 
 

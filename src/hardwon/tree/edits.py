@@ -34,7 +34,6 @@ from hardwon.tree.tables import (
     PAST,
     File,
     FileContent,
-    Seen,
     TreeIndex,
 )
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
@@ -152,9 +151,8 @@ class Edits:
         for batch in batches(arrived, TREE_BATCH_FILES):
             if read := [file for path in batch if (file := self._read(*path))]:
                 with self._tree.store.write(self._tree.project) as writer:
-                    moved = [self._take_in_one(writer, file, gone) for file in read]
-                for file in filter(None, moved):  # only now: it is kept elsewhere for sure
-                    self._tree.files.remove(file.folder, file.name, file.digest)
+                    for file in read:
+                        self._take_in_one(writer, file, gone)
         rest = [each for group in gone.values() for each in group]
         for absent in batches(rest, TREE_BATCH_FILES):
             with self._tree.store.write(self._tree.project) as writer:
@@ -183,33 +181,25 @@ class Edits:
 
     def _take_in_one(
         self, writer: Writer, file: FileContent, gone: dict[bytes, list[tuple[str, File]]]
-    ) -> FileContent | None:
-        """The file, where another has taken its place: somebody edited what it is routed by."""
+    ) -> None:
         index = self._tree.index(writer)
         known = index.at(file.folder, file.name)
         current = next(filter(_was_there, known), None)
         if current and current.digest == file.digest:
             index.move(current, file)
-            return None
+            return
         # somebody is about to write it, or to remove it
         on_its_way = ((DUE, True), (GOING, False))
-        if any((each.state, each.mtime_ns == NOTHING_THERE) in on_its_way for each in known):
-            return None
+        if any((other.state, other.mtime_ns == NOTHING_THERE) in on_its_way for other in known):
+            return
         stored = writer.get(self._tree.project, current.record_id) if current else None
         before = original_of(stored) if stored else None
-        in_place = (
-            isinstance(before, Experience)
-            and self._tree.folder_of(before) == file.folder
-            and not index.has_digest(file.digest)  # else it was put there, from elsewhere
-        )
+        self.left.pop(file.path, None)
         try:
-            read, timed = self.experience_in(file, by_folder=not in_place)
-            if in_place and read.unrouted:
-                raise UnreadableError(f"would not be found where it lies ({read.unrouted})")
+            read, timed = self.experience_in(file)
         except (UnreadableError, InvalidInputError) as error:
             self._leave_alone(file.path, str(error))
-            return None
-        self.left.pop(file.path, None)
+            return
         if read.redacted:
             self.told.secrets.append(file.path)
             _log.warning(
@@ -219,26 +209,10 @@ class Edits:
             )
         if current and before and same_memory(before, read, timed):
             index.move(current, file)  # only written differently
-        elif in_place and self._tree.folder_of(read) != file.folder:
-            return self._replace(writer, file, read, current)
         elif current:
             self.told.edited += self._keep(writer, file, read, current)
         elif not self._moved(writer, file, read, gone):
             self.told.added += self._keep(writer, file, read)
-        return None
-
-    def _replace(
-        self, writer: Writer, file: FileContent, read: Experience, current: File | None
-    ) -> FileContent | None:
-        """Puts what somebody wrote, as it is, where it belongs now."""
-        nowhere, folder = Seen(NOTHING_THERE, 0), self._tree.folder_of(read)
-        new = file._replace(folder=folder, record_id=read.id, seen=nowhere)
-        written = self._tree.write_within(writer, new)
-        if written.seen == nowhere:
-            self._leave_alone(file.path, f"belongs in {folder} and cannot go there")
-            return None
-        self.told.edited += self._keep(writer, written, read, current)
-        return file
 
     def _moved(
         self,
@@ -344,11 +318,9 @@ class Edits:
             self._happen(writer, now, "absent", reason="its file is gone")
             self.told.absent += 1
 
-    def experience_in(
-        self, file: FileContent, *, by_folder: bool = True
-    ) -> tuple[Experience, bool]:
+    def experience_in(self, file: FileContent) -> tuple[Experience, bool]:
         """The experience that a file is, under an id that whoever finds the same file in the same
-        place comes to as well; and whether the file tells its time. `by_folder`: where the two
+        place comes to as well; and whether the file tells its time. Where it lies and what it says
         disagree, the folder is right.
         """
         keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
@@ -364,11 +336,18 @@ class Edits:
         # Where a file lies says more than what it says of that itself: it was put there. A folder
         # that no memory is routed to still tells what the file does not.
         if self._tree.router.route(keys).folder != file.folder:
-            told = values_in(file.folder)
-            placed = {**keys, **told}
-            fits = by_folder and self._tree.router.route(placed).folder == file.folder
-            keys = placed if fits else {**told, **keys}
-        read = self._tree.experience(keys, metadata, file_id(file.path, file.digest), strict=False)
+            in_folder = values_in(file.folder)
+            placed = {**keys, **in_folder}
+            if self._tree.router.route(placed).folder == file.folder:
+                if other := [
+                    name for name, value in in_folder.items() if keys.get(name, value) != value
+                ]:
+                    reason = f"says another {other[0]} than its folder, which counts: move it there"
+                    self._leave_alone(file.path, reason)
+                keys = placed
+            else:
+                keys = {**in_folder, **keys}
+        read = self._tree.experience(keys, metadata, file_id(file.path, file.digest))
         return self._tree.prepare(read), timed
 
 

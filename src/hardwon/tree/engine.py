@@ -45,8 +45,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
     """Memories as files:
     `root/outcome=failure/tool=code_interpreter/error_type=runtime/<time>_<summary>_<id>.json`.
 
-    `schema` routes by keys of your own (see `Coherence`). `strict` refuses what cannot be routed
-    instead of keeping it aside.
+    `schema` routes by keys of your own (see `Coherence`).
     """
 
     def __init__(
@@ -54,14 +53,12 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         root: str | os.PathLike[str] = "agent_brain",
         schema: Mapping[str, Any] | None = None,
         *,
-        strict: bool = False,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         is_path = isinstance(root, str | os.PathLike) and str(root).strip()
         check_that(is_path and not str(root).endswith(".db"), "root", root, "a folder")
         check_local("root", root)
         self.root = str(root)
-        self.strict = strict
         self._shown_root = self.root.rstrip("/") or "/"
         folder = Path(root)
         self.memory = Memory(folder if memory_exists(folder) else file_in_tree(folder), clock=clock)
@@ -105,9 +102,8 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Keeps all of the memories or, where one is refused, none; much faster than one by one.
         Returns their paths.
         """
-        given = check_items("memories", memories)
         records = []
-        for number, keys in enumerate(given):
+        for number, keys in enumerate(check_items("memories", memories)):
             allowed = "an object with content, outcome and its other keys"
             check_that(isinstance(keys, Mapping), f"memories.{number}", keys, allowed)
             records.append(self._experience(keys))
@@ -128,20 +124,18 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """
         if intent:
             files, folders = self._tree.find(intent)
-            found = reflect_on(FolderCount(folders[each.folder], 1, each.size) for each in files)
+            found = reflect_on(FolderCount(folders[file.folder], 1, file.size) for file in files)
             recent = self._payloads(files[:RECENT_SHOWN], folders)
         else:
             found = self.memory.reflect()
-            recent = [
-                payload_of(
-                    record.to_json(), f"{self._shown_root}/{self._tree.path_of(record.id) or ''}"
-                )
-                for record in found.recent
-                if isinstance(record, Experience)
-            ]
+            newest = [record for record in found.recent if isinstance(record, Experience)]
+            paths = [f"{self._tree.root}/{self._tree.path_of(record.id)}" for record in newest]
+            bodies = [record.to_json() for record in newest]
+            recent = list(map(payload_of, bodies, map(self._shown, paths)))
         with self._tree.reading() as index:
-            paths = index.folders().values()
-        return reflected(found, recent, paths, standard=not self._tree.routes)
+            return reflected(
+                found, recent, index.folders().values(), standard=not self._tree.routes
+            )
 
     def forget(
         self,
@@ -153,30 +147,16 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """Erases the memories that match, for good, and returns how many they were. Something must
         be said: a glob, a time before which they were made, or keys.
         """
-        check_that(
-            pattern is not None or before is not None or intent,
-            "pattern",
-            ABSENT,
-            "a glob, a time (before) or keys: what is to be forgotten",
-        )
-        # A day stands for its first moment. Without a zone it is one of this machine's, as in the
-        # scripts that say so.
-        try:
-            time = datetime.fromisoformat(before) if isinstance(before, str) else before
-            if time is not None and not isinstance(time, datetime):
-                time = datetime.combine(time, time_of_day())
-            before_us = TIME_US_MAX if time is None else to_us(time.astimezone())
-        except (ValueError, TypeError, OverflowError, OSError):
-            raise InvalidInputError.one(
-                "before", before, "a datetime, a date, or either in ISO 8601"
-            ) from None
-        found, _ = self._tree.find(intent, self._glob(pattern))
+        wanted = "a glob, a time (before) or keys: what is to be forgotten"
+        is_asked = pattern is not None or before is not None or intent
+        check_that(is_asked, "pattern", ABSENT, wanted)
+        before_us = TIME_US_MAX if before is None else _read_before(before)
+        files, _ = self._tree.find(intent, self._glob(pattern))
         with self._tree.reading() as index:
-            older = index.records([match.seq for match in found if match.at_us < before_us])
+            older = index.records([file.seq for file in files if file.at_us < before_us])
             ids = [stored.id for _, stored in older]
-            earlier = index.earlier_versions(
-                ids
-            )  # what the same files said before they were edited
+            # what the same files said before they were edited
+            earlier = index.earlier_versions(ids)
         if ids:
             self.memory.forget([*ids, *earlier])
         return len(ids)
@@ -190,57 +170,60 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """What the memories are routed by."""
         return self._tree.router.schema
 
-    # --- between the two ---
-
-    def _payloads(self, found: Sequence[File], folders: Mapping[int, str]) -> list[dict[str, Any]]:
-        payloads = self._tree.payloads(found)
-        for match, payload in zip(found, payloads, strict=True):
+    def _payloads(self, files: Sequence[File], folders: Mapping[int, str]) -> list[dict[str, Any]]:
+        payloads = self._tree.payloads(files)
+        for file, payload in zip(files, payloads, strict=True):
             if payload:
-                payload["_path"] = f"{self._shown_root}/{folders[match.folder]}/{match.name}"
+                payload["_path"] = f"{self._shown_root}/{folders[file.folder]}/{file.name}"
         return list(filter(None, payloads))
 
     def _shown(self, path: str) -> str:
         return self._shown_root + path.removeprefix(str(self._tree.root))
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:
-        at = self._now()
+        at, own = self._now(), dict(keys)
         envelope: dict[str, Any] = {}
         for name in _ENVELOPE.intersection(keys):
             # else a key of the caller's own that happens to have this name
             with suppress(InvalidInputError):
                 if keys[name] is not None:
                     metadata_of({name: keys[name]}, at, None)
-                    envelope[name] = keys[name]
-        # a time of the caller's own, as JSON has it
-        given = {
-            name: value.isoformat() if isinstance(value, date) else value
-            for name, value in keys.items()
-            if name not in envelope
-        }
-        metadata = metadata_of(envelope, at, None)
-        return self._tree.experience(given, metadata, new_id(at), strict=self.strict)
+                    envelope[name] = own.pop(name)
+        for name, value in own.items():  # a time of the caller's own, as JSON has it
+            if isinstance(value, date):
+                own[name] = value.isoformat()
+        return self._tree.experience(own, metadata_of(envelope, at, None), new_id(at))
 
     @staticmethod
     def _warn(record: Experience) -> None:
         if record.unrouted:
             warnings.warn(f"kept under _intake: {record.unrouted}", IntakeWarning, stacklevel=3)
 
-    def _glob(self, pattern: str | None) -> Glob | None:
+    def _glob(self, pattern: object) -> Glob | None:
         """A glob from the root. Callers write it as they would for `glob.glob`: with the root
         before it, or without.
         """
         if pattern is None:
             return None
-        is_path = isinstance(pattern, str | os.PathLike)
-        text = os.fspath(pattern) if is_path else pattern
-        check_that(isinstance(text, str), "pattern", pattern, "a glob")
-        roots = (
-            self._shown_root,
-            str(self._tree.root),
-            os.path.normpath(self.root),
-            os.path.abspath(self.root),  # noqa: PTH100  # callers write it without following links
-        )
-        for prefix in roots:
+        text = os.fspath(pattern) if isinstance(pattern, os.PathLike) else pattern
+        if not isinstance(text, str):
+            raise InvalidInputError.one("pattern", pattern, "a glob")
+        roots = (self._shown_root, str(self._tree.root), os.path.normpath(self.root))
+        for prefix in (*roots, os.path.abspath(self.root)):  # noqa: PTH100  # without following links
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))
+
+
+def _read_before(before: datetime | date | str) -> int:
+    """The moment in microseconds. A day stands for its first one. Without a zone it is one of this
+    machine's, as in the scripts that say so.
+    """
+    try:
+        time = datetime.fromisoformat(before) if isinstance(before, str) else before
+        if not isinstance(time, datetime):
+            time = datetime.combine(time, time_of_day())
+        return to_us(time.astimezone())
+    except (ValueError, TypeError, OverflowError, OSError):
+        allowed = "a datetime, a date, or either in ISO 8601"
+        raise InvalidInputError.one("before", before, allowed) from None

@@ -286,9 +286,6 @@ def _syncfs() -> Any:
     return getattr(ctypes.CDLL(None), "syncfs", lambda _: os.sync())
 
 
-# --- what a file says ---
-
-
 class UnreadableError(Exception):
     """A file of the tree that is no memory; the message says why."""
 

@@ -112,8 +112,6 @@ class Mirror(ProjectListener):
         self._unsynced = 0
         self.edits = Edits(self)
 
-    # --- as a listener ---
-
     def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
         plantings = self.plant(change.writer, kept)
         change.paths |= {each.record_id: f"{self.root}/{each.path}" for each in plantings}
@@ -129,18 +127,12 @@ class Mirror(ProjectListener):
             for folder, file in index.files_of(record_ids)
         )
 
-    # --- an experience finds its place ---
-
-    def experience(
-        self, keys: Mapping[str, Any], metadata: Metadata, record_id: str, *, strict: bool
-    ) -> Experience:
+    def experience(self, keys: Mapping[str, Any], metadata: Metadata, record_id: str) -> Experience:
         """An experience from what a caller or a file says. What no route takes is kept all the
-        same, with the reason, unless `strict` refuses it.
+        same, with the reason.
         """
         given = {name: value for name, value in keys.items() if value is not None}
         problem = self.router.route(given).problem
-        if problem and strict:
-            raise InvalidInputError([problem])
         named: dict[str, Any] = {name: given.pop(name) for name in _FIELDS if name in given}
         if isinstance(named.get("content"), dict | list):
             given["content"] = named["content"]  # is what comes back, its text what is searched
@@ -159,8 +151,6 @@ class Mirror(ProjectListener):
             if any(found.field in ("content", "summary") for found in error.problems):
                 raise
         return Experience(**made, own_schema=True)
-
-    # --- writing ---
 
     def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[FileContent]:
         """Gives new records their files, as part of the transaction that keeps them. One file is
@@ -338,8 +328,6 @@ class Mirror(ProjectListener):
             with suppress(FileExistsError):
                 return self.files.write_new(wanted._replace(name=next(names)))
 
-    # --- keeping up with what people do ---
-
     def open(self) -> None:
         """Finishes what was due, gives every experience its file, and takes in what changed while
         nobody looked.
@@ -411,8 +399,6 @@ class Mirror(ProjectListener):
             self.put(plantings)
             if not plantings:
                 return
-
-    # --- finding ---
 
     def find(
         self, intent: Mapping[str, Any], glob: Glob | None = None
@@ -501,8 +487,6 @@ class Mirror(ProjectListener):
         if left:
             text += f"; {len(left)} are left alone: {left[0]}"
         return [Finding("tree", not differing, text)]
-
-    # --- the index ---
 
     def index(self, writer: Writer) -> TreeIndex:
         return TreeIndex(writer.session, self.project)

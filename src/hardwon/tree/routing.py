@@ -91,8 +91,6 @@ MISSING_METADATA: Final = "_intake/missing_metadata"
 NO_MATCH: Final = "_intake/no_match"  # where a packet goes that has a value no branch takes
 
 
-# --- names ---
-
 _PLAIN: Final = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{SEGMENT_CHARS_MAX - 1}}}(?<!\.)")
 _PLAIN_KEY: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{SEGMENT_KEY_CHARS_MAX - 1}}}")
 _PLAIN_SEGMENT: Final = re.compile(rf"[a-z0-9][a-z0-9._=~-]{{0,{SEGMENT_BYTES_MAX - 1}}}(?<!\.)")
@@ -160,9 +158,6 @@ def _stamp(at: datetime) -> str:
     except OverflowError:
         raise InvalidInputError.one("at", at, "a time that is a date in UTC as well") from None
     return f"{at.year:04}{at.month:02}{at.day:02}_{at.hour:02}{at.minute:02}{at.second:02}"
-
-
-# --- branches ---
 
 
 _Test = Callable[[str, Decimal | None], bool]  # of a value's text and number
@@ -240,9 +235,6 @@ def _count_ways(source: str) -> float:
     groups: int = (plain.count("|") + 1) ** max(plain.count("("), 1)
     optional: int = 2 ** plain.count("?")
     return repeats * groups * optional
-
-
-# --- the compiled schema ---
 
 
 class Route(NamedTuple):
@@ -452,9 +444,6 @@ def _standard() -> dict[str, Any]:
     return {"outcome": outcomes}
 
 
-# --- the router ---
-
-
 class Coherence:
     """Routes packets (mappings with any keys) through a schema: see the head of this module.
     Without one it is the standard schema: the outcome, the tool, and the key that the two require.
@@ -629,9 +618,6 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
     return safe_segment("".join(texts), _PLAIN_SEGMENT)
 
 
-# --- reading the tree ---
-
-
 def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
 
@@ -657,9 +643,6 @@ def _count_common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
     """How many segments both begin with. Of the first and the last in order, it is what all do."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
-
-
-# --- deriving a schema ---
 
 
 @dataclass(slots=True)
@@ -702,9 +685,6 @@ def _branches_for(value: str) -> list[str]:
     if found := _RANGE.fullmatch(value):
         return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]
     return [text] if "|" in value or value.startswith((">", "<")) else [value]
-
-
-# --- what a tree adds up to ---
 
 
 def standard_folders() -> list[str]:

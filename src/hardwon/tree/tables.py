@@ -119,8 +119,6 @@ class TreeIndex:
         self._run_many = connection.executemany
         self._project = project
 
-    # --- the tree itself ---
-
     def tree(self) -> Tree:
         """The tree that the project has."""
         sql = "SELECT id, routes, boot FROM tree WHERE project_id = ?"
@@ -169,8 +167,6 @@ class TreeIndex:
             ).get
         return found
 
-    # --- files ---
-
     def known(self, folder: int) -> tuple[dict[str, tuple[int, int]], set[str]]:
         """Time and size of a folder's files that are there, as far as is known, by their names; and
         the names of those on their way in or out: another process is at it, or died over it.
@@ -204,14 +200,6 @@ class TreeIndex:
             f"WHERE r.project_id = ? AND r.id = ? AND {_LIVE})"
         )
         return bool(self._run(sql, (self._project, record_id)).get)
-
-    def has_digest(self, digest: bytes) -> bool:
-        """Whether any file says this now, or ever did."""
-        sql = (
-            "SELECT EXISTS (SELECT 1 FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
-            "WHERE d.project_id = ? AND f.digest = ?)"
-        )
-        return bool(self._run(sql, (self._project, digest)).get)
 
     def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
@@ -297,8 +285,6 @@ class TreeIndex:
         changes = f"state = {DUE}, mtime_ns = {NOTHING_THERE}"
         self._run(f"UPDATE tree_file SET {changes} WHERE {_SAME}", (*file[:3], file.digest))
 
-    # --- what is still to be done ---
-
     def due(
         self, limit: int, *, written_too: bool = False
     ) -> list[tuple[str, File, Stored | None]]:
@@ -357,8 +343,6 @@ class TreeIndex:
             [(*file[:3], file.digest) for file in files if file.seq < 0],
         )
 
-    # --- finding ---
-
     def find(self, wanted: Mapping[tuple[str, ...], Sequence[int]]) -> list[File]:
         """Files and the records they mirror, newest first: what has all of the exact keys and is in
         one of the folders that stand beside them.
@@ -379,8 +363,6 @@ class TreeIndex:
         """The records of these row numbers, with the numbers."""
         sql = f"SELECT r.seq, {_STORED} FROM json_each(?) j CROSS JOIN record r ON r.seq = j.value"
         return [(row[0], Stored(*row[1:])) for row in self._run(sql, (json.dumps(seqs),))]
-
-    # --- what stays forgotten ---
 
     def keep_forgotten(self, ids: Iterable[str]) -> None:
         sql = "INSERT INTO tree_forgotten VALUES (?, ?) ON CONFLICT DO NOTHING"

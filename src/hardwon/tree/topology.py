@@ -29,11 +29,8 @@ TOPOLOGY_DEPTH_MAX: Final = 32
 # A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
 
-# Failures (or successes) before one says where most of them lie.
-_AREA_TO_JUDGE_MIN: Final = 5
-
-# Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more
-# than ten percent.
+# Fewer successes and failures than this say nothing yet: each one moves their share by more than
+# ten percent.
 _ATTEMPTS_TO_JUDGE_MIN: Final = 10
 
 # The area of what lies directly in the folder of its outcome.
@@ -172,43 +169,25 @@ def _insights(
     attempts = failed + succeeded
     if not total:
         return ["Nothing is remembered yet."]
-    if not attempts:
-        said = [
-            "No successes or failures are remembered yet, so nothing can be said about what works."
-        ]
-    elif attempts < _ATTEMPTS_TO_JUDGE_MIN:
+    if attempts < _ATTEMPTS_TO_JUDGE_MIN:
         seen = f"{counted(succeeded, 'success', 'successes')} and {counted(failed, 'failure')}"
-        said = [f"Only {seen} so far: too few to say how often things work."]
+        sentences = [f"Only {seen} so far: too few to say how often things work."]
     else:
-        said = [
-            f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)}).",
-            *_leading("failures", hotspots, failed),
-            *_leading("successes", strengths, succeeded),
-        ]
+        sentences = [f"{succeeded} of {attempts} attempts succeeded."]
+        for noun, areas, count in (
+            ("failures", hotspots, failed),
+            ("successes", strengths, succeeded),
+        ):
+            # no area is named where several are alike
+            if areas and areas[0][0] != UNSORTED and (not areas[1:] or areas[0][1] > areas[1][1]):
+                sentences.append(f"{areas[0][0]} has the most {noun}: {areas[0][1]} of {count}.")
     if intake:
         wait = "waits" if intake == 1 else "wait"
-        said.append(
+        sentences.append(
             f"{counted(intake, 'memory', 'memories')} {wait} in {INTAKE}: a required key is missing "
             "or a value is unknown."
         )
-    return said
-
-
-def _leading(noun: str, areas: list[tuple[str, int]], of: int) -> list[str]:
-    """Where most of them lie; silent where too few are known, and no area is named where several
-    are alike.
-    """
-    if of < _AREA_TO_JUDGE_MIN:
-        return []
-    first, most = areas[0]
-    alike = sum(1 for _, count in areas if count == most)
-    if alike > 1:
-        return [f"No area stands out among {noun}: {alike} have {most} of {of} each."]
-    if first == UNSORTED:
-        return []
-    if most == of:
-        return [f"All {of} {noun} are in {first}."]
-    return [f"{first} has the most {noun}: {most} of {of} ({_percent(most, of)})."]
+    return sentences
 
 
 def _parts(path: str) -> list[str]:
@@ -246,11 +225,3 @@ def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
         ((name, count) for name, count in counts.items() if name and count),
         key=lambda item: (-item[1], item[0]),
     )
-
-
-def _percent(part: int, whole: int) -> str:
-    """Rounded, but never to 0% or 100% where that is not so."""
-    share = 100 * part / whole
-    if 0 < share < 1:
-        return "less than 1%"
-    return "more than 99%" if 99 < share < 100 else f"{share:.0f}%"

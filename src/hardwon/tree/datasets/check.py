@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, on_failure, shown
@@ -24,19 +23,17 @@ from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
-from hardwon.records.fields import ABSENT, check_items, check_that, derived_id, now
+from hardwon.records.fields import ABSENT, check_that, derived_id, now
 from hardwon.records.kinds import (
-    OUTCOMES,
     ROUTES,
     Experience,
-    Metadata,
-    Moment,
     Source,
     safe_summary,
 )
 from hardwon.store.types import Progress
 from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read
+from hardwon.tree.routing import Coherence
 
 # The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what
 # happened to what.
@@ -84,13 +81,14 @@ RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
         "explain": (5, 10),
     },
 }
-_CODED: Final = {"error_type": "failure", "task_type": "success"}
-
+_ROUTER: Final = Coherence()
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
-_RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
+# those that a line of a data set can say by itself
+_ENVELOPE: Final = frozenset(ENVELOPE_KEYWORDS) - {"related_files", "recalled"}
+_RESERVED: Final = (frozenset(Experience.model_fields) | set(ENVELOPE_KEYWORDS)) - _OWN - _ENVELOPE
 _ROUTING: Final = frozenset(route[0] for route in ROUTES.values() if route)
 # sessions group what happened on a day
-_KNOWN: Final = frozenset((*_OWN, *_ROUTING, *ENVELOPE_KEYWORDS, "session"))
+_KNOWN: Final = _OWN | _ROUTING | _ENVELOPE | {"session"}
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
 # placeholders for secrets may be longer than what they stand for
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2
@@ -112,13 +110,6 @@ def fingerprint(content: str) -> str:
 def is_vague(content: str) -> bool:
     """Whether the content says too little. Not all scripts put spaces between words."""
     return content.isascii() and len(_WORD.findall(content)) < _WORDS_MIN
-
-
-def is_within(count: int, base: int, target: Range) -> bool:
-    """Whether the share is in its range, as far as whole numbers can be: 5 to 10 % of 50 are 2 to
-    5.
-    """
-    return target[0] * base // 100 <= count <= -(-target[1] * base // 100)
 
 
 @dataclass(frozen=True)
@@ -144,8 +135,8 @@ class Fault:
 @dataclass(frozen=True)
 class Distribution:
     """How often a value occurs. Shares and the range that they should be in (`least`, `most`) run
-    from 0 to 1. `within` allows for whole numbers, and is None where the data set is too small for
-    shares to say anything.
+    from 0 to 1. `within` is None where nobody can say: the data set is too small for shares to say
+    anything, or no whole number of memories is in the range.
     """
 
     field: str
@@ -155,6 +146,43 @@ class Distribution:
     least: float
     most: float
     within: bool | None
+
+    def __str__(self) -> str:
+        verdict = {True: "ok", False: "out of range", None: "too few to be judged"}[self.within]
+        target = f"{100 * self.least:.0f}-{100 * self.most:.0f} %"
+        share = f"{100 * self.share:.1f} %, target {target}"
+        return f"  {self.field} {self.name}: {self.count} ({share}): {verdict}"
+
+
+class MemorySort(NamedTuple):
+    """What shares are counted by: the outcome, the tool, and the key and value that route it."""
+
+    outcome: str | None
+    tool: str | None = None
+    key: str | None = None
+    value: str | None = None
+
+
+def measure_shares(sorts: Mapping[MemorySort, int]) -> list[Distribution]:
+    """How often each value of `RANGES` occurs among so many memories of each sort."""
+    total = sum(sorts.values())
+    shares = []
+    for name, ranges in RANGES.items():
+        counts: Counter[str | None] = Counter()
+        for sort, number in sorts.items():
+            if name in ("outcome", "tool"):
+                counts[getattr(sort, name)] += number
+            elif sort.key == name:
+                counts[sort.value] += number
+        base = total if name in ("outcome", "tool") else counts.total()
+        for value, (least, most) in ranges.items():
+            count, within = counts[value], None
+            can_be = -(-least * base // 100) <= most * base // 100
+            if base and can_be and total >= DATASET_JUDGED_FROM:
+                within = least * base <= 100 * count <= most * base
+            share = round(count / base, 4) if base else 0.0
+            shares.append(Distribution(name, value, count, share, least / 100, most / 100, within))
+    return shares
 
 
 @dataclass(frozen=True)
@@ -188,19 +216,12 @@ class Report:
         }
 
     def __str__(self) -> str:
-        lines = [
+        first = (
             f"{counted(self.total, 'memory', 'memories')}: {counted(len(self.errors), 'error')}, "
             f"{counted(len(self.warnings), 'warning')}"
-        ]
-        for found in self.distributions:
-            verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
-            target = f"{100 * found.least:.0f}-{100 * found.most:.0f} %"
-            lines.append(
-                f"  {found.field} {found.name}: {found.count} ({100 * found.share:.1f} %, target "
-                f"{target}): {verdict}"
-            )
-        lines += _listed((*self.errors, *self.warnings))
-        return "\n".join(lines)
+        )
+        problems = _list_first((*self.errors, *self.warnings))
+        return "\n".join([first, *map(str, self.distributions), *problems])
 
 
 @dataclass(frozen=True)
@@ -226,10 +247,10 @@ class DatasetLoaded:
             f"{self.stored} of {counted(self.total, 'memory', 'memories')} {done}{before}, "
             f"{refused or 'none'} rejected"
         )
-        return "\n".join([first, *_listed(self.rejected)])
+        return "\n".join([first, *_list_first(self.rejected)])
 
 
-def _listed(problems: Sequence[Fault]) -> list[str]:
+def _list_first(problems: Sequence[Fault]) -> list[str]:
     """The first of them as lines, and how many more there are."""
     left = len(problems) - limits.SCREEN_ITEMS
     lines = list(map(str, problems[: limits.SCREEN_ITEMS]))
@@ -255,34 +276,33 @@ def validate(source: Any) -> Report:
     ranges.
     """
     entries = read(source)
-    problems = [problem for _, found in _judge(entries) for problem in found] or _empty(entries)
-    total = len(entries.values)
-    memories = [value for value in entries.values if isinstance(value, Mapping)]
-    shares = []
-    for name, ranges in RANGES.items():
-        outcome = _CODED.get(name)
-        among = (
-            each
-            for each in memories
-            if not outcome
-            or (each.get("outcome"), each.get("tool")) == (outcome, "code_interpreter")
-        )
-        counts = Counter(value for each in among if isinstance(value := each.get(name), str))
-        base = counts.total() if outcome else total
-        for value, (least, most) in ranges.items():
-            count, within = counts[value], None
-            share = round(count / base, 4) if base else 0.0
-            if base and total >= DATASET_JUDGED_FROM:
-                within = is_within(count, base, (least, most))
-            shares.append(Distribution(name, value, count, share, least / 100, most / 100, within))
-            if within is False:
-                wrong = f"is {100 * share:.1f} % where {least} to {most} % are realistic"
-                remedy = f"have {'more' if share < least / 100 else 'fewer'} of them"
-                problems.append(Fault(None, name, value, wrong, remedy, "warning"))
+    problems = [problem for _, faults in _judge(entries) for problem in faults]
+    problems = problems or _find_none(entries)
+    sorts = Counter(_sort(entry) for entry in entries.values if isinstance(entry, Mapping))
+    total, shares = len(entries.values), measure_shares(sorts)
+    for share in shares:
+        if share.within is False:
+            least, most = 100 * share.least, 100 * share.most
+            wrong = f"is {100 * share.share:.1f} % where {least:.0f} to {most:.0f} % are realistic"
+            remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
+            problems.append(Fault(None, share.field, share.name, wrong, remedy, "warning"))
     return Report(total, tuple(problems), tuple(shares))
 
 
-def _empty(entries: DatasetEntries) -> list[Fault]:
+def _sort(entry: Mapping[Any, Any]) -> MemorySort:
+    """What an entry counts as. Values that are no text count as none."""
+    outcome, tool = (_text_under(entry, name) for name in ("outcome", "tool"))
+    route = ROUTES.get((outcome, tool)) if outcome else None
+    key = route[0] if route else None
+    return MemorySort(outcome, tool, key, _text_under(entry, key))
+
+
+def _text_under(entry: Mapping[Any, Any], name: str | None) -> str | None:
+    value = entry.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _find_none(entries: DatasetEntries) -> list[Fault]:
     remedy = "fill the list, or name the file that holds it"
     return [] if entries.values else [Fault(None, "data set", "[]", "holds no memory", remedy)]
 
@@ -308,7 +328,7 @@ def load_dataset(
     entries = read(source)
     total = len(entries.values)
     ids: list[str] = []
-    rejected = _empty(entries)
+    rejected = _find_none(entries)
     warnings: list[Fault] = []
     stored = done = 0
     told = "%d of %d memories are stored: load them again to go on from there"
@@ -345,43 +365,41 @@ def _judge(
     author has the same id, whenever it is loaded; of several that are alike, each by its number.
     """
     begin = now() - timedelta(microseconds=len(entries.values))
-    named: dict[str, int] = {}
+    summaries: dict[str, int] = {}
     contents: dict[str, int] = {}
     times: Counter[str] = Counter()
     for index, entry in enumerate(entries.values):
         if index in entries.unreadable:
-            wrong = f"is not valid JSON ({entries.unreadable[index]})"
-            record, found = None, [_fault("entry", entry, wrong, "write one JSON object per line")]
+            remedy = "write one JSON object per line, each key once"
+            record, faults = None, [_fault("entry", entry, entries.unreadable[index], remedy)]
         else:
-            record, found = check(entry, begin + timedelta(microseconds=index), author)
+            record, faults = check(entry, begin + timedelta(microseconds=index), author)
         if record and author:
-            said = json.dumps([author, entry], sort_keys=True, default=str)
-            times[said] += 1
-            record = record.altered(id=derived_id("data set", said, str(times[said])))
-        at_fault = {fault.field for fault in found if fault.severity == "error"}
-        texts = {
-            name: text
-            for name, text in (entry.items() if isinstance(entry, Mapping) else ())
-            if isinstance(text, str) and name not in at_fault
-        }
-        if "summary" in texts:
-            first = named.setdefault(texts["summary"].strip("_-"), index)  # as it is kept
+            text = json.dumps([author, entry], sort_keys=True, default=str)
+            times[text] += 1
+            record = record.altered(id=derived_id("data set", text, str(times[text])))
+        at_fault = {fault.field for fault in faults if fault.severity == "error"}
+        summary, content = (
+            None if at_fault & {"entry", name} else _text_under(entry, name)
+            for name in ("summary", "content")
+        )
+        if summary:
+            first = summaries.setdefault(summary.strip("_-"), index)  # as it is kept
             if first != index:
                 wrong = f"is the summary of memory {first} as well"
-                found.append(_fault("summary", texts["summary"], wrong, "give each its own"))
+                faults.append(_fault("summary", summary, wrong, "give each its own"))
                 record = None
-        if "content" in texts:  # what could be kept and should say better
-            content = texts["content"]
+        if content:  # what could be kept and should say better
             if is_vague(content):
                 remedy = "name what it was about: the component, the error, the cause, the cure"
-                found.append(_fault("content", content, "says too little", remedy, "warning"))
+                faults.append(_fault("content", content, "says too little", remedy, "warning"))
             first = contents.setdefault(fingerprint(content), index)
             if first != index:
                 wrong = f"says the same as memory {first}, but for numbers and the order of words"
                 remedy = "say what sets it apart, or leave it out"
-                found.append(_fault("content", content, wrong, remedy, "warning"))
+                faults.append(_fault("content", content, wrong, remedy, "warning"))
         line = entries.lines[index] if entries.lines else None
-        yield record, [replace(fault, index=index, line=line) for fault in found]
+        yield record, [replace(fault, index=index, line=line) for fault in faults]
 
 
 def check(
@@ -394,24 +412,22 @@ def check(
         wrong = "has a key that is not text" if isinstance(entry, Mapping) else "is not a memory"
         remedy = "give a dictionary with content, outcome and summary, every key a text"
         return None, [_fault("entry", entry, wrong, remedy)]
-    envelope = {key: entry[key] for key in ENVELOPE_KEYWORDS if key in entry}
-    given = {
+    envelope = {"author": author} if author is not None else {}
+    envelope |= {key: entry[key] for key in _ENVELOPE if key in entry}
+    keys = {
         key: value
         for key, value in entry.items()
         if key not in envelope and (value is not None or key in _RESERVED)
     }
-    if author is not None:
-        envelope.setdefault("author", author)
-    found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
-    at_fault = {fault.field for fault in found if fault.severity == "error"}
+    faults = [*_check_content(keys), *_check_route(keys), *_check_summary(keys), *_check_keys(keys)]
+    at_fault = {fault.field for fault in faults if fault.severity == "error"}
     try:
-        metadata = _read_envelope(envelope, given, at)
-        kept = {key: value for key, value in given.items() if key not in _RESERVED - {"recalled"}}
-        record = Experience(metadata=metadata, **kept)
+        own = {key: value for key, value in keys.items() if key not in _RESERVED}
+        record = Experience(metadata=metadata_of(envelope, at, None), **own)
         size = len(record.to_json_bytes())
         allowed = f"at most {_BYTES_MAX} bytes as JSON"
         check_that(size <= _BYTES_MAX, "entry", f"{size} bytes", allowed)
-        return None if at_fault else record, found
+        return None if at_fault else record, faults
     except InvalidInputError as error:
         refused = [
             _fault(problem.field, problem.value, "is not allowed", f"give {problem.allowed}")
@@ -419,29 +435,11 @@ def check(
             if problem.field not in at_fault
         ]
         names = {fault.field for fault in refused}
-        return None, [fault for fault in found if fault.field not in names] + refused
+        return None, [fault for fault in faults if fault.field not in names] + refused
 
 
-def _read_envelope(envelope: dict[str, Any], given: dict[str, Any], at: datetime) -> Metadata:
-    """The metadata; `recalled`, which is no part of it, goes to what else is given."""
-    recalled, related = envelope.pop("recalled", None), envelope.pop("related_files", ())
-    metadata = metadata_of(envelope, at, None)
-    if recalled is not None:
-        given["recalled"] = [str(each) for each in check_items("recalled", recalled)]
-    # files of the place that the data set comes from: they are named and not hashed
-    paths = [
-        {"path": str(path) if isinstance(path, Path) else path}
-        for path in check_items("related_files", related)
-    ]
-    if not paths:
-        return metadata
-    moment = Moment.model_validate({"related_files": paths})
-    context = metadata.context.altered(related_files=moment.related_files)
-    return metadata.altered(context=context)
-
-
-def _content(given: Mapping[str, Any]) -> Iterator[Fault]:
-    content = given.get("content", ABSENT)
+def _check_content(keys: Mapping[str, Any]) -> Iterator[Fault]:
+    content = keys.get("content", ABSENT)
     least, most = DATASET_CONTENT_CHARS_MIN, DATASET_CONTENT_CHARS_MAX
     if not isinstance(content, str):
         yield _fault("content", content, "is no text", "say what happened, in a sentence")
@@ -450,52 +448,44 @@ def _content(given: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("content", content, wrong, "say what happened to what, and why")
 
 
-def _route(given: Mapping[str, Any]) -> Iterator[Fault]:
-    outcome, tool = given.get("outcome", ABSENT), given.get("tool")
-    if not isinstance(outcome, str) or outcome not in OUTCOMES:
-        wrong = "is required" if outcome is ABSENT else "is not known"
-        yield _fault("outcome", outcome, wrong, f"use one of {', '.join(OUTCOMES)}")
-        return
-    tools = [name for known, name in ROUTES if known == outcome]
-    if tools == [None] and tool is not None:
-        yield _fault("tool", tool, f"does not go with outcome {outcome}", "leave it out")
-        tool = None
-    elif not isinstance(tool, str | None) or tool not in tools:
-        wrong = "is required with" if tool is None else "does not go with"
-        remedy = f"use one of {', '.join(map(str, tools))}"
-        value = ABSENT if tool is None else tool
-        yield _fault("tool", value, f"{wrong} outcome {outcome}", remedy)
-        return
-    route = ROUTES.get((outcome, tool))
-    value = given.get(route[0], ABSENT) if route else None
-    if route and value not in route[1]:
-        wrong = "is required" if value is ABSENT else "is not known"
-        yield _fault(route[0], value, wrong, f"use one of {', '.join(route[1])}")
-    place = f"{outcome} by {tool}" if tool else outcome
-    for key in sorted(_ROUTING & given.keys() - {route[0] if route else None}):
-        wrong = f"does not go with {place}"
-        yield _fault(key, given[key], wrong, "leave it out: it does not route", "warning")
+def _check_route(keys: Mapping[str, Any]) -> Iterator[Fault]:
+    """Whether it has a folder in the standard tree, and what else looks as if it routed it."""
+    if problem := _ROUTER.route(keys).problem:
+        wrong = "is required" if problem.value is ABSENT else "is not known"
+        yield _fault(problem.field, problem.value, wrong, f"use {problem.allowed}")
+        if problem.field in ("outcome", "tool"):
+            return
+    outcome, tool = keys["outcome"], keys.get("tool")
+    tool = None if (outcome, None) in ROUTES else tool
+    route = ROUTES[outcome, tool]
+    used = {route[0] if route else None, "tool" if tool else None}
+    for key in sorted((_ROUTING | {"tool"}) & keys.keys() - used):
+        wrong = f"does not go with {outcome}" + (f" by {tool}" if tool else "")
+        yield _fault(key, keys[key], wrong, "leave it out: it does not route", "warning")
 
 
-def _summary(given: Mapping[str, Any]) -> Iterator[Fault]:
-    summary = given.get("summary", ABSENT)
+def _check_summary(keys: Mapping[str, Any]) -> Iterator[Fault]:
+    summary = keys.get("summary", ABSENT)
     if summary is ABSENT:
-        made = safe_summary(str(given.get("content", ""))[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        made = safe_summary(str(keys.get("content", ""))[: limits.SUMMARY_FROM_CONTENT_CHARS])
         yield _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
     elif not isinstance(summary, str):
         yield _fault("summary", summary, "is not text", "name it in a few lowercase words")
     elif not _SUMMARY.fullmatch(summary):
         wrong = "is not fit for a file name"
         yield _fault("summary", summary, wrong, f"use {safe_summary(summary)}")
+    elif len(summary) == limits.SUMMARY_CHARS_MAX:
+        wrong = f"is not under {limits.SUMMARY_CHARS_MAX} characters"
+        yield _fault("summary", summary, wrong, "say it in fewer words", "warning")
 
 
-def _keys(given: Mapping[str, Any]) -> Iterator[Fault]:
+def _check_keys(keys: Mapping[str, Any]) -> Iterator[Fault]:
     """Keys of the caller's own. Whether their values can be kept, the record tells."""
-    for key in sorted(given.keys() - _KNOWN):
-        value = given[key]
+    for key in sorted(keys.keys() - _KNOWN):
         if key in _RESERVED:
-            yield _fault(key, value, "is a name that records use themselves", "rename the key")
+            wrong = "is a name that records use themselves"
+            yield _fault(key, keys[key], wrong, "rename the key")
             continue
         like = get_close_matches(key, _ROUTING | _OWN, 1, 0.7)
         remedy = f"write {like[0]}" if like else "leave it out, or know that it is kept as it is"
-        yield _fault(key, value, "is no key of a data set", remedy, "warning")
+        yield _fault(key, keys[key], "is no key of a data set", remedy, "warning")

@@ -27,14 +27,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import permutations
 from random import Random
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import T
 from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES
-from hardwon.tree.datasets.check import RANGES, Range, fingerprint
+from hardwon.tree.datasets.check import (
+    RANGES,
+    MemorySort,
+    Range,
+    fingerprint,
+    measure_shares,
+)
 
 # Memories that are made up at once. Beyond this the words run out, and contents would begin to
 # resemble one another.
@@ -74,15 +81,6 @@ _SMALL_WORDS: Final = frozenset(
 )
 
 
-class MemorySort(NamedTuple):
-    """One row of the reference card with one value of its key."""
-
-    outcome: str
-    tool: str | None
-    key: str | None = None
-    value: str | None = None
-
-
 def generate(
     size: int | str = "medium",
     seed: int = 0,
@@ -117,24 +115,44 @@ def generate(
 
 def plan(size: int) -> dict[MemorySort, int]:
     """The sorts of memory in a data set of this size, with how many there are of each (at least
-    one).
+    one): as in the table, but where a memory more or less puts a share into its range.
     """
-    values = size >= VALUES_FROM
+    has_values = size >= VALUES_FROM
     least = {
-        pair: len(route[1]) if route and values else int(size >= PAIRS_FROM)
+        pair: len(route[1]) if route and has_values else int(size >= PAIRS_FROM)
         for pair, route in ROUTES.items()
     }
     counts = split(size, _PAIRS, least)
+    sorts = _divide(counts, has_values)
+    while has_values and (missed := _count_misses(sorts)):
+        moves = [
+            {**counts, fewer: counts[fewer] - 1, more: counts[more] + 1}
+            for fewer, more in permutations(counts, 2)
+            if counts[fewer] > least[fewer]
+        ]
+        better = min(moves, key=lambda moved: _count_misses(_divide(moved, has_values)))
+        divided = _divide(better, has_values)
+        if _count_misses(divided) >= missed:
+            break
+        counts, sorts = better, divided
+    return sorts
+
+
+def _divide(counts: Mapping[tuple[str, str | None], int], every: bool) -> dict[MemorySort, int]:
+    """So many of each pair of outcome and tool, by the values of its key; `every` one occurs."""
     sorts: dict[MemorySort, int] = {}
     for pair, route in ROUTES.items():
         if route is None:
             sorts[MemorySort(*pair)] = counts[pair]
             continue
         key, weights = route[0], _WEIGHTS[route[0]]
-        every = dict.fromkeys(weights, int(values))
-        by_value = split(counts[pair], weights, every, RANGES.get(key))
+        by_value = split(counts[pair], weights, dict.fromkeys(weights, int(every)), RANGES.get(key))
         sorts |= {MemorySort(*pair, key, value): count for value, count in by_value.items()}
     return {sort: count for sort, count in sorts.items() if count}
+
+
+def _count_misses(sorts: Mapping[MemorySort, int]) -> int:
+    return sum(share.within is False for share in measure_shares(sorts))
 
 
 def split(

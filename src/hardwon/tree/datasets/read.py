@@ -10,13 +10,9 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
-
-from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
@@ -46,38 +42,42 @@ class DatasetEntries:
     lines: list[int | None] = field(default_factory=list)
     unreadable: dict[int, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if len(self.values) > limits.DATASET_MEMORIES_MAX:
+            most = f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it"
+            _refuse(f"{len(self.values)} memories", most)
+        for index, value in enumerate(self.values):
+            if isinstance(value, _Doubled):
+                self.unreadable[index] = "a key is there twice"
+
+
+class _Doubled(dict[str, Any]):
+    """An object of JSON in which a key is there twice: nobody knows which one is meant."""
+
 
 def read(source: Any) -> DatasetEntries:
     """The entries of a list, or of the file at a path (a text is a path)."""
     if not isinstance(source, str | os.PathLike):
-        return DatasetEntries(_bounded(check_items("source", source)))
+        return DatasetEntries(check_items("source", source))
     path = check_path("source", os.fspath(source))
-    text = _text_of(path)
+    text, suffix = _read_text(path), path.suffix.lower()
     try:
-        suffix = path.suffix.lower()
         if suffix in (".jsonl", ".ndjson"):
-            return _json_lines(text)
-        if suffix != ".py" and text.lstrip().startswith(("[", "{")):
-            try:
-                return _json(text)
-            except _NotJsonError:  # where the name does not tell, it may be Python: single quotes, comments or True are no JSON
-                if suffix == ".json":
-                    raise
-        return read_python(text)
+            return _read_lines(text)
+        if suffix == ".py":
+            return read_python(text)
+        return _read_json(text, is_sure=suffix == ".json")
     except InvalidInputError as error:
         where = f"{path.name}, {error.where}" if error.where else path.name
         raise InvalidInputError(error.problems, where) from None
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
-    except PlaceError:
-        raise PlaceError(
-            f"cannot read {path}: it is not a file; name a file, or give the list itself"
-        ) from None
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    except (PlaceError, OSError) as error:
+        reason = getattr(error, "strerror", None) or "it is not a file; name one, or give the list"
+        raise PlaceError(f"cannot read {path}: {reason}") from None
     if len(data) > limits.DATASET_BYTES_MAX:
         most = f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files"
         _refuse("more bytes", most, path.name)
@@ -88,20 +88,19 @@ def _text_of(path: Path) -> str:
         _refuse(f"byte {data[error.start]:#04x}", "text as UTF-8", f"{path.name}, line {line}")
 
 
-class _NotJsonError(InvalidInputError):
-    """Not even the beginning of something else."""
-
-
-def _json(text: str) -> DatasetEntries:
+def _read_json(text: str, *, is_sure: bool) -> DatasetEntries:
+    """One JSON value. What is none may be JSON Lines or, where its name does not tell, Python: single
+    quotes, comments or True are no JSON.
+    """
     try:
-        data = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        with suppress(ValueError):
-            if isinstance(from_json(text.lstrip().partition("\n")[0]), dict):
-                return _json_lines(text)
-        place = re.search(r"line (\d+)", str(error))
-        problem = Problem("data set", text[:_SHOWN_CHARS], f"valid JSON ({error})")
-        raise _NotJsonError([problem], f"line {place[1] if place else 1}") from None
+        data = _decode(text)
+    except (ValueError, RecursionError) as error:
+        if isinstance(_decode_or_none(text.lstrip().partition("\n")[0]), dict):
+            return _read_lines(text)
+        if not is_sure:
+            return read_python(text)
+        line = getattr(error, "lineno", 1)
+        _refuse(text[:_SHOWN_CHARS], f"valid JSON ({error})", f"line {line}")
     if isinstance(data, dict):
         if "memories" not in data and ("content" in data or "outcome" in data):
             return DatasetEntries([data])  # a single line of JSON Lines
@@ -109,30 +108,44 @@ def _json(text: str) -> DatasetEntries:
     if not isinstance(data, list):
         allowed = "a list of memories, an object with a list under memories, or one memory a line"
         _refuse(text[:_SHOWN_CHARS], allowed)
-    return DatasetEntries(_bounded(data))
+    return DatasetEntries(data)
 
 
-def _json_lines(text: str) -> DatasetEntries:
+def _read_lines(text: str) -> DatasetEntries:
     """Line by line: one that cannot be read is reported, and the others are read all the same."""
-    found = DatasetEntries([])
+    values: list[Any] = []
+    lines: list[int | None] = []
+    unreadable: dict[int, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            value = from_json(line, allow_inf_nan=False)
-        except ValueError as error:
-            found.unreadable[len(found.values)] = str(error).replace(" at line 1 ", " at ")
-            value = line
-        _bounded(found.values, f"line {number}", more=1).append(value)
-        found.lines.append(number)
-    return found
+            values.append(_decode(line))
+        except (ValueError, RecursionError) as error:
+            unreadable[len(values)] = f"is not valid JSON ({error})"
+            values.append(line)
+        lines.append(number)
+    return DatasetEntries(values, lines, unreadable)
 
 
-def _bounded(values: list[Any], where: str = "", more: int = 0) -> list[Any]:
-    if (count := len(values) + more) > limits.DATASET_MEMORIES_MAX:
-        most = f"at most {limits.DATASET_MEMORIES_MAX} memories; divide it"
-        _refuse(f"{count} memories", most, where)
-    return values
+def _decode(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant)
+
+
+def _decode_or_none(text: str) -> Any:
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    return fields if len(fields) == len(pairs) else _Doubled(fields)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _refuse(what: str, allowed: str, where: str = "") -> NoReturn:
@@ -144,7 +157,7 @@ def read_python(text: str) -> DatasetEntries:
     memory. InvalidInputError names the line of what is something else.
     """
     if len(text) > DATASET_LITERAL_BYTES_MAX:
-        most = f"at most {DATASET_LITERAL_BYTES_MAX} characters of Python; save the list with json.dump instead"
+        most = f"at most {DATASET_LITERAL_BYTES_MAX} characters of Python; {_LITERALS}"
         _refuse(f"{len(text)} characters", most)
     try:
         statements = ast.parse(text).body
@@ -169,7 +182,7 @@ def read_python(text: str) -> DatasetEntries:
             place = f"line {others[0].lineno}" if others else "line 1"
             _refuse("no list, or more than one", _LITERALS, place)
     values = []
-    for item in _bounded(nodes):
+    for item in nodes:
         try:
             value = json.dumps(ast.literal_eval(item), allow_nan=False)
             values.append(json.loads(value))  # JSON knows only lists, and no sets
