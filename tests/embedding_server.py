@@ -41,7 +41,7 @@ class FakeEmbeddings(FakeLlm):
     def inputs(self) -> list[list[str]]:
         return [asked.body["input"] for asked in self.asked]
 
-    def answer(self, items_of: Callable[[list[str]], Any], *, indent: int | None = None) -> None:
+    def answer(self, list_items: Callable[[list[str]], Any], *, indent: int | None = None) -> None:
         """With `data` made from the texts that were sent."""
 
         def behave(handler: Any) -> None:
@@ -55,7 +55,7 @@ class FakeEmbeddings(FakeLlm):
             reply = {
                 "object": "list",
                 "model": body["model"],
-                "data": items_of(body["input"]),
+                "data": list_items(body["input"]),
                 "usage": {"total_tokens": 1},
             }
             handler.send(200, json.dumps(reply, indent=indent).encode(), {})

@@ -67,9 +67,9 @@ def claimable(metadata: Metadata) -> Metadata:
         return metadata
     by = validation.verified_by or "human_approval"
     source = next(source for source, verifier in MAY_CLAIM_VERIFIED.items() if verifier == by)
-    return metadata.altered(
-        source=metadata.source.altered(type=source),
-        validation=validation.altered(status="verified", verified_by=by),
+    return metadata.copy_with(
+        source=metadata.source.copy_with(type=source),
+        validation=validation.copy_with(status="verified", verified_by=by),
     )
 
 

@@ -57,7 +57,7 @@ def check_record(memory: Memory, record_id: str, row: Kept) -> None:
 
 def unjudged(record: AnyRecord) -> AnyRecord:
     """But for what may be believed of it."""
-    return record.altered(metadata=record.metadata.altered(validation=Validation()))
+    return record.copy_with(metadata=record.metadata.copy_with(validation=Validation()))
 
 
 @action(READS, 8)

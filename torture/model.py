@@ -123,9 +123,9 @@ def says_the_same(one: Kept, other: Kept) -> bool:
 def _unjudged(row: Kept) -> AnyRecord:
     record = parsed(row)
     metadata = record.metadata
-    moment = metadata.context.altered(timestamp=from_us(0))
+    moment = metadata.context.copy_with(timestamp=from_us(0))
     validation = type(metadata.validation)()
-    return record.altered(metadata=metadata.altered(validation=validation, context=moment))
+    return record.copy_with(metadata=metadata.copy_with(validation=validation, context=moment))
 
 
 def status_of(row: Kept, events: Mapping[str, Happened]) -> str:

@@ -465,7 +465,7 @@ def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
             with pytest.raises(InvalidInputError, match="reserved"):
                 ask("record_fact", **fact, tags=tags)
     with pytest.raises(InvalidInputError, match="reserved"):
-        memory.add(entry.altered(id=new_id(memory.care.now())))
+        memory.add(entry.copy_with(id=new_id(memory.care.now())))
     # nor what another application has under the very same names
     other = HardwonStore(memory, author="mallory")
     assert other.get(("prices",), "tea") is None

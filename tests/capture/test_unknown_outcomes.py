@@ -240,7 +240,7 @@ def test_a_change_helped_where_what_had_failed_worked_after_it() -> None:
 
 def test_what_it_ended_with_adds_nothing_to_what_its_steps_are_worth() -> None:
     run_so = Trajectory(task=TASK, steps=way())
-    assert step_credit(run_so) == step_credit(run_so.altered(final_reward=0.0))
+    assert step_credit(run_so) == step_credit(run_so.copy_with(final_reward=0.0))
 
 
 # --- in and out ---

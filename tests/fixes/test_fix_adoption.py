@@ -872,7 +872,7 @@ def test_at_once_keeps_all_or_none(memory: Memory) -> None:
         Fix(issue=Issue(model="m"), fix_success=True, verification_success=True)
         for _ in range(1_500)
     ]
-    bad = good[0].altered(metadata=good[0].metadata.altered(project_id="another"))
+    bad = good[0].copy_with(metadata=good[0].metadata.copy_with(project_id="another"))
 
     def records() -> Iterator[Fix]:
         yield from good

@@ -162,21 +162,21 @@ def test_card_and_strategy_keys() -> None:
     assert card_key(card, "t") == card_key(
         MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait"), "t"
     )
-    assert card_key(card, "t") == card_key(card.altered(task_id="t"), "other")
-    assert card_key(card, "t") != card_key(card.altered(worker_id=3), "t")
-    assert card_key(card.altered(worker_id=0), "t") == card_key(
-        card.altered(worker_id=None), "t"
+    assert card_key(card, "t") == card_key(card.copy_with(task_id="t"), "other")
+    assert card_key(card, "t") != card_key(card.copy_with(worker_id=3), "t")
+    assert card_key(card.copy_with(worker_id=0), "t") == card_key(
+        card.copy_with(worker_id=None), "t"
     ), "as it always was"
     fix = Fix(issue=Issue(), fix_success=True, verification_success=True)
     assert strategy_key(fix) == ""
-    assert strategy_key(fix.altered(analysis="Slow.")) == strategy_key(
-        fix.altered(analysis=" slow")
+    assert strategy_key(fix.copy_with(analysis="Slow.")) == strategy_key(
+        fix.copy_with(analysis=" slow")
     )
-    commands = fix.altered(fix_commands=["sleep  1", " "])
+    commands = fix.copy_with(fix_commands=["sleep  1", " "])
     assert strategy_key(commands) == strategy_key(
-        fix.altered(fix_commands=["sleep 1"], analysis="whatever")
+        fix.copy_with(fix_commands=["sleep 1"], analysis="whatever")
     )
-    assert strategy_key(commands) != strategy_key(fix.altered(fix_commands=["sleep", "1"]))
+    assert strategy_key(commands) != strategy_key(fix.copy_with(fix_commands=["sleep", "1"]))
 
 
 # --- probabilities ---

@@ -114,7 +114,7 @@ def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(
     assert memory.add_many([record, record]) == [record.id, record.id]
     assert memory.stats().records == 1
     with pytest.raises(ConflictError, match="append-only"):
-        memory.add_many([fact("new"), record.altered(content="something else")])
+        memory.add_many([fact("new"), record.copy_with(content="something else")])
     assert memory.stats().records == 1
 
 
@@ -369,7 +369,7 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidInputError, match="line 1"):
         memory.load(path)
-    path.write_text(fact("x").altered(metadata=Metadata(project_id="theirs")).to_json())
+    path.write_text(fact("x").copy_with(metadata=Metadata(project_id="theirs")).to_json())
     with pytest.raises(InvalidInputError, match="project_id: 'theirs'"):
         memory.load(path)
     with pytest.raises(PlaceError, match="cannot read"):

@@ -367,9 +367,9 @@ def test_hostile_paths_are_not_opened(
         record = Fact(
             content=ASKED, fact_type="error", metadata=Metadata(context=Moment(git_commit="0" * 40))
         )
-        looked = record.altered(
-            metadata=record.metadata.altered(
-                context=record.metadata.context.altered(related_files=[related])
+        looked = record.copy_with(
+            metadata=record.metadata.copy_with(
+                context=record.metadata.context.copy_with(related_files=[related])
             )
         )
         assert memory._project.staleness is not None
@@ -757,7 +757,7 @@ def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: l
         record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler"
     )
     won = effective_validation(
-        envelope, [*events, stale, verified.altered(at=later + timedelta(milliseconds=1)), fresh]
+        envelope, [*events, stale, verified.copy_with(at=later + timedelta(milliseconds=1)), fresh]
     )
     assert won.status == "verified"
 

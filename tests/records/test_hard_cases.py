@@ -119,7 +119,7 @@ def test_a_verification_of_other_content_vouches_for_nothing_here(tmp_path: Path
 
 def test_one_id_with_two_contents_in_one_batch(memory: Memory, tmp_path: Path) -> None:
     one = note("one")
-    two = one.altered(content="two")
+    two = one.copy_with(content="two")
     with pytest.raises(ConflictError):
         memory.add_many([one, two, one])
     assert memory.stats().records == 0

@@ -159,7 +159,7 @@ def test_what_it_wrote_goes_back_in(memory: Memory) -> None:
         **PATTERN,
         "metadata": {**METADATA, "validation": {"status": "hypothesis"}},
     }
-    pattern = SolutionPattern.model_validate(PATTERN).adopted()
+    pattern = SolutionPattern.model_validate(PATTERN).adopt()
     assert memory.care.take_in([pattern]).present == 1
     fix = memory.record_fix({"issue_type": "TIMEOUT"}, True, True)
     episode = memory.record_episode("parse", 0.5)

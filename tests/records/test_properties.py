@@ -16,13 +16,13 @@ from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment
 from hardwon.text.terms import index_text, query_terms
-from hardwon.trust.lifecycle import as_arrived
+from hardwon.trust.lifecycle import judge_arrival
 from strategies import at, records
 
 
 def unverified(record: AnyRecord) -> AnyRecord:
-    validation = as_arrived(record.metadata.validation, record.metadata.validation.status)
-    return record.altered(metadata=record.metadata.altered(validation=validation))
+    validation = judge_arrival(record.metadata.validation, record.metadata.validation.status)
+    return record.copy_with(metadata=record.metadata.copy_with(validation=validation))
 
 
 @holds_in_every_engine(
@@ -48,8 +48,8 @@ def test_records_survive_write_read_export_and_load(engine: str, made: list[AnyR
 
 def _without_git(record: AnyRecord) -> AnyRecord:
     """A memory opened inside a checkout fills in commit and branch."""
-    moment = record.metadata.context.altered(git_commit="", git_branch="")
-    return record.altered(metadata=record.metadata.altered(context=moment))
+    moment = record.metadata.context.copy_with(git_commit="", git_branch="")
+    return record.copy_with(metadata=record.metadata.copy_with(context=moment))
 
 
 class Plan:

@@ -409,7 +409,7 @@ def test_records_of_one_run_are_read_as_one_in_the_order_of_their_time() -> None
             (ran("make test"), 1.0),
         )
     ]
-    alone[0] = alone[0].altered(task="Let the tests pass")
+    alone[0] = alone[0].copy_with(task="Let the tests pass")
     run = read_records(alone)
     assert (run.task, run.outcome) == ("Let the tests pass", "solved")
     assert [cured_by(problem) for problem in run.problems] == [["make config"]]

@@ -182,7 +182,7 @@ def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> Non
 
 
 def of_no_project(record: AnyRecord) -> str:
-    return record.altered(metadata=record.metadata.altered(project_id="")).to_json()
+    return record.copy_with(metadata=record.metadata.copy_with(project_id="")).to_json()
 
 
 def shape(url: str) -> list[Any]:

@@ -133,8 +133,10 @@ def test_what_claims_to_come_from_elsewhere_comes_with_the_event_of_its_arrival(
 def test_nothing_happens_later_than_it_arrives(writer: str) -> None:
     later = datetime.now(UTC) + timedelta(days=365)
     record = a_fact()
-    future = record.altered(
-        metadata=record.metadata.altered(context=record.metadata.context.altered(timestamp=later))
+    future = record.copy_with(
+        metadata=record.metadata.copy_with(
+            context=record.metadata.context.copy_with(timestamp=later)
+        )
     )
     at_us = row_of(record).at_us
     with connected(writer) as connection:
@@ -320,7 +322,7 @@ def test_what_is_counted_of_terms_and_asked_requests_are_not_anybodys_to_change(
 def believed_by_nobody(records: Sequence[AnyRecord]) -> list[AnyRecord]:
     plain = Validation()
     return [
-        record.altered(metadata=record.metadata.altered(validation=plain)) for record in records
+        record.copy_with(metadata=record.metadata.copy_with(validation=plain)) for record in records
     ]
 
 

@@ -102,7 +102,7 @@ def test_what_both_keep_differently_is_told() -> None:
     with Memory("brain") as memory:
         memory.add(record)
     with Memory("other") as memory:
-        memory.add(record.altered(content="Port 80 is shut."))
+        memory.add(record.copy_with(content="Port 80 is shut."))
     done = at_once("merge", "other")
     assert done.exit_code == 1
     assert f"{record.id} is kept here with other content, which stays" in done.stdout

@@ -943,7 +943,7 @@ def test_scores_add_up_and_projects_stay_apart(
         half = len(made) // 2
         one.add_many(made[:half])
         foreign = [
-            record.altered(metadata=record.metadata.altered(project_id="other"))
+            record.copy_with(metadata=record.metadata.copy_with(project_id="other"))
             for record in made[half:]
         ]
         other.add_many(foreign)

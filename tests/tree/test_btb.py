@@ -564,7 +564,11 @@ def test_memory_on_the_same_folder_sees_and_mirrors_the_same(engine: MemoryEngin
         )
         memory.record_fact("The tree mirrors experiences alone.", "observation")
         ids = memory.add_many(
-            [kept.altered(id="0198c0de-0000-7000-8000-000000000001", content="Once more, in bulk")]
+            [
+                kept.copy_with(
+                    id="0198c0de-0000-7000-8000-000000000001", content="Once more, in bulk"
+                )
+            ]
         )
         assert len(ids) == 1
     assert summaries(engine.recall(tool="conversation")) == ["canary", "canary"]

@@ -464,8 +464,8 @@ def test_a_database_user_who_may_only_record_brings_what_was_retired_as_retired(
             one.export(tmp_path / "out.jsonl")
             archived = one.get(ids["archived"])
             assert archived
-            plain = archived.metadata.altered(validation=Validation())
-            (tmp_path / "live.jsonl").write_text(archived.altered(metadata=plain).to_json())
+            plain = archived.metadata.copy_with(validation=Validation())
+            (tmp_path / "live.jsonl").write_text(archived.copy_with(metadata=plain).to_json())
         with Memory(url.replace("postgres@", f"{login}@")) as writer:
             with pytest.raises(ForbiddenError, match="load it without trust"):
                 writer.load(tmp_path / "out.jsonl", trust=True)

@@ -103,8 +103,8 @@ def test_a_record_that_is_dated_ahead_can_be_added_again(
     with Memory(place("a"), clock=clock) as memory, Memory(place("b"), clock=clock) as other:
         fact = memory.record_fact("The port is 5433.", "observation", timestamp=FAR)
         assert fact.metadata.context.timestamp <= clock.now
-        ahead = fact.altered(
-            metadata=fact.metadata.altered(context=fact.metadata.context.altered(timestamp=FAR))
+        ahead = fact.copy_with(
+            metadata=fact.metadata.copy_with(context=fact.metadata.context.copy_with(timestamp=FAR))
         )
         clock.now += timedelta(days=1)
         other.add(ahead)

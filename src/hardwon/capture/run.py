@@ -236,7 +236,7 @@ def record(
         signal_name = f"signal {ran.signal}"
     printed = ran.refusal or shown_of(ran.output)
     # it is that of the command, whatever is inside: whoever runs it so wants to know
-    step = make_step(line, ran.exit_code, printed, ran.seconds, signal_name).altered(
+    step = make_step(line, ran.exit_code, printed, ran.seconds, signal_name).copy_with(
         ok=ran.exit_code == 0
     )
     return record_step(memory, step, session, task=task, tests=tests, author=author, tags=tags)

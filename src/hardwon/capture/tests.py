@@ -616,7 +616,7 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     if not newest:  # then nothing of them is believed either
         return {}
     found = store.marked(
-        project, asked.altered(status=MARK_STATUS), PYTEST, MARK_STATUS, REMEMBERED_MAX
+        project, asked.copy_with(status=MARK_STATUS), PYTEST, MARK_STATUS, REMEMBERED_MAX
     )
     known = {each.id for each in found}
     newest = [each for each in newest if each.id not in known]

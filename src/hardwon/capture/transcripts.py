@@ -196,7 +196,7 @@ def _record(memory: Memory, work: _Work, piece: Json) -> Trajectory:
         envelope["timestamp"] = parse_time(piece["at"])
     if work.branch.isprintable():
         envelope["git_branch"] = work.branch[: limits.NAME_CHARS_MAX]
-    return make(memory._project, Trajectory, piece["own"], envelope).altered(id=piece["id"])
+    return make(memory._project, Trajectory, piece["own"], envelope).copy_with(id=piece["id"])
 
 
 def _is_here(folder: str) -> bool:

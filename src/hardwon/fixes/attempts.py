@@ -195,7 +195,7 @@ def issue_from(issue_data: Any) -> Issue:
     """
     issue = AttemptInput(issue_data, {}).issue
     texts = {name: getattr(issue, name) for name in ("model", "issue_type", *_ISSUE_TEXTS)}
-    return issue.altered(**{name: redact(text)[0] for name, text in texts.items() if text})
+    return issue.copy_with(**{name: redact(text)[0] for name, text in texts.items() if text})
 
 
 def check_success(field: str, value: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from hardwon import limits
 from hardwon.lessons.issues import recorded_signature, signature_keys, strategy_key
-from hardwon.records.kinds import Cleaned, Decision, Experience, Fix, MistakeCard, sources_named
+from hardwon.records.kinds import Cleaned, Decision, Experience, Fix, MistakeCard, name_sources
 from hardwon.text.failures import failure_hash
 from hardwon.text.terms import canonical, key_of, same_action, spelled
 
@@ -151,5 +151,5 @@ def find_experience_keys(record: Experience) -> Iterator[str]:
 def find_decision_keys(decision: Decision) -> list[str]:
     """What a decision decides; of a rollback, the sources that it concerns."""
     if decision.action == "rollback":
-        return [f"rollback:{source}" for source in sources_named(decision.target)]
+        return [f"rollback:{source}" for source in name_sources(decision.target)]
     return [decision_key(decision)]

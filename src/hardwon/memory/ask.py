@@ -27,10 +27,10 @@ from hardwon.records.fields import (
     TIME_US_MAX,
     Tabular,
     check_all,
+    check_choice,
     check_inside,
     check_items,
     check_limit,
-    check_one_of,
     check_prose,
     check_share,
     check_text,
@@ -52,8 +52,8 @@ from hardwon.records.kinds import (
     StaleFile,
     Status,
     Step,
+    name_sources,
     parse_issue,
-    sources_named,
 )
 from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
@@ -130,7 +130,7 @@ class PastView:
             ):
                 decision, then = original_of(stored), self._then(stored)
                 if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
-                    found.update(sources_named(decision.target))
+                    found.update(name_sources(decision.target))
         return found
 
 
@@ -180,12 +180,12 @@ class Finder:
             keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
         asked = filters
         if then:
-            filters = filters.altered(status=None, any_standing=True)
+            filters = filters.copy_with(status=None, any_standing=True)
         with self._store.together(self._project):
             wanted = max(RANKED_MIN, min(4 * k, k + spare))
             searched = self._store.search(self._project, terms, filters, wanted)
             if span:
-                dated = filters.altered(
+                dated = filters.copy_with(
                     since=max(filter(None, (filters.since, span[0]))),
                     until=min(filter(None, (filters.until, span[1]))),
                 )
@@ -343,7 +343,7 @@ class Asking(Group):
             project.before_read()
         if at is not None:
             last = from_us(min(to_us(at) + 1, TIME_US_MAX))
-            asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
+            asked = asked.copy_with(until=last if asked.until is None else min(asked.until, last))
             finder = Finder(project, at)
             found = finder.find(query, k, asked, PastView(project, at))
             return finder.read_hits(found, marked=False)
@@ -550,7 +550,7 @@ class Learned(Group):
         without one, only the latter. Active rules first, then candidates, then retired ones;
         `state` asks for one of these alone.
         """
-        check_all(lambda: check_one_of("state", state, RULE_STATES), task_id=task_id, limit=limit)
+        check_all(lambda: check_choice("state", state, RULE_STATES), task_id=task_id, limit=limit)
         return self._project.knowledge.rules(task_id, state, limit)
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:

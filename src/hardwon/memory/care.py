@@ -22,8 +22,8 @@ from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (
     TIME_US_MAX,
     check_all,
+    check_choice,
     check_items,
-    check_one_of,
     check_text,
     check_whole_number,
     from_us,
@@ -149,7 +149,7 @@ class Keeping(Group):
         """
         file, _ = check_all(
             lambda: check_path("path", path),
-            lambda: check_one_of("format", check_text("format", format), ("jsonl", "json")),
+            lambda: check_choice("format", check_text("format", format), ("jsonl", "json")),
         )
         target = files.target("path", file, self._project.store.location, "records.jsonl")
         return transfer.export(self._project, target, format == "json", progress)
@@ -303,7 +303,7 @@ class Care(Group):
         name first: of ids, the newest.
         """
         check_all(
-            lambda: check_one_of("name", name, get_args(Column)),
+            lambda: check_choice("name", name, get_args(Column)),
             lambda: check_text("beginning", beginning),
             limit=limit,
         )
@@ -382,7 +382,7 @@ class Care(Group):
         author, task or command; those with the most attempts.
         """
         _, start, _ = check_all(
-            lambda: check_one_of("per", per, get_args(Per)), lambda: self._since(since), limit=limit
+            lambda: check_choice("per", per, get_args(Per)), lambda: self._since(since), limit=limit
         )
         return figures.progress(self._project, per, start, limit)
 
@@ -393,7 +393,7 @@ class Care(Group):
         """The records of a status that helped most often when they were recalled, of those that
         ever did.
         """
-        check_all(lambda: check_one_of("status", status, STATUSES), limit=limit)
+        check_all(lambda: check_choice("status", status, STATUSES), limit=limit)
         found = self._project.store.most_helpful(self._project.name, status, limit)
         return [
             results.Credited(record, *counts)
@@ -413,7 +413,7 @@ class Care(Group):
         """What was decided about knowledge and not undone, newest first; `action` asks for one
         sort. Of a `task_id`: with what concerns the whole project.
         """
-        check_all(lambda: check_one_of("action", action, ACTIONS), task_id=task_id, limit=limit)
+        check_all(lambda: check_choice("action", action, ACTIONS), task_id=task_id, limit=limit)
         actions = ACTIONS if action is None else (action,)
         return self._project.knowledge.decisions(actions, task_id)[:limit]
 

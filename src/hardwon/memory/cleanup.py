@@ -221,7 +221,7 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
                     standing = standing_of(record, change.writer.events_of(name, record.id))
-                    change.writer.replace(row_of(record.altered(packed=None), *standing))
+                    change.writer.replace(row_of(record.copy_with(packed=None), *standing))
                     done += 1
             after = found[-1].id
             if progress:

@@ -211,7 +211,7 @@ class Deciding(Group):
         )
         if narrowing:
             # what was adopted tells of what was tried as well
-            both = [asked] if asked.kind else [asked, asked.altered(kind="adopted")]
+            both = [asked] if asked.kind else [asked, asked.copy_with(kind="adopted")]
             ids = [stored.id for each in both for stored in project.pages(each)]
         else:
             distinct = dict.fromkeys(given.values())

@@ -73,7 +73,7 @@ class Episodes(Group):
             asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
         )
         self._project.before_read()
-        scored = list(self._find_scored(asked.altered(kind="episode"), tag))
+        scored = list(self._find_scored(asked.copy_with(kind="episode"), tag))
         return compare(scored[::-1], by_run=by_run)
 
     def _find_scored(self, filters: Filters, tag: str | None) -> Iterator[Scored]:

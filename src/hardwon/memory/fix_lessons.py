@@ -471,7 +471,7 @@ class FixReading(RuleReading):
         )
         exact = keep_kind(Fix, [hit.stored for hit in found])
         of_type = Filters(kind="fix", issue_type=issue.issue_type)
-        model = self._newest(of_type.altered(model=issue.model), Fix)
+        model = self._newest(of_type.copy_with(model=issue.model), Fix)
 
         def successes_first(fix: Fix) -> tuple[bool, bool, int, str]:
             return not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id

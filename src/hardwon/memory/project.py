@@ -74,7 +74,7 @@ from hardwon.records.kinds import (
     Record,
     Source,
     Validation,
-    sources_named,
+    name_sources,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row
@@ -84,11 +84,11 @@ from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (
     check_claim,
+    count_credits,
     credits_by_source,
-    credits_of,
     effective_validation,
+    find_source,
     proved_itself,
-    source_of,
     was_confirmed,
 )
 from hardwon.trust.redact import clean_event, redact, without_secrets
@@ -297,13 +297,13 @@ class Project:
         # look-alikes of one name are one source
         if not (author := metadata.source.author).isascii():
             author = normalize("NFKC", author)[: limits.NAME_CHARS_MAX]
-            changes["source"] = metadata.source.altered(author=author)
+            changes["source"] = metadata.source.copy_with(author=author)
         if author.endswith(VIA_IMPORT) or (author == OWN_HISTORY and head is not None):
             raise InvalidInputError.one("metadata.source.author", author, NO_ORIGIN)
         if head and head is not NO_HEAD and (here := self._here(record, head)):
-            changes["context"] = metadata.context.altered(**here)
+            changes["context"] = metadata.context.copy_with(**here)
         if changes:
-            record = record.altered(metadata=metadata.altered(**changes))
+            record = record.copy_with(metadata=metadata.copy_with(**changes))
         return without_secrets(record)
 
     def _here(self, record: Record, head: Head) -> dict[str, Any]:
@@ -525,9 +525,9 @@ class Change:
             now_as_then |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
         if said and not said.related_files:
             now_as_then["related_files"] = then.related_files
-        context = record.metadata.context.altered(**now_as_then)
+        context = record.metadata.context.copy_with(**now_as_then)
         return not same_content(
-            kept, record.altered(metadata=record.metadata.altered(context=context))
+            kept, record.copy_with(metadata=record.metadata.copy_with(context=context))
         )
 
     def tell_appended(
@@ -542,10 +542,10 @@ class Change:
         """The records, those that have a file knowing where it is, and fixes their number."""
         for index, record in enumerate(records):
             if record.id in self.paths:
-                records[index] = record.altered(path_in_tree=self.paths[record.id])
+                records[index] = record.copy_with(path_in_tree=self.paths[record.id])
             elif type(record) is Fix:
                 number = self.writer.number_of(self.project.name, record.id)
-                records[index] = record.altered(number_in_history=number)
+                records[index] = record.copy_with(number_in_history=number)
         return records
 
     def publish_proven(self, record_ids: Iterable[str]) -> None:
@@ -565,7 +565,7 @@ class Change:
             if not was_confirmed(events):  # what it says of itself is no confirmation
                 continue
             credited = credits_by_source(events, writer.votes(name, record_id))
-            for name in sources_named(author):
+            for name in name_sources(author):
                 credited.pop(name, None)
             if proved_itself(status, credited):
                 helped = sum(good for good, _ in credited.values())
@@ -625,8 +625,8 @@ class Change:
         """Keeps a decision of this memory's own, and puts it in effect."""
         self.append([decision])
         put_in_effect(self.writer, self.project.name, [decision])
-        in_effect = decision.metadata.validation.altered(status="verified")
-        return decision.altered(metadata=decision.metadata.altered(validation=in_effect))
+        in_effect = decision.metadata.validation.copy_with(status="verified")
+        return decision.copy_with(metadata=decision.metadata.copy_with(validation=in_effect))
 
     def embed(self, records: Sequence[Record]) -> None:
         """Has the vectors of these made when they are kept. Refuses them where those of another
@@ -915,7 +915,7 @@ def in_order(event: Event, earlier: Sequence[Event]) -> Event:
     happened before.
     """
     if earlier and event.at_us <= earlier[-1].at_us:
-        return event.altered(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
+        return event.copy_with(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
     return event
 
 
@@ -942,8 +942,8 @@ Standing = tuple[Validation, tuple[int, int], str]
 
 def standing_of(record: Record, events: Sequence[Event]) -> Standing:
     """What a record's events add up to."""
-    credited = credits_of(events, record.metadata.source.author)
-    source = source_of(record.metadata.source.author, events)
+    credited = count_credits(events, record.metadata.source.author)
+    source = find_source(record.metadata.source.author, events)
     return effective_validation(record.metadata.validation, events), credited, source
 
 
@@ -953,6 +953,6 @@ def same_content(one: Record, other: Record) -> bool:
     """
     if isinstance(one, Cleaned) or isinstance(other, Cleaned):
         return isinstance(one, Cleaned | Fix) and isinstance(other, Cleaned | Fix)
-    then = other.metadata.context.altered(timestamp=one.metadata.context.timestamp)
-    metadata = other.metadata.altered(validation=one.metadata.validation, context=then)
-    return one == other.altered(metadata=metadata)
+    then = other.metadata.context.copy_with(timestamp=one.metadata.context.timestamp)
+    metadata = other.metadata.copy_with(validation=one.metadata.validation, context=then)
+    return one == other.copy_with(metadata=metadata)

@@ -30,7 +30,7 @@ from hardwon.records.fields import (
     check_that,
     check_whole_number,
     from_us,
-    items_of,
+    list_items,
     new_id,
 )
 from hardwon.records.kinds import (
@@ -208,7 +208,7 @@ class Recording(Group):
         the task, 0 or less failed, between is partial; None where nobody knows: then it is told as
         done, and counts neither as solved nor as failed. Of a run that is longer than a record, as much is kept as fits.
         """
-        given = items_of(steps)
+        given = list_items(steps)
         if isinstance(given, list) and len(given) > limits.STEPS_MAX:  # the middle tells least
             half = limits.STEPS_MAX // 2
             given = [*given[:half], *given[-half:]]
@@ -218,7 +218,7 @@ class Recording(Group):
             {"task": task, "steps": given, "final_reward": final_reward},
             envelope,
         )
-        return self.record(made.altered(steps=_fitting(made.steps)))
+        return self.record(made.copy_with(steps=_fitting(made.steps)))
 
     def record_episode(
         self,
@@ -240,9 +240,9 @@ class Recording(Group):
             "score": score,
             "steps": steps,
             "trajectory_summary": trajectory_summary,
-            "mistakes": items_of(mistakes),
-            "successes": items_of(successes),
-            "mistake_cards": _without_secrets(items_of(mistake_cards)),
+            "mistakes": list_items(mistakes),
+            "successes": list_items(successes),
+            "mistake_cards": _without_secrets(list_items(mistake_cards)),
         }
         return self.record(make(self._project, Episode, own, envelope))
 
@@ -271,7 +271,7 @@ class Recording(Group):
             "fix_success": fix_success,
             "verification_success": verification_success,
             "analysis": analysis,
-            "fix_commands": items_of(fix_commands),
+            "fix_commands": list_items(fix_commands),
             "execution_time_seconds": execution_time_seconds,
             "system_info": {} if system_info is None else system_info,
             "notes": notes,
@@ -472,7 +472,7 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
     at, problems = project.now(), list[Problem]()
     given = {**own, "id": new_id(at)}
     if "recalled" in envelope:  # a context knows the ids of what it showed
-        shown = items_of(getattr(envelope["recalled"], "ids", envelope["recalled"]))
+        shown = list_items(getattr(envelope["recalled"], "ids", envelope["recalled"]))
         given["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
     try:
         given["metadata"] = metadata_of(
@@ -509,8 +509,8 @@ def metadata_of(
     from, `memory_file` the one file that none of them may be, where the memory has one.
     """
     if not given and at.tzinfo is UTC and at >= EPOCH:  # as by far the most are, and it shows
-        moment = _plain_metadata().context.altered(timestamp=at, related_files=[])
-        return _plain_metadata().altered(context=moment, tags=[], project_id=project)
+        moment = _plain_metadata().context.copy_with(timestamp=at, related_files=[])
+        return _plain_metadata().copy_with(context=moment, tags=[], project_id=project)
     for name, value in given.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
@@ -529,7 +529,7 @@ def metadata_of(
         "source": source,
         "context": context,
         "validation": {"failure_hash": given.get("failure_hash")},
-        "tags": items_of(given["tags"]) if "tags" in given else [],
+        "tags": list_items(given["tags"]) if "tags" in given else [],
         "project_id": project,
     }
     try:
@@ -583,12 +583,12 @@ def _prepare(project: Project, given: Fact) -> Fact:
     alone.
     """
     fact = project.prepare(given, project.head)
-    return _named(fact).altered(findings=lint(fact.content) or None)
+    return _named(fact).copy_with(findings=lint(fact.content) or None)
 
 
 def _named(fact: Fact) -> Fact:
     """With the names in its sentence, which a record that was added, or loaded, need not have."""
-    return fact.altered(entities=entities.added(fact.entities, entities.find(fact.content)))
+    return fact.copy_with(entities=entities.added(fact.entities, entities.find(fact.content)))
 
 
 def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
@@ -646,8 +646,8 @@ def _behind(record: R, stood: Sequence[Stored | Record]) -> R:
     """
     if not stood or record.at_us > stood[0].at_us:
         return record
-    moment = record.metadata.context.altered(timestamp=from_us(stood[0].at_us + 1))
-    return record.altered(metadata=record.metadata.altered(context=moment))
+    moment = record.metadata.context.copy_with(timestamp=from_us(stood[0].at_us + 1))
+    return record.copy_with(metadata=record.metadata.copy_with(context=moment))
 
 
 def _fitting(steps: list[Step]) -> list[Step]:
@@ -658,7 +658,7 @@ def _fitting(steps: list[Step]) -> list[Step]:
         return steps
     each = room // (2 * len(steps))
     return [
-        step.altered(action=cut(step.action, each), observation=cut(step.observation, each))
+        step.copy_with(action=cut(step.action, each), observation=cut(step.observation, each))
         for step in steps
     ]
 
@@ -751,10 +751,10 @@ class EpisodeRecorder(_Recorder):
 
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
         recalled: Any = envelope.get("recalled")
-        recalled = items_of(getattr(recalled, "ids", recalled))
+        recalled = list_items(getattr(recalled, "ids", recalled))
         once: Any = envelope.copy()  # what can be read once is read here
         for name in {"tags", "related_files"} & once.keys():
-            once[name] = items_of(once[name])
+            once[name] = list_items(once[name])
         _, began = check_all(
             # files are read when the block ends: it may be what writes them
             lambda: metadata_of({**once, "related_files": ()}, datetime.now(UTC), None),

@@ -17,8 +17,8 @@ from hardwon import limits
 from hardwon.errors import FullError, UnknownTokenError
 from hardwon.records.fields import (
     check_all,
+    check_choice,
     check_items,
-    check_one_of,
     check_signer,
     check_text,
     check_that,
@@ -84,7 +84,7 @@ class Tokens:
         name, names, *_ = check_all(
             lambda: author_name("name", name),
             lambda: None if projects is None else _check_projects(projects),
-            lambda: check_one_of("scope", check_text("scope", scope), SCOPES),
+            lambda: check_choice("scope", check_text("scope", scope), SCOPES),
             lambda: None if days is None else _check_days(days),
         )
         listed, at = names and json.dumps(sorted(set(names))), self._clock()

@@ -43,11 +43,11 @@ from hardwon.store.query import original_of, record_of, restored, sound_body
 from hardwon.store.types import Progress, Row, Stored
 from hardwon.text.clean import shortened
 from hardwon.trust.lifecycle import (
-    as_arrived,
     derive_standing_elsewhere,
     effective_validation,
     find_successor,
     is_from_elsewhere,
+    judge_arrival,
     not_undone,
 )
 from hardwon.trust.redact import clean_event, without_secrets
@@ -134,8 +134,8 @@ def _read_arrival(project: Project, record: AnyRecord) -> _Arrival:
     history = record.history
     if history is None:
         return _Arrival(prepared, ())
-    written = prepared.metadata.altered(validation=history.written)
-    return _Arrival(project.prepare(prepared.altered(metadata=written)), history.events)
+    written = prepared.metadata.copy_with(validation=history.written)
+    return _Arrival(project.prepare(prepared.copy_with(metadata=written)), history.events)
 
 
 def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Iterator[T]:
@@ -495,7 +495,7 @@ def _strange_row(one: _Arrival) -> Row:
     """Of what somebody said elsewhere."""
     record, source = one.record, one.record.metadata.source.author + VIA_IMPORT
     return row_of(
-        record, as_arrived(record.metadata.validation, one.standing.status), source=source
+        record, judge_arrival(record.metadata.validation, one.standing.status), source=source
     )
 
 
@@ -569,7 +569,7 @@ def _exported(stored: Stored, events: Sequence[Event]) -> str | None:
     record = original_of(whole)
     written = record.metadata.validation
     standing = derive_standing_elsewhere(written, events)
-    as_seen = record.altered(metadata=record.metadata.altered(validation=standing))
+    as_seen = record.copy_with(metadata=record.metadata.copy_with(validation=standing))
     line = as_seen.model_dump(mode="json", exclude_none=True)
     history = History(written=written, events=list(events))
     line["metadata"]["history"] = history.model_dump(mode="json", exclude_none=True)

@@ -46,6 +46,7 @@ _ONE_LINE: Final = "a single line without control characters"
 
 
 def now() -> datetime:
+    """The time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -61,10 +62,11 @@ TIME_US_MAX: Final = to_us(datetime.max.replace(tzinfo=UTC))
 
 
 def from_us(at_us: int) -> datetime:
+    """The time so many microseconds after 1970."""
     return EPOCH + at_us * _MICROSECOND
 
 
-def digest_of(body: bytes) -> bytes:
+def make_digest(body: bytes) -> bytes:
     """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write
     a digest.
     """
@@ -262,6 +264,7 @@ def check_keys(extra: dict[str, Any]) -> None:
 
 
 def open_set(known: tuple[str, ...]) -> WithJsonSchema:
+    """The JSON Schema of a name, with the known ones as examples."""
     return WithJsonSchema({"type": "string", "minLength": 1, "examples": list(known)})
 
 
@@ -330,23 +333,25 @@ def check_items(field: str, value: Any) -> list[Any]:
     """A list of whatever the caller gave one after the other. A text is not a list of its
     letters.
     """
-    items = items_of(value)
+    items = list_items(value)
     check_that(isinstance(items, list), field, value, "a list")
     return items  # type: ignore[no-any-return]  # as was checked
 
 
-def items_of(value: Any) -> Any:
+def list_items(value: Any) -> Any:
     """The same where something else tells that it is no list."""
     no_list = isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
     return value if no_list else list(value)
 
 
 def check_mapping(field: str, value: Any) -> dict[str, Any]:
+    """The value as a dict."""
     check_that(isinstance(value, Mapping), field, value, "an object (a mapping)")
     return dict(value)
 
 
 def check_whole_number(field: str, value: Any, least: int, most: int) -> int:
+    """The value, a whole number within these."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidInputError.one(field, value, f"a whole number from {least} to {most}")
     return value
@@ -373,11 +378,13 @@ def check_share(field: str, value: Any) -> float:
 
 
 def check_flag(field: str, value: Any) -> bool:
+    """The value, true or false."""
     check_that(isinstance(value, bool), field, value, "true or false")
     return bool(value)
 
 
 def check_text(field: str, value: Any) -> str:
+    """The value, a text that can be kept."""
     check_that(isinstance(value, str), field, value, "text")
     text: str = value
     check_that(text.isascii() or _is_encodable(text), field, value, _ENCODABLE)
@@ -385,6 +392,7 @@ def check_text(field: str, value: Any) -> str:
 
 
 def check_prose(field: str, value: Any) -> str:
+    """The value, a text that is not blank."""
     text = check_text(field, value)
     check_that(text.strip(), field, value, "text that is not blank")
     return text
@@ -403,31 +411,31 @@ def check_all(*checks: Callable[[], Any], **named: Any) -> list[Any]:
     """What each of `checks` gives. Those that are `named` are what `_CALLED` says of the name, else a
     text or not given. Whatever is wrong is one error.
     """
-    found, problems, every = [], [], [*checks]
+    results, problems, every = [], [], [*checks]
     for name, value in named.items():
         if value is not None or name in _CALLED:
             every.append(partial(_CALLED.get(name, check_text), name, value))
     for check in every:
         try:
-            found.append(check())
+            results.append(check())
         except InvalidInputError as error:
             problems += error.problems
     if problems:
         raise InvalidInputError(problems)
-    return found
+    return results
 
 
-def check_inside(field: str, check: Callable[..., T], given: Any) -> T:
+def check_inside(field: str, check: Callable[..., T], value: Any) -> T:
     """What it gives. What it finds wrong is told as of that field."""
     try:
-        return check(given)
+        return check(value)
     except InvalidInputError as error:
         raise InvalidInputError(
-            [Problem(f"{field}.{each.field}", each.value, each.allowed) for each in error.problems]
+            [Problem(f"{field}.{one.field}", one.value, one.allowed) for one in error.problems]
         ) from None
 
 
-def check_one_of(field: str, value: Any, allowed: Sequence[str]) -> None:
+def check_choice(field: str, value: Any, allowed: Sequence[str]) -> None:
     """One of these texts, or none was given."""
     check_that(value is None or value in allowed, field, value, f"one of {', '.join(allowed)}")
 
@@ -473,9 +481,9 @@ _ALLOWED_BY_TYPE: Final[Mapping[str, str]] = {
 }
 
 
-def problems_of(error: ValidationError) -> list[Problem]:
+def read_problems(error: ValidationError) -> list[Problem]:
     """What pydantic found, as problems that name the field, the value and what is allowed."""
-    found = []
+    problems = []
     for item in error.errors(include_url=False):
         context = item.get("ctx", {})
         known = _ALLOWED_BY_TYPE.get(item["type"])
@@ -484,8 +492,8 @@ def problems_of(error: ValidationError) -> list[Problem]:
         value = ABSENT if item["type"] == "missing" else item["input"]
         for name, culprit in context.get("culprit", {}).items():
             path, value = [*path, name], culprit
-        found.append(Problem(".".join(path) or "record", value, allowed))
-    return found
+        problems.append(Problem(".".join(path) or "record", value, allowed))
+    return problems
 
 
 if TYPE_CHECKING:
@@ -512,11 +520,11 @@ def _validate(model: type, make: Callable[..., T], /, *args: Any, **fields: Any)
             _used.add(model)
             return made
     except ValidationError as error:
-        problems = problems_of(error)
-        told = {each.field for each in problems}
-        given: Any = fields or (args[0] if args else None)
-        more = model.find_more(given) if isinstance(given, Mapping) else ()  # type: ignore[attr-defined]  # all are Models
-        problems += [each for each in more if each.field not in told]
+        problems = read_problems(error)
+        fields_named = {problem.field for problem in problems}
+        data: Any = fields or (args[0] if args else None)
+        more = model.find_more(data) if isinstance(data, Mapping) else ()  # type: ignore[attr-defined]  # all are Models
+        problems += [problem for problem in more if problem.field not in fields_named]
         raise InvalidInputError(problems) from None
 
 
@@ -534,7 +542,7 @@ class Tabular:
     def as_row(self) -> dict[str, Any]:
         """For a line of a data frame."""
         of: Any = self
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(of)}
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(of)}
 
     def _repr_html_(self) -> str:
         from html import escape  # whom nobody shows a table does not wait for it
@@ -560,14 +568,16 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
+        """The model of this value; InvalidInputError where it is none."""
         return _validate(cls, super().model_validate, obj, **options)
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """The model of this JSON; InvalidInputError where it is none."""
         return _validate(cls, super().model_validate_json, json_data, **options)
 
     @classmethod
-    def read_kept(cls, body: str) -> Self:
+    def read_body(cls, body: str) -> Self:
         """From its own JSON, as it was kept, a long run in a third of the time: what the rules make of
         it was made of it before it was kept.
         """
@@ -575,10 +585,10 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
         try:
             made: Self = reader.validate_json(body)
         except ValidationError as error:
-            raise InvalidInputError(problems_of(error)) from None
+            raise InvalidInputError(read_problems(error)) from None
         return made
 
-    def altered(self, **changes: Any) -> Self:
+    def copy_with(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its
         price: writes need it.
         """
@@ -617,7 +627,7 @@ def _make_reader(model: type[Model]) -> SchemaValidator:
 def _without_rules(schema: Any) -> Any:
     """A schema of pydantic's, of which types and names are left, and how a time is read."""
     if isinstance(schema, list):
-        return [_without_rules(each) for each in schema]
+        return [_without_rules(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     kind = schema.get("type")
@@ -631,7 +641,7 @@ def _without_rules(schema: Any) -> Any:
         case "list":
             return {"type": kind, "items_schema": _without_rules(schema.get("items_schema"))}
         case "model-fields":
-            fields = {name: _without_rules(each) for name, each in schema["fields"].items()}
+            fields = {name: _without_rules(part) for name, part in schema["fields"].items()}
             return schema | {"fields": fields}
     rules = {"serialization", "metadata", "config"}
-    return {name: each if name in rules else _without_rules(each) for name, each in schema.items()}
+    return {name: part if name in rules else _without_rules(part) for name, part in schema.items()}

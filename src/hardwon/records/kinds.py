@@ -208,7 +208,7 @@ NO_ORIGIN: Final = (
 )
 
 
-def sources_named(author: str) -> tuple[str, ...]:
+def name_sources(author: str) -> tuple[str, ...]:
     """Whom a name means: who recorded here under it, and who did elsewhere."""
     return (author,) if author.endswith(VIA_IMPORT) else (author, author + VIA_IMPORT)
 
@@ -328,8 +328,8 @@ class Record(Model, Tabular):
         records here as `ann`.
         """
         # no field: where a record came from is told by an event, never by itself
-        told: str | None = self.__dict__.get("source_told")
-        return told or self.metadata.source.author
+        source: str | None = self.__dict__.get("source_told")
+        return source or self.metadata.source.author
 
     @property
     def history(self) -> "History | None":
@@ -444,11 +444,12 @@ class Experience(Record):
 
     @classmethod
     def find_more(cls, data: Mapping[str, Any]) -> Iterator[Problem]:
+        """An outcome that is none, and keys that may not be."""
         outcome = data.get("outcome")
         routed = isinstance(outcome, str) and not data.keys() & {"unrouted", "own_schema"}
         if routed and plain_outcome(outcome) not in OUTCOMES:
             yield Problem("outcome", outcome, OUTCOMES_TOLD)
-        for key in (each for each in data if each not in cls.model_fields):
+        for key in (name for name in data if name not in cls.model_fields):
             try:
                 check_keys({key: data[key]})
             except PydanticCustomError as error:
@@ -564,6 +565,7 @@ class Trajectory(Record):
     ] = None
 
     def to_agentdb(self) -> dict[str, Any]:
+        """As the metadata schema writes it: the final reward is there also where nobody knows it."""
         data = super().to_agentdb()
         if not self.task:  # the metadata schema has no task; ours is added only when there is one
             del data["task"]
@@ -769,6 +771,7 @@ class Adopted(Record):
     data: Annotated[JsonObject, Field(description="What that store had added up.")]
 
     def to_agentdb(self) -> dict[str, Any]:
+        """What was a solution pattern is written as one; else as every record is."""
         if self.origin != METADATA_SCHEMA:
             return super().to_agentdb()
         return SolutionPattern.model_validate({**self.data, "metadata": self.metadata}).to_agentdb()
@@ -811,8 +814,8 @@ class SolutionPattern(Model):
     usage_count: Annotated[Count, Field(description="How often it was used.")]
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
-    def adopted(self) -> Adopted:
-        """As a memory keeps it: `memory.care.take_in([pattern.adopted()])`."""
+    def adopt(self) -> Adopted:
+        """As a memory keeps it: `memory.care.take_in([pattern.adopt()])`."""
         data = self.model_dump(mode="json", exclude={"metadata"})
         made = Adopted(origin=METADATA_SCHEMA, data=data, metadata=self.metadata)
         return with_own_id(made)
@@ -880,12 +883,12 @@ def with_own_id(record: R) -> R:
     """With the id that follows from what it says. How far it is believed is no part of that, nor is
     the time of a fact, which is as true a day later.
     """
-    said = record.model_dump(mode="json", exclude={"id", "redacted"}, exclude_none=True)
-    metadata = said["metadata"]
+    content = record.model_dump(mode="json", exclude={"id", "redacted"}, exclude_none=True)
+    metadata = content["metadata"]
     metadata["validation"] = {"failure_hash": metadata["validation"].get("failure_hash")}
     if isinstance(record, Fact) or "timestamp" not in record.metadata.context.model_fields_set:
         del metadata["context"]["timestamp"]
-    return record.altered(id=derived_id("metadata schema", json.dumps(said, sort_keys=True)))
+    return record.copy_with(id=derived_id("metadata schema", json.dumps(content, sort_keys=True)))
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -906,12 +909,12 @@ def json_schema(kind: str) -> dict[str, Any]:
     return schema
 
 
-def parse_issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
+def parse_issue(issue: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     """The issue, and the fixer that it names under `fixer_type`."""
     checked = (
-        given
-        if isinstance(given, Issue)
-        else check_inside("issue", Issue.model_validate, check_mapping("issue", given))
+        issue
+        if isinstance(issue, Issue)
+        else check_inside("issue", Issue.model_validate, check_mapping("issue", issue))
     )
     fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
     check_all(**{"issue.fixer_type": fixer})

@@ -61,8 +61,8 @@ def kind_told_by(data: object) -> str | None:
     enveloped = isinstance(envelope, Mapping) and bool(
         envelope.keys() & {"source", "context", "validation"}
     )
-    told = (kind for kind, fields in _TOLD_BY.items() if fields <= data.keys())
-    kind = next(told, None)
+    kinds = (kind for kind, fields in _TOLD_BY.items() if fields <= data.keys())
+    kind = next(kinds, None)
     return kind if enveloped or kind in _UNMISTAKABLE else None
 
 
@@ -89,10 +89,10 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     """
     kind = kind_told_by(data)
     if not isinstance(data, Mapping) or kind not in (*_KINDS, _PATTERN):
-        given = data.get("kind", ABSENT) if isinstance(data, Mapping) else data
+        value = data.get("kind", ABSENT) if isinstance(data, Mapping) else data
         raise InvalidInputError.one(
             "kind",
-            given,
+            value,
             f"an object whose kind is one of {', '.join(_KINDS)}, or that the metadata schema has "
             "(content and fact_type; steps and final_reward; diagnosis_id and strategy)",
         )
@@ -102,7 +102,7 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     data, history = _without_history(data)
     plain = {name: value for name, value in data.items() if name != "kind"}
     made = (
-        SolutionPattern.model_validate(plain).adopted()
+        SolutionPattern.model_validate(plain).adopt()
         if kind == _PATTERN
         else MODEL_OF_KIND[kind].model_validate(data)
     )
@@ -112,7 +112,7 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     if history is None:
         return made
     _check_history(made, history)
-    return made.altered(history_told=history)
+    return made.copy_with(history_told=history)
 
 
 def _without_history(data: Mapping[str, Any]) -> tuple[Mapping[str, Any], History | None]:
@@ -147,15 +147,15 @@ def _missing(kind: str, data: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for path in paths for name in _absent(data, path.split("."))))
 
 
-def _absent(found: object, path: list[str], where: str = "") -> Iterator[str]:
-    if isinstance(found, list):
-        for number, item in enumerate(found):
+def _absent(data: object, path: list[str], where: str = "") -> Iterator[str]:
+    if isinstance(data, list):
+        for number, item in enumerate(data):
             yield from _absent(item, path, f"{where}{number}.")
-    elif path and isinstance(found, Mapping):
-        if found.get(path[0]) is None:
+    elif path and isinstance(data, Mapping):
+        if data.get(path[0]) is None:
             yield where + path[0]
         else:
-            yield from _absent(found[path[0]], path[1:], f"{where}{path[0]}.")
+            yield from _absent(data[path[0]], path[1:], f"{where}{path[0]}.")
 
 
 def _check_hashes(record: AnyRecord, *, strict: bool) -> None:

@@ -38,7 +38,7 @@ from hardwon.lessons.counts import (
 from hardwon.lessons.issues import summarize_fix
 from hardwon.lessons.keys import exact_key
 from hardwon.lessons.teaching import find_keys, teach_record
-from hardwon.records.fields import digest_of, to_us
+from hardwon.records.fields import make_digest, to_us
 from hardwon.records.kinds import (
     ROUTES,
     TRAVELLING,
@@ -168,7 +168,7 @@ def row_of(
         model,
         issue_type,
         body.decode(),
-        digest_of(body),
+        make_digest(body),
         status,
         effective.to_json() if effective and effective != envelope else None,
         teaching.to_json() if teaching else None,

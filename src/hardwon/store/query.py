@@ -22,7 +22,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.lessons.keys import session_key
 from hardwon.lessons.teaching import Teaching
-from hardwon.records.fields import digest_of, from_us, to_us
+from hardwon.records.fields import from_us, make_digest, to_us
 from hardwon.records.kinds import (
     INTERNAL_KINDS,
     MODEL_OF_KIND,
@@ -33,7 +33,7 @@ from hardwon.records.kinds import (
     Event,
     R,
     Validation,
-    sources_named,
+    name_sources,
 )
 from hardwon.search.terms import Filters
 from hardwon.store.types import (
@@ -138,7 +138,7 @@ def sound_body(stored: Stored | Found | Row) -> str:
     try:
         if body.startswith(_BEGINNING):
             body = plain_body(body)
-        if digest_of(body.encode()) == stored.digest:
+        if make_digest(body.encode()) == stored.digest:
             return body
     except (ValueError, KeyError):
         pass
@@ -148,7 +148,7 @@ def sound_body(stored: Stored | Found | Row) -> str:
 def is_whole(body: str, digest: bytes) -> bool:
     """Whether a body, packed or not, is what was written."""
     try:
-        return digest_of(plain_body(body).encode()) == digest
+        return make_digest(plain_body(body).encode()) == digest
     except (ValueError, KeyError):
         return False
 
@@ -178,7 +178,7 @@ def restored(stored: Stored) -> Stored | None:
         body = unpack(record.packed)
     except ValueError:
         raise _damaged(stored) from None
-    return stored._replace(kind="fix", body=body, digest=digest_of(body.encode()))
+    return stored._replace(kind="fix", body=body, digest=make_digest(body.encode()))
 
 
 def original_of(stored: Stored | Found | Row) -> AnyRecord:
@@ -186,7 +186,7 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
     if stored.kind not in MODEL_OF_KIND:
         raise _damaged(stored)
     try:
-        record = MODEL_OF_KIND[stored.kind].read_kept(sound_body(stored))
+        record = MODEL_OF_KIND[stored.kind].read_body(sound_body(stored))
     except InvalidInputError as error:
         raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
@@ -198,14 +198,14 @@ def record_of(stored: Stored | Found) -> AnyRecord:
     """The record as a reader sees it now."""
     record = original_of(stored)
     if stored.author and stored.author != record.metadata.source.author:
-        record = record.altered(source_told=stored.author)
+        record = record.copy_with(source_told=stored.author)
     if stored.validation is None:
         return record
     try:
         validation = Validation.model_validate_json(stored.validation)
     except InvalidInputError:
         raise _damaged(stored) from None
-    return record.altered(metadata=record.metadata.altered(validation=validation))
+    return record.copy_with(metadata=record.metadata.copy_with(validation=validation))
 
 
 def counted_from(at_us: int, now_us: int) -> int:
@@ -219,8 +219,8 @@ def dated(record: R, at_us: int) -> R:
     """The record, happened at this time at the latest."""
     if record.at_us <= at_us:
         return record
-    moment = record.metadata.context.altered(timestamp=from_us(at_us))
-    return record.altered(metadata=record.metadata.altered(context=moment))
+    moment = record.metadata.context.copy_with(timestamp=from_us(at_us))
+    return record.copy_with(metadata=record.metadata.copy_with(context=moment))
 
 
 def readable(stored: Iterable[Stored | Found]) -> Iterator[AnyRecord]:
@@ -401,7 +401,7 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
     if filters.author is not None:
-        whose = [filters.author] if filters.recorded_here else sources_named(filters.author)
+        whose = [filters.author] if filters.recorded_here else name_sources(filters.author)
         conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
@@ -557,14 +557,14 @@ class Reader(ABC):
         # The end of the time is left out where the cursor lies before it: SQLite would enter the
         # index there, every time.
         if before and filters.until and before.at_us < to_us(filters.until):
-            filters = filters.altered(until=None)
+            filters = filters.copy_with(until=None)
         source, tag = "record r", filters.tag
         with self.read(project) as session:
             most = _TAGGED_SORTED_MAX
             tagged = "SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT ?3"
             few = tag is not None and len(session.select(tagged, (project, tag, most + 1))) <= most
             where, bound = condition_of(
-                self.dialect, project, filters.altered(tag=None) if few else filters
+                self.dialect, project, filters.copy_with(tag=None) if few else filters
             )
             if few:  # from its rows to their records, not through all records in the order of time
                 source = f"record_tag g {self.dialect.join} record r ON r.seq = g.seq"

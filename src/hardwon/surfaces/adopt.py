@@ -191,8 +191,8 @@ def _by(record: AnyRecord, author: str | None) -> AnyRecord:
     source = record.metadata.source
     if author is None or source.author != Source().author:
         return record
-    named = record.metadata.altered(source=source.altered(author=author))
-    return record.altered(id=derived_id("tree", record.id, author), metadata=named)
+    named = record.metadata.copy_with(source=source.copy_with(author=author))
+    return record.copy_with(id=derived_id("tree", record.id, author), metadata=named)
 
 
 def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:

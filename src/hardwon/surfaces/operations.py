@@ -208,8 +208,8 @@ def _sign(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
 
 
 def _name_author(record: AnyRecord, caller: Caller) -> AnyRecord:
-    source = record.metadata.source.altered(author=caller.name)
-    signed: AnyRecord = record.altered(metadata=record.metadata.altered(source=source))
+    source = record.metadata.source.copy_with(author=caller.name)
+    signed: AnyRecord = record.copy_with(metadata=record.metadata.copy_with(source=source))
     return signed
 
 

@@ -17,7 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.records.fields import problems_of
+from hardwon.records.fields import read_problems
 from hardwon.records.kinds import Record
 
 
@@ -51,8 +51,8 @@ def jsonable(value: Any, *, origins: bool = False) -> Any:
 def _name_origin(record: Record) -> Record:
     # a longer name would not be one: what is behind it counts
     author = record.said_by[-limits.NAME_CHARS_MAX :]
-    source = record.metadata.source.altered(author=author)
-    return record.altered(metadata=record.metadata.altered(source=source))
+    source = record.metadata.source.copy_with(author=author)
+    return record.copy_with(metadata=record.metadata.copy_with(source=source))
 
 
 def json_bytes(value: Any) -> bytes:
@@ -72,7 +72,7 @@ def parse(shape: Any, data: Any) -> Any:
     try:
         return make_adapter(shape).validate_python(data)
     except ValidationError as error:
-        raise InvalidInputError(problems_of(error)) from None
+        raise InvalidInputError(read_problems(error)) from None
 
 
 def make_schema(shape: Any) -> dict[str, Any]:

@@ -193,7 +193,7 @@ def added(given: Entities, found: Named) -> Entities:
     if not any(found):
         return given
     codes = _joined(given.error_codes or [], found.error_codes)
-    return given.altered(
+    return given.copy_with(
         files=_joined(given.files, found.files),
         functions=_joined(given.functions, found.functions),
         libraries=_joined(given.libraries, found.libraries, fold=True),

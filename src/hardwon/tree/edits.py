@@ -256,7 +256,7 @@ class Edits:
             ids = (file_id(file.path, file.digest, number) for number in count())
             record_id = next(each for each in ids if not index.has_file(each))
             at_us = counted_from(read.at_us, to_us(self._tree.clock()))
-            done = writer.append([row_of(dated(read.altered(id=record_id), at_us))])
+            done = writer.append([row_of(dated(read.copy_with(id=record_id), at_us))])
             if done.forgotten:
                 reason = "was forgotten: remember it anew to have it back"
                 self._leave_alone(file.path, reason)

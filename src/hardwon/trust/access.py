@@ -24,4 +24,5 @@ class Caller:
 
 
 def includes(held: Scope, wanted: Scope) -> bool:
+    """Whether who has the one scope may do what takes the other."""
     return SCOPES.index(held) >= SCOPES.index(wanted)

@@ -51,18 +51,18 @@ Credits = dict[str, tuple[int, int]]
 
 def credits_by_source(events: Iterable[Event], more: Mapping[str, tuple[int, int]] = {}) -> Credits:
     """What was credited, beside `more`. However often somebody says so, it counts a few times."""
-    said = Counter((event.by, bool(event.helped)) for event in events if event.kind == "credited")
+    votes = Counter((event.by, bool(event.helped)) for event in events if event.kind == "credited")
     most, none = limits.VOTES_OF_AUTHOR_MAX, (0, 0)
     return {
         by: (
-            min(said[by, True] + more.get(by, none)[0], most),
-            min(said[by, False] + more.get(by, none)[1], most),
+            min(votes[by, True] + more.get(by, none)[0], most),
+            min(votes[by, False] + more.get(by, none)[1], most),
         )
-        for by in {by for by, _ in said}.union(more)
+        for by in {by for by, _ in votes}.union(more)
     }
 
 
-def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
+def count_credits(events: Iterable[Event], author: str) -> tuple[int, int]:
     """How often a record that was recalled helped, and how often it did not. Whoever said the same
     again speaks for it once; its own author does not.
     """
@@ -81,7 +81,7 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
     return [event for event in happened if event.id not in taken_back]
 
 
-def source_of(author: str, events: Iterable[Event]) -> str:
+def find_source(author: str, events: Iterable[Event]) -> str:
     """Who says what was recorded under an author's name."""
     return author + VIA_IMPORT if is_from_elsewhere(events) else author
 
@@ -101,7 +101,7 @@ def effective_validation(envelope: Validation, events: Iterable[Event]) -> Valid
     stands above both. What was `undone` did not happen.
     """
     standing, held = _standing(envelope, events)
-    return standing.altered(status="archived") if held else standing
+    return standing.copy_with(status="archived") if held else standing
 
 
 def standing_beneath(envelope: Validation, events: Iterable[Event]) -> Validation:
@@ -116,7 +116,7 @@ def derive_standing_elsewhere(envelope: Validation, events: Iterable[Event]) -> 
     there; that somebody replaced it by editing its file is.
     """
     standing, held = _standing(envelope, events)
-    return standing.altered(status="archived") if "superseded" in held else standing
+    return standing.copy_with(status="archived") if "superseded" in held else standing
 
 
 def find_successor(events: Iterable[Event]) -> str | None:
@@ -148,33 +148,33 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
     for event in sorted(not_undone(events), key=_order_event):
         if event.kind == "status" and event.status:
             held.clear()
-            current = current.altered(
+            current = current.copy_with(
                 status=event.status,
                 verified_by=event.verified_by or current.verified_by,
                 verification_id=event.verification_id or current.verification_id,
             )
         elif event.kind == "superseded" and event.by != BY_TREE:
             held.clear()
-            current = current.altered(status="archived")
+            current = current.copy_with(status="archived")
         elif event.kind in ("superseded", "absent", "stale"):
             held.add(event.kind)
         elif event.kind in _RELEASED_BY:
             held -= _RELEASED_BY[event.kind]
         elif event.kind == "imported":
             # one that does not say who vouched for it elsewhere is of an earlier version
-            told = event.verified_by or event.verification_id
-            current = as_arrived(current) if told else current.altered(status="hypothesis")
+            vouched = event.verified_by or event.verification_id
+            current = judge_arrival(current) if vouched else current.copy_with(status="hypothesis")
             if event.status == "archived":
-                current = current.altered(status="archived")
+                current = current.copy_with(status="archived")
     return current, held
 
 
-def as_arrived(claimed: Validation, status: Status = "hypothesis") -> Validation:
+def judge_arrival(claimed: Validation, status: Status = "hypothesis") -> Validation:
     """What comes from elsewhere is a hypothesis, whatever it claims; or archived, if it was
     retired there, since that takes influence away. Who vouched for it there is told by the event
     of its arrival.
     """
-    return claimed.altered(
+    return claimed.copy_with(
         status="archived" if status == "archived" else "hypothesis",
         verified_by=None,
         verification_id=None,
@@ -252,12 +252,12 @@ def stale_files(
     that vanished to where its file went.
     """
     changes = (
-        _change_of(file, seen[file.path], seen, renames) for file in related if file.path in seen
+        _find_change(file, seen[file.path], seen, renames) for file in related if file.path in seen
     )
     return tuple(dict.fromkeys(filter(None, changes)))
 
 
-def _change_of(
+def _find_change(
     file: RelatedFile, now: str | None, seen: Mapping[str, str | None], renames: Mapping[str, str]
 ) -> StaleFile | None:
     if not file.hash:

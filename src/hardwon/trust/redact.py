@@ -58,29 +58,32 @@ _Secret = tuple[int, int, str]
 
 
 def is_no_slot(match: re.Match[str]) -> bool:
+    """Whether the value is no placeholder."""
     return not RE.slot.match(match["s"])
 
 
 def is_credential(match: re.Match[str]) -> bool:
+    """Whether the value may be one that a server is sent."""
     # "Authorization: Basic authentication failed" is prose, "Bearer YOUR_TOKEN" an example.
     value = match["s"]
     return not (RE.plain.fullmatch(value) or RE.slot.match(value) or RE.stand_in.match(value))
 
 
 def is_of_curl(match: re.Match[str]) -> bool:
+    """Whether it stands in a command of curl."""
     # `-u` is a user to many programs; that it is user:password is known of curl.
     return "curl" in match.string[max(0, match.start() - 300) : match.start()] and is_no_slot(match)
 
 
-def _machine_made(value: str) -> bool:
+def _is_machine_made(value: str) -> bool:
     """Whether case and digits change too often for a word that somebody thought of."""
     size = sum(map(str.isalnum, value[:_LONGEST_WORD]))
     share = _changes(value) / size if size >= 8 else 0
     return RE.mixed.search(value) is not None or share >= (0.5 if size < 24 else 0.4)
 
 
-def _looks_made(value: str) -> bool:
-    return _machine_made(value) or RE.random.match(value) is not None
+def _looks_random(value: str) -> bool:
+    return _is_machine_made(value) or RE.random.match(value) is not None
 
 
 def _changes(value: str) -> int:
@@ -90,6 +93,7 @@ def _changes(value: str) -> int:
 
 
 def is_spoken(match: re.Match[str]) -> bool:
+    """Whether the value behind a name in prose is a secret, and not the next word."""
     # "the token is expired" is prose, "see token src/auth2.py" names a file
     value = _trim(match["s"])
     parts = re.split(r"[-_.:#@]", RE.numbered.sub("", value))
@@ -99,18 +103,20 @@ def is_spoken(match: re.Match[str]) -> bool:
     known = RE.slot.match(value) or RE.stand_in.match(value) or set("/\\()") & set(value)
     letters = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return not known and (
-        _machine_made(value) or (letters and (not slug or _changes(value) > _CHANGES_OF_A_NAME))
+        _is_machine_made(value) or (letters and (not slug or _changes(value) > _CHANGES_OF_A_NAME))
     )
 
 
 def is_cookie(match: re.Match[str]) -> bool:
-    return any(_looks_made(part.partition("=")[2]) for part in match["s"].split(";"))
+    """Whether one of its values was made by a machine."""
+    return any(_looks_random(part.partition("=")[2]) for part in match["s"].split(";"))
 
 
 def is_named(match: re.Match[str]) -> bool:
+    """Whether the name that it stands under says that it is a secret."""
     groups = match.groupdict()
     name, value = groups["n"] or groups["m"], groups["s"]
-    kind = "password" if name == "pass" and _looks_made(value) else _kind(name)
+    kind = "password" if name == "pass" and _looks_random(value) else _kind(name)
     return not (kind == "" or RE.words.match(value) or _holds_place(kind, name, value))
 
 
@@ -119,7 +125,7 @@ _ACCEPT: Final[Mapping[str, Callable[[re.Match[str]], bool]]] = {
     "always": bool,
     "cookie": is_cookie,
     "credential": is_credential,
-    "machine_made": lambda match: _machine_made(match["s"]),
+    "machine_made": lambda match: _is_machine_made(match["s"]),
     "named": is_named,
     "not_slot": is_no_slot,
     "of_curl": is_of_curl,
@@ -127,7 +133,7 @@ _ACCEPT: Final[Mapping[str, Callable[[re.Match[str]], bool]]] = {
 }
 
 
-def _find_marked(form: Form, text: str) -> Iterator[_Secret]:
+def _find_by_mark(form: Form, text: str) -> Iterator[_Secret]:
     accept = _ACCEPT[form.row.get("accept", "always")]
     for match in form.pattern.finditer(text):
         start = match.start()
@@ -143,7 +149,7 @@ _CLOSES: Final = {")": "(", "]": "[", "}": "{", ".": "", ":": "", ",": ""}
 _ENDS_COMMAND: Final = ("", *"\n\r-|;&\\\"'`")
 
 
-def _judged(name: str) -> str:
+def _judge_name(name: str) -> str:
     """The label of what a name says its value is; "" when it names no secret."""
     if len(name) > 128 or name in ("PWD", "OLDPWD"):  # a shell's PWD is a directory
         return ""
@@ -163,7 +169,7 @@ def _judged(name: str) -> str:
 
 
 # for names only: a cache of values would keep the secrets
-_kind = lru_cache(maxsize=4096)(_judged)
+_kind = lru_cache(maxsize=4096)(_judge_name)
 
 
 def names_secret(name: str) -> bool:
@@ -175,7 +181,7 @@ def _refers(value: str) -> bool:
     # `password = new_password` passes a variable on; DB_PASSWORD=supersecret is one word, and a
     # value.
     words = [word for word in RE.word.findall(value) if not word.isdigit()]
-    return bool(words and _judged(value)) and (
+    return bool(words and _judge_name(value)) and (
         len(words) > 1 or RE.stem.match(words[0].lower()) is not None
     )
 
@@ -192,7 +198,7 @@ def _holds_place(kind: str, name: str, value: str) -> bool:
     if RE.path.match(rest) and not any(map(RE.random.match, re.split(r"[/\\.]", rest))):
         return True
     variable = "_" in rest and rest.isupper()  # api_key: "OPENAI_API_KEY"
-    return name.lower().endswith(rest.lower()) or (variable and _judged(rest) != "")
+    return name.lower().endswith(rest.lower()) or (variable and _judge_name(rest) != "")
 
 
 def _quoted_literal(kind: str, line: str, quoted: re.Match[str], named_in_quotes: bool) -> bool:
@@ -233,7 +239,7 @@ def _bare_literal(kind: str, name: str, op: str, value: str, line: str, after: s
     code = RE.code.match(value)
     if (code and (code["call"] or after[:1] in ("(", "["))) or RE.no_value.match(value):
         return False
-    if _machine_made(value):
+    if _is_machine_made(value):
         # an address on a chain
         return not (kind == "token" and RE.address.fullmatch(value))
     if RE.words.match(value):
@@ -262,7 +268,7 @@ def _trim(value: str) -> str:
     return value
 
 
-def _find_named(text: str, lower: str) -> Iterator[_Secret]:
+def _find_by_name(text: str, lower: str) -> Iterator[_Secret]:
     hint = RE.names_secret.search(lower)
     done, pos = 0, max(0, hint.start() - _NAME_CHARS_MAX) if hint else len(text)
     while match := RE.named.search(lower, pos):
@@ -276,7 +282,7 @@ def _find_named(text: str, lower: str) -> Iterator[_Secret]:
         name = text[begin : match.start("op")]
         # under any other sign `pass` counts tests, unless a machine made what follows
         password = name in ("pass", "PASS") and (
-            sign == "=" or _looks_made(text[pos : pos + 40].strip("'\" ").partition(" ")[0])
+            sign == "=" or _looks_random(text[pos : pos + 40].strip("'\" ").partition(" ")[0])
         )
         kind = "password" if password else _kind(name) if sign or name.startswith("-") else ""
         if not kind or sign == ":" == text[begin - 1 : begin] or text.endswith(_OPEN, 0, begin):
@@ -371,18 +377,18 @@ def _redact(text: str) -> tuple[str, tuple[str, ...]]:
         starts = RE.word_start.findall(long) + RE.escaped_start.findall(long)
         if not _key_starts().isdisjoint(starts) or RE.key_inside.search(long):
             for form in KEYS.possible(long):
-                text = _hide(text, _find_marked(form, text), labels)
+                text = _hide(text, _find_by_mark(form, text), labels)
         suspect = _suspects().search(lower) is not None
         if suspect and _marks().search(lower):
             for form in SECRET_FORMS.possible(text):
-                text = _hide(text, _find_marked(form, text), labels)
+                text = _hide(text, _find_by_mark(form, text), labels)
         if text is not before:
             lower, suspect = text.lower(), True
         named = suspect and RE.names_secret.search(lower)
         if named or (not text.isascii() and RE.foreign.search(lower)):
             for form in NAMED.possible(text):
-                text = _hide(text, _find_marked(form, text), labels)
-            text = _hide(text, _find_named(text, in_small_letters(text)), labels)
+                text = _hide(text, _find_by_mark(form, text), labels)
+            text = _hide(text, _find_by_name(text, in_small_letters(text)), labels)
         if text is before:
             break
     return text, tuple(sorted(labels))
@@ -411,14 +417,14 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
         if not kind or RE.ours.fullmatch(text) or _holds_place(kind, key, value):
             return text, frozenset(labels)
         return f"{_OPEN}{kind}]", frozenset((kind,))
-    found: set[str] = set()
+    labels_found: set[str] = set()
     if isinstance(value, list | tuple):
         cleaned = [redact_json(item, key) for item in value]
-        found.update(*(labels for _, labels in cleaned))
+        labels_found.update(*(labels for _, labels in cleaned))
         items = [item for item, _ in cleaned]
-        return (items if isinstance(value, list) else tuple(items)) if found else value, frozenset(
-            found
-        )
+        return (
+            items if isinstance(value, list) else tuple(items)
+        ) if labels_found else value, frozenset(labels_found)
     if isinstance(value, dict):
         pairs: dict[object, object] = {}
         for name, item in value.items():
@@ -428,8 +434,8 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
                 clean_name = f"{clean_name} {len(pairs)}"
             below = name if isinstance(name, str) and (_kind(name) or not _kind(key)) else key
             pairs[clean_name], in_value = redact_json(item, below)
-            found.update(in_name, in_value)
-        return (pairs if found else value), frozenset(found)
+            labels_found.update(in_name, in_value)
+        return (pairs if labels_found else value), frozenset(labels_found)
     if isinstance(value, int | float) and not isinstance(value, bool) and len(str(value)) >= 4:
         kind = _kind(key)
         if kind and kind != "token":  # a token's number is where a model looks it up
@@ -491,8 +497,8 @@ def without_secrets(record: R) -> R:
         return record
     assert isinstance(cleaned, dict)  # noqa: S101  # for type checkers: an object stays an object
     cleaned["metadata"] = cleaned["metadata"] | {"project_id": project}
-    found = sorted({*labels, *(record.redacted or ())})
-    return type(record).model_validate({**cleaned, **kept, "redacted": found})
+    redacted = sorted({*labels, *(record.redacted or ())})
+    return type(record).model_validate({**cleaned, **kept, "redacted": redacted})
 
 
 _LONG_TEXT_CHARS: Final = 500
@@ -538,5 +544,5 @@ def clean_event(event: Event) -> Event:
     texts = {"by": event.by, "reason": event.reason, "verification_id": event.verification_id}
     clean = {name: redact(text)[0] for name, text in texts.items() if text}
     return (
-        event.altered(**clean) if any(clean[name] is not texts[name] for name in clean) else event
+        event.copy_with(**clean) if any(clean[name] is not texts[name] for name in clean) else event
     )

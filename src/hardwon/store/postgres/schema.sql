@@ -366,7 +366,7 @@ BEGIN
 ) <= CASE u.kind WHEN 'credited' THEN {VOTES_OF_AUTHOR_MAX} ELSE 1 END) ON CONFLICT DO NOTHING RETURNING id;
 END $$;
 
--- What the record's events add up to, as `trust.lifecycle.credits_of` has it.
+-- What the record's events add up to, as `trust.lifecycle.count_credits` has it.
 CREATE FUNCTION credit(of_record text) RETURNS void
 LANGUAGE sql {as_owner} AS $$
     UPDATE record r SET helped = voted.good + voted.again, hindered = voted.bad FROM (

@@ -40,7 +40,7 @@ from hardwon.errors import (
     StorageError,
 )
 from hardwon.outside import files
-from hardwon.records.fields import digest_of
+from hardwon.records.fields import make_digest
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.query import is_whole
@@ -593,7 +593,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
             f"record {record_id} is not what was written"
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
             # nearly none is packed
-            if digest_of(body.encode()) != digest and not is_whole(body, digest)
+            if make_digest(body.encode()) != digest and not is_whole(body, digest)
         ]
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         return [str(error)]

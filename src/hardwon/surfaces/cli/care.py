@@ -16,7 +16,7 @@ from hardwon.memory.places import find_place, memory_exists, note
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url
 from hardwon.records.fields import check_that
-from hardwon.records.kinds import Action, Decision, Verifier, sources_named
+from hardwon.records.kinds import Action, Decision, Verifier, name_sources
 from hardwon.surfaces.cli import views
 from hardwon.surfaces.cli.everyday import with_filters
 from hardwon.surfaces.cli.main import (
@@ -277,7 +277,7 @@ def rollback(
     """
     with read_memory() as memory:
         counts = memory.stats().by_author
-        records = sum(counts.get(name, 0) for name in sources_named(source))
+        records = sum(counts.get(name, 0) for name in name_sources(source))
         decision = memory.rollback(source, reason, by)
         hint = undo_hint(memory, decision.id)
     count = f"no longer count{'s' if records == 1 else ''}"

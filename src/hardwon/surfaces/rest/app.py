@@ -34,7 +34,7 @@ from starlette.types import Receive, Scope, Send
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.outside.files import READ_AT_ONCE_BYTES
-from hardwon.records.fields import check_that, problems_of
+from hardwon.records.fields import check_that, read_problems
 from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
@@ -179,7 +179,7 @@ def read_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
     try:
         return takes.model_validate_strings(texts, strict=True)
     except ValidationError as error:
-        raise InvalidInputError(problems_of(error)) from None
+        raise InvalidInputError(read_problems(error)) from None
 
 
 def read_body(takes: type[A], in_path: Mapping[str, str], body: bytes) -> A:

@@ -377,7 +377,7 @@ def _judge(
         if record and author:
             text = json.dumps([author, entry], sort_keys=True, default=str)
             times[text] += 1
-            record = record.altered(id=derived_id("data set", text, str(times[text])))
+            record = record.copy_with(id=derived_id("data set", text, str(times[text])))
         at_fault = {fault.field for fault in faults if fault.severity == "error"}
         summary, content = (
             None if at_fault & {"entry", name} else _text_under(entry, name)
