@@ -341,6 +341,7 @@ def test_data_sets_are_read_and_stored_as_they_stand(tmp_path: Path) -> None:
                 stored += length
     with MemoryEngine(folder / "agent_brain") as engine:
         assert engine.reflect()["total_memories"] == stored == 1_100
+        assert not (folder / "agent_brain" / "_intake").exists()
 
 
 def test_the_fields_of_the_metadata_schema_are_ours() -> None:

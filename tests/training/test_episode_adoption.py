@@ -139,34 +139,6 @@ def test_a_file_comes_back_as_it_was_and_goes_on_as_it_would_have(
         assert memory.doctor().ok
 
 
-def test_long_runs_keep_within_the_bounds_and_lose_no_count(memory: Memory, tmp_path: Path) -> None:
-    expected = run(
-        fresh(),
-        [
-            told(n, mistakes=[f"m{n % 60}"], mistake_cards=[card(worker_id=n % 40)])
-            for n in range(250)
-        ],
-    )
-    consolidate(expected)
-    expected = save(expected, tmp_path / "a.json")
-    assert adopt(tmp_path / "a.json", memory).added == 101
-    assert export_agent_memory(memory) == expected
-    for number in range(150):
-        episode = told(
-            number, successes=[f"s{number}"], mistake_cards=[card(worker_id=number % 50)]
-        )
-        kept = add_to(memory, episode)
-        record(expected, episode, kept.metadata.context.timestamp.isoformat())
-    found = export_agent_memory(memory)
-    expected["episode_log"] = expected["episode_log"][-100:]
-    assert found == expected
-    assert (
-        found["total_episodes"],
-        len(found["score_history"]["triage"]),
-        len(found["mistake_cards"]),
-    ) == (400, 400, 30)
-
-
 def test_a_loop_moves_into_the_shared_memory_and_back(memory: Memory, tmp_path: Path) -> None:
     """With the functions that training loops call: a file of theirs is adopted, and they load what
     is exported.
@@ -327,16 +299,6 @@ def test_a_file_that_went_on_takes_the_place_of_its_earlier_state(
     assert found.added == 0, "what is already there in a later state adds nothing"
     assert export_agent_memory(memory) == later
     assert memory.stats().records == 100 + min(more, 100)
-
-
-def test_a_file_that_was_only_consolidated_since(memory: Memory, tmp_path: Path) -> None:
-    state = save(run(fresh(), [told(n, score=0.9) for n in range(5)]), tmp_path / "old.json")
-    consolidate(state)
-    later = save(state, tmp_path / "new.json")
-    for name, added in (("old", 6), ("new", 1), ("old", 0), ("new", 0)):
-        assert adopt(tmp_path / f"{name}.json", memory).added == added
-    assert export_agent_memory(memory) == later
-    assert counts(memory) == (5, 2)
 
 
 def test_a_clock_of_seconds_makes_no_two_episodes_one(memory: Memory, tmp_path: Path) -> None:
@@ -516,14 +478,6 @@ def test_episodes_of_ones_own_speak_against_it(memory: Memory, adopted: str) -> 
     assert states(memory)["[AVOID] Guessed the port"] == "active"
 
 
-def test_somebody_verifies_it(memory: Memory, adopted: str) -> None:
-    memory.verify(adopted, "human_approval")
-    assert set(states(memory).values()) == {"active"}
-    text = str(memory.context(task_id="triage"))
-    assert f"- [WORKS] {LESSON} [adopted, run7 via import]" in text
-    assert "[seen 608 times in training memory, run7 via import]" in text
-
-
 @pytest.mark.parametrize("end", ["archive", "rollback", "forget"])
 def test_it_can_be_taken_back(memory: Memory, adopted: str, end: str) -> None:
     if end == "archive":
@@ -537,38 +491,6 @@ def test_it_can_be_taken_back(memory: Memory, adopted: str, end: str) -> None:
     assert not any((memory.rules("triage"), memory.rules(), memory.cards()))
     assert "Guessed" not in str(memory.context(task_id="triage"))
     assert export_agent_memory(memory)["mistakes"] == []
-
-
-def test_what_says_nearly_the_same_becomes_one_rule(memory: Memory, tmp_path: Path) -> None:
-    """Whichever of the two a merge keeps; and two wordings in one file are still one source's
-    word.
-    """
-    parts = ("log", "disk", "queue", "cache", "socket", "clock", "lock", "quota", "proxy")
-    lessons = [f"Check the {part} of the failing service before lunch" for part in parts]
-    state = run(
-        fresh(), [told(n, score=0.9, successes=[lesson]) for n, lesson in enumerate(lessons)]
-    )
-    state["task_rules"]["triage"].append(f"[WORKS] {lessons[0]} indeed")
-    save(state, tmp_path / "a.json")
-    adopt(tmp_path / "a.json", memory)
-    for lesson in lessons:
-        memory.record_episode("triage", 0.9, successes=[f"{lesson} please"])
-    assert len(memory.consolidate().merged) == len(lessons) + 1
-    assert [
-        (rule.episodes, rule.adopted, rule.state) for rule in memory.rules("triage") if rule.task_id
-    ] == [(1, 1, "active") for _ in lessons]
-
-
-def test_cards_that_were_seen_more_often_come_first(memory: Memory, tmp_path: Path) -> None:
-    numbers = [("b", 7), ("a", 3), ("d", 608), ("c", 40)]
-    given = [{**card(mistake_type=kind, task_id="t"), "seen_count": seen} for kind, seen in numbers]
-    save({**fresh(), "mistake_cards": given}, tmp_path / "a.json")
-    adopt(tmp_path / "a.json", memory)
-    assert [shown.mistake_type for shown in memory.cards("t")] == ["d", "c", "b", "a"]
-    memory.record_episode("t", 0.4, mistake_cards=[card(mistake_type="a")])
-    assert memory.cards("t")[0].mistake_type == "a", (
-        "an episode that is here says more than any number"
-    )
 
 
 def test_it_is_not_among_what_was_tried(memory: Memory, adopted: str) -> None:
@@ -606,14 +528,6 @@ def test_a_forgotten_episode_leaves_the_log_and_stays_forgotten(
     again = adopt(tmp_path / "a.json", memory, author="run7")
     assert (again.added, again.forgotten, again.present) == (0, 1, 2)
     assert b"Attempt 0" not in Path(memory.location).read_bytes()
-    assert memory.get(adopted) is not None
-
-
-def test_a_comparison_leaves_out_what_was_adopted(memory: Memory, adopted: str) -> None:
-    assert memory.episodes.compare("triage").off.episodes == 0, (
-        "nobody knows whether those attempts had a memory"
-    )
-    assert memory.episodes.compare("triage", tag="x").off.episodes == 2
     assert memory.get(adopted) is not None
 
 
@@ -767,47 +681,6 @@ def test_scores_of_a_file_do_not_decide_what_is_good(
         assert states(copy, "t") == before
 
 
-EVIL: list[Dict] = [
-    {"task_rules": {"t": [f"[WORKS] evil {chr(97 + n) * 6} {n}" for n in range(10)]}},
-    {
-        "task_rules": {
-            "t": [f"[WORKS] evil {chr(97 + n) * 6} {n} " + "word " * 50 for n in range(10)]
-        }
-    },
-    {"mistakes": [f"evil {chr(97 + n) * 6} {n} " + "word " * 50 for n in range(10)]},
-    {
-        "mistake_cards": [
-            {"mistake_type": f"evil{n}", "task_id": "t", "seen_count": 10**15, "lesson": "L" * 250}
-            for n in range(9)
-        ]
-    },
-]
-
-
-@pytest.mark.parametrize("fields", EVIL)
-def test_a_file_does_not_silence_what_was_recorded_here(
-    memory: Memory, tmp_path: Path, fields: Dict
-) -> None:
-    for number in range(4):
-        memory.record_episode(
-            "t", 0.9, successes=[f"own {chr(97 + number) * 5} {number}"], author=f"a{number}"
-        )
-    memory.record_episode("t", 0.2, mistake_cards=[card(mistake_type="own card")], author="a1")
-    before = [line for line in str(memory.context(task_id="t")).splitlines() if "own" in line]
-    assert len(before) == 5
-    for number in range(3):  # written long after anything that was recorded here
-        adopt(
-            file_of(tmp_path, "evil", total_episodes=number + 1, **fields),
-            memory,
-            author=f"eve{number}",
-        )
-    after = str(memory.context(task_id="t")).splitlines()
-    assert [line for line in after if "own" in line] == before
-    first = next((place for place, line in enumerate(after) if "evil" in line), len(after))
-    assert all("own" not in line for line in after[first:])
-    assert memory.cards("t")[0].mistake_type == "own card"
-
-
 def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) -> None:
     good = file_of(
         tmp_path,
@@ -868,33 +741,6 @@ def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
         "one": 420,
         "two": 300,
     }
-
-
-@pytest.mark.parametrize("author", ["eve", "eve{}"])
-def test_what_somebody_vouches_for_is_not_crowded_out(
-    memory: Memory, tmp_path: Path, author: str
-) -> None:
-    fields: Dict = {
-        "total_episodes": 5,
-        "task_rules": {"t": ["[AVOID] honest rule"]},
-        "episode_log": log_of([0.5]),
-    }
-    adopt(file_of(tmp_path, "honest", **fields), memory, author="ann")
-    (kept,) = memory.browse(kind="adopted")
-    if "{" in author:
-        memory.verify(kept.id, "human_approval")
-    for number in range(limits.LOOKED_INTO_MAX + 5):
-        fields = {
-            "total_episodes": number,
-            "task_rules": {"u": ["[AVOID] r"]},
-            "episode_log": log_of([0.5], f"u{number}", 60_000),
-        }
-        adopt(file_of(tmp_path, "evil", **fields), memory, author=author.format(number))
-    assert "[AVOID] honest rule" in states(memory, "t")
-    assert "honest rule" in str(memory.context(task_id="t"))
-    assert memory.rules("u")[0].last_seen <= memory.care.now() + timedelta(days=1), (
-        "nothing was said in the future"
-    )
 
 
 def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_path: Path) -> None:

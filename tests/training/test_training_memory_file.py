@@ -916,14 +916,6 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
     json.dumps(memory, allow_nan=False)
 
 
-def test_other_encodings_are_read(path: Path) -> None:
-    save_agent_memory(record(new_agent_memory(), "naïve"), path)
-    memory = load_agent_memory(path)
-    for encoding in ("utf-8-sig", "utf-16", "utf-32"):
-        path.write_bytes(json.dumps(memory, ensure_ascii=False).encode(encoding))
-        assert load_agent_memory(path) == memory
-
-
 # --- consolidation between processes ---
 
 

@@ -235,8 +235,3 @@ def test_a_key_of_the_wrong_kind_is_refused(path: Path) -> None:
     wrong: Any = 5
     with pytest.raises(InvalidInputError, match="api_key"):
         maybe_consolidate_memory(trained(), wrong, path)
-
-
-def test_a_blank_key_is_none(server: FakeLlm, path: Path) -> None:
-    assert maybe_consolidate_memory(trained(), "  ", path)["global_rules"] == HIGH
-    assert server.asked == []

@@ -30,7 +30,6 @@ from hardwon.tree.datasets.generate import (
     PAIRS_FROM,
     VALUES_FROM,
     plan,
-    split,
 )
 from hardwon.tree.datasets.read import read
 
@@ -123,14 +122,6 @@ def test_the_plan_of_any_size_covers_everything_and_keeps_to_the_ranges(size: in
         assert failed["runtime"] == max(failed.values())
 
 
-def test_whole_numbers_as_close_as_they_can_be() -> None:
-    assert split(10, {"a": 1, "b": 1, "c": 1}) == {"a": 4, "b": 3, "c": 3}
-    assert split(10, {"a": 9, "b": 1}, least={"b": 4}) == {"a": 6, "b": 4}
-    assert split(10, {"a": 9, "b": 1}, ranges={"b": (30, 40)}) == {"a": 7, "b": 3}
-    assert split(3, {"a": 1, "b": 1}, ranges={"a": (0, 10), "b": (0, 10)}) == {"a": 2, "b": 1}
-    assert split(0, {"a": 1, "b": 1}) == {"a": 0, "b": 0}
-
-
 # --- generate: contents ---
 
 
@@ -187,18 +178,6 @@ def test_validate_has_nothing_to_say_about_what_generate_makes(size: int, seed: 
         own = memory.keys() - {"content", "outcome", "tool", "summary"}
         route = ROUTES[memory["outcome"], memory.get("tool")]
         assert own == ({route[0]} if route else set())
-
-
-def test_summaries_are_made_of_the_content() -> None:
-    counters = 0
-    for memory in generate(1_000):
-        words = set(re.findall(r"[a-z0-9]+", memory["content"].lower()))
-        parts = memory["summary"].split("_")
-        counters += parts[-1].isdigit() and parts[-1] not in words
-        strange = [part for part in parts if part not in words and not part.isdigit()]
-        assert len(strange) <= 3, memory
-        assert len(parts) - len(strange) >= 1, memory
-    assert counters < 30
 
 
 def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
@@ -315,27 +294,6 @@ def test_all_that_is_wrong_with_a_memory_is_told_at_once() -> None:
         assert fields == ["insight_type", "content"]
 
 
-def test_summaries_are_compared_as_they_are_kept() -> None:
-    same = LOGIN | {
-        "content": "Fixed the sign-up form by trimming names",
-        "summary": "_login_form_fix-",
-    }
-    (problem,) = validate([LOGIN, same]).errors
-    assert (problem.index, problem.field, problem.wrong) == (
-        1,
-        "summary",
-        "is the summary of memory 0 as well",
-    )
-    unfit = [memory | {"summary": "Login"} for memory in (LOGIN, same)]
-    assert [each.wrong for each in validate(unfit).errors] == ["is not fit for a file name"] * 2
-
-
-def test_a_key_without_a_value_is_no_key() -> None:
-    empty = {f"key_{number}": None for number in range(limits.EXTRA_KEYS_MAX + 1)}
-    assert validate([LOGIN | empty]).problems == ()
-    assert [each.field for each in validate([LOGIN | dict.fromkeys(empty, 1)]).errors] == ["record"]
-
-
 @each(
     ("content", "vague"),
     [
@@ -372,66 +330,6 @@ def test_near_copies_are_found_by_what_they_say() -> None:
     assert [problem.index for problem in copies] == list(range(1, 300))
 
 
-def series(count: int, content: str, summary: str, **keys: str) -> list[dict[str, Any]]:
-    return [
-        keys | {"content": content.format(n), "summary": summary.format(n)} for n in range(count)
-    ]
-
-
-CODE = {"outcome": "success", "tool": "code_interpreter"}
-
-
-def test_counted_series_are_stored_but_warned_of() -> None:
-    code = CODE
-    crash = {"outcome": "failure", "tool": "code_interpreter"}
-    hundred = [
-        *series(
-            30, "Successfully debugged issue #10{:02}", "debug_issue_{}", task_type="debug", **code
-        ),
-        *series(20, "Implemented feature #{}", "feature_{}_impl", task_type="write", **code),
-        *series(
-            10,
-            "Found documentation on topic {}",
-            "topic_{}",
-            outcome="success",
-            tool="web_search",
-            domain="technical",
-        ),
-        *series(
-            10, "Runtime error in module {}", "runtime_error_{}", error_type="runtime", **crash
-        ),
-        *series(10, "Syntax error in function {}", "syntax_error_{}", error_type="syntax", **crash),
-        *series(
-            15,
-            "Learned pattern #{} in codebase",
-            "pattern_{}",
-            outcome="learning",
-            insight_type="pattern",
-        ),
-        *series(
-            3,
-            "User happy with result #{}",
-            "user_positive_{}",
-            outcome="interaction",
-            sentiment="positive",
-        ),
-        *series(
-            2,
-            "User confused by output #{}",
-            "user_negative_{}",
-            outcome="interaction",
-            sentiment="negative",
-        ),
-    ]
-    report = validate(hundred)
-    assert (report.total, report.errors) == (100, ())
-    alike = Counter(each.wrong.partition(" memory")[0] for each in report.warnings)
-    assert alike["says the same as"] == 92, "all but the first of each series"
-    out = {problem.value for problem in report.warnings if problem.index is None}
-    assert {"code_interpreter", "web_search", "file_operation", "timeout", "refactor"} <= out
-    assert not out & {"success", "failure", "learning", "interaction"}
-
-
 def test_shares_are_judged_from_fifty_memories_on() -> None:
     one_sided = [
         LOGIN | {"content": f"{LOGIN['content']} of tenant", "summary": f"login_{n}"}
@@ -463,16 +361,6 @@ def test_shares_are_judged_from_fifty_memories_on() -> None:
     odd = [memory | {"error_type": "runtime"} for memory in one_sided]
     # of failures, and of nothing else
     assert validate(odd).distributions == validate(one_sided).distributions
-
-
-def test_an_empty_data_set_is_an_error(memory: Memory) -> None:
-    report = validate([])
-    assert (report.ok, report.total, [each.wrong for each in report.errors]) == (
-        False,
-        0,
-        ["holds no memory"],
-    )
-    assert [each.wrong for each in load_dataset(memory, []).rejected] == ["holds no memory"]
 
 
 def test_keys_that_do_not_belong_are_flagged() -> None:
@@ -658,14 +546,6 @@ def test_python_is_read_and_never_run(
     assert caught.value.where == f"hostile.py, line {line}"
     assert len(str(caught.value)) < 600
     assert [file.name for file in tmp_path.iterdir()] == ["hostile.py"]
-
-
-def test_literals_come_as_json_would_give_them(tmp_path: Path) -> None:
-    path = tmp_path / "values.py"
-    path.write_text("[{'n': -5, 'rate': -0.5, 'on': True, 'off': None, 'pair': ('a', {'b': [1]})}]")
-    assert read(path).values == [
-        {"n": -5, "rate": -0.5, "on": True, "off": None, "pair": ["a", {"b": [1]}]}
-    ]
 
 
 UNREADABLE_JSON = {

@@ -9,11 +9,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases import each
-from clocks import Clock
-from hardwon import Memory, Step
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.views import Screen, count_cells, percent, size_text, visible
+from hardwon.surfaces.cli.views import Screen, count_cells, visible
 from hardwon.tree.topology import FolderCount, make_branch, reflect_on
 from test_topology import FOLDERS, ROWS
 
@@ -46,18 +43,6 @@ def test_the_map_stops_at_a_depth() -> None:
     ]
 
 
-def test_the_map_says_what_lies_beside_its_folders() -> None:
-    rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
-    branch = make_branch(rows, "x")
-    lines = views.map_text(Screen(), branch).splitlines()
-    assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
-        "x 10",
-        "├─ a 6 60%",
-        "├─ b 1 10%",
-        "└─ … the rest 3 30%",
-    ]
-
-
 def test_an_empty_memory_is_one_line() -> None:
     assert views.map_text(Screen(), make_branch([], "brain")).split() == ["brain", "0"]
 
@@ -87,78 +72,9 @@ def test_control_characters_are_written_out() -> None:
     assert visible(HOSTILE) == r"tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
 
 
-def test_colours_change_nothing_but_the_colour(memory: Memory) -> None:
-    memory.remember("something failed in the parser", "failure", "unknown")
-    stats = memory.stats()
-    plain, coloured = (views.stats_text(Screen(80, colour), stats) for colour in (False, True))
-    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
-    assert "\x1b[31mfailure" in coloured
-
-
 def test_reflection() -> None:
     text = views.reflection_text(Screen(), reflect_on(ROWS))
     assert text.startswith("memories: 100\nby outcome:\n  success: 60\n")
     assert "\nfailures gather in:\n  code_interpreter/runtime: 12\n" in text
     assert "\nin short:\n  60 of 80 attempts succeeded.\n" in text
     assert views.reflection_text(Screen(), reflect_on([])).startswith("memories: 0")
-
-
-@each(
-    ("share", "text"),
-    [
-        (0, "0%"),
-        (0.001, "<1%"),
-        (0.006, "1%"),
-        (0.5, "50%"),
-        (0.994, "99%"),
-        (0.9999, ">99%"),
-        (1, "100%"),
-    ],
-)
-def test_no_share_is_rounded_to_nothing_or_to_everything(share: float, text: str) -> None:
-    assert percent(share) == text
-
-
-def test_sizes() -> None:
-    sizes = [0, 1023, 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
-    assert [size_text(size) for size in sizes] == [
-        "0 B",
-        "1023 B",
-        "1.0 KiB",
-        "5.0 MiB",
-        "3.0 GiB",
-        "2.0 TiB",
-    ]
-
-
-def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock: Clock) -> None:
-    memory.remember("runtime\x1b[2J error\n in login", "failure", "unknown")
-    memory.record_fact("login needs an id", "observation")
-    memory.record_trajectory("login", [Step(action="look")], 1.0)
-    memory.record_episode("login", 0.2, trajectory_summary="went wrong")
-    memory.record_fix({"model": "m", "description": "login"}, True, True)
-    hits = memory.recall("login", k=10)
-    lines = views.hits_text(Screen(), hits).splitlines()
-    assert len(hits) == 5
-    assert len(lines) == 10
-    assert all(line.isprintable() for line in lines)
-    said = {line.strip() for line in lines[1::2]}
-    assert {
-        "login needs an id",
-        "login (reward 1)",
-        "login (score 0.2) went wrong",
-        "m CUSTOM: login",
-    } <= said
-    assert any(
-        re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line)
-        for line in lines
-    )
-    assert views.hits_text(Screen(), []) == "Nothing here answers that."
-
-
-def test_statistics(memory: Memory) -> None:
-    memory.remember("something failed in the parser", "failure", "unknown")
-    text = views.stats_text(Screen(), memory.stats())
-    assert re.search(r"^records +1$", text, re.MULTILINE)
-    assert re.search(r"^  failure +1  100%  █{10}$", text, re.MULTILINE)
-    assert str(memory.location) in text

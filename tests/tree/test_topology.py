@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from cases import each
 from hardwon.tree.topology import (
-    TOPOLOGY_DEPTH_MAX,
     UNSORTED,
     Branch,
     FolderCount,
@@ -79,13 +78,6 @@ def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None
 def test_folders_of_the_same_size_are_ordered_by_name() -> None:
     root = make_branch([FolderCount(name, 1, 0) for name in "cab"], "x")
     assert [branch.name for branch in root.branches] == ["a", "b", "c"]
-
-
-def test_a_folder_nested_without_end_counts_in_the_last_level_told_apart() -> None:
-    deep = make_branch([FolderCount("/".join("d" * 5000), 7, 70)], "x")
-    assert len(list(walk(deep))) == TOPOLOGY_DEPTH_MAX + 1
-    assert all(branch.count == 7 for _, branch in walk(deep))
-    assert len(find_hotspots(deep)) == 1
 
 
 @given(FOLDERS)

@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from cases import TORTURE, examples
-from hardwon import Experience, HardwonError, Memory, Metadata
+from hardwon import Experience, HardwonError, Memory
 from hardwon.errors import BusyError
-from hardwon.records.kinds import Moment
-from hardwon.store.sqlite.connection import connect
 from hardwon.tree.edits import Edits
 from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles
@@ -158,23 +155,6 @@ def test_an_edit_that_says_the_same_changes_nothing(engine: MemoryEngine) -> Non
     os.utime(path)
     assert contents(engine) == ["Same as ever"]
     assert list(engine.memory.browse()) == [before]
-    check(engine)
-
-
-def test_an_edit_taken_back_is_the_memory_it_was(engine: MemoryEngine) -> None:
-    path = Path(engine.remember("The first version", **FAILURE))
-    (first,) = engine.memory.browse()
-    engine.memory.verify(first.id, "human_approval")
-    original = path.read_bytes()
-    edited = original.replace(b"The first version", b"The other version")
-    for _ in range(3):
-        path.write_bytes(edited)
-        assert contents(engine) == ["The other version"]
-        path.write_bytes(original)
-        assert contents(engine) == ["The first version"]
-    assert len(list(engine.memory.browse())) == 2
-    assert engine.memory.get(first.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-    assert engine.memory.odds(tool="code_interpreter").attempts == 1
     check(engine)
 
 
@@ -309,20 +289,6 @@ def test_from_a_second_process(engine: MemoryEngine) -> None:
         "number 6",
     ]
     assert len(engine.sync().left) == 1
-
-
-def test_memory_sees_what_hands_do(engine: MemoryEngine) -> None:
-    path = Path(engine.remember("alpha beta gamma", **FAILURE))
-    with Memory(engine.root) as memory:
-        path.write_text(json.dumps({"content": "alpha delta"}))
-        (hit,) = memory.recall("alpha")
-        assert hit.record.content == "alpha delta"  # type: ignore[union-attr]
-        write(engine, f"{RUNTIME}/new.json", content="epsilon")
-        assert len(memory.recall("epsilon")) == 1
-        assert "epsilon" in str(memory.context("epsilon"))
-        (path.parent / "new.json").unlink()
-        assert memory.recall("epsilon") == []
-        assert memory.stats().by_status == {"archived": 2, "hypothesis": 1}
 
 
 # --- git ---
@@ -603,45 +569,6 @@ def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
 # --- what a hostile reviewer found ---
 
 
-@pytest.mark.parametrize("trust", [False, True])
-def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path, trust: bool) -> None:
-    with Memory(tmp_path / "one") as memory:
-        record = memory.remember("Archived over there", "failure", "unknown")
-        memory.archive(record.id, "no longer")
-        memory.export(tmp_path / "out.jsonl")
-    with MemoryEngine(tmp_path / "two") as engine:
-        engine.memory.load(tmp_path / "out.jsonl", trust=trust)
-    with MemoryEngine(tmp_path / "two") as engine:
-        assert contents(engine) == []
-        assert list((tmp_path / "two").rglob("*.json")) == []
-        assert engine.memory.stats().by_status == {"archived": 1}
-        check(engine)
-
-
-def test_many_files_that_cannot_be_written_do_not_keep_it_from_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("hardwon.tree.mirror.TREE_UNSYNCED_MAX", 5)
-    root = tmp_path / "brain"
-    root.mkdir()
-    (root / "outcome=failure").write_text("in the way")
-    with MemoryEngine(root) as engine:
-        engine.remember_many([{"content": f"number {one}", **FAILURE} for one in range(12)])
-        good = Path(engine.remember("elsewhere", "success", "conversation"))
-        assert engine.forget(outcome="success") == 1
-        assert not good.exists()
-    caplog.clear()
-    with MemoryEngine(root) as engine:
-        assert len(contents(engine)) == 12
-        assert len(caplog.records) < 6
-        (root / "outcome=failure").unlink()
-        engine.sync()
-        engine.sync()
-    with MemoryEngine(root) as engine:
-        assert len(list(root.rglob("*.json"))) == 12
-        check(engine)
-
-
 def test_what_was_forgotten_stays_away_without_the_mark(engine: MemoryEngine) -> None:
     root = Path(engine.root)
     path = write(engine, f"{RUNTIME}/note.json", content="By hand", _comment="mine")
@@ -749,22 +676,6 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("when", [10_413_792_000, 253_402_300_900, 0, -1_000])
-def test_times_that_no_clock_shows(engine: MemoryEngine, when: int) -> None:
-    path = write(engine, f"{RUNTIME}/mine.json", content="Out of time")
-    try:
-        os.utime(path, (when, when))
-    except (OSError, OverflowError):
-        return  # not on this file system
-    assert contents(engine) == ["Out of time"]
-    path.write_text(json.dumps({"content": "Edited"}))
-    os.utime(path, (when, when))
-    assert contents(engine) == ["Edited"]
-    path.unlink()
-    assert contents(engine) == []
-    engine.sync()
-
-
 def test_a_folder_that_cannot_be_looked_into_loses_nothing(
     engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -834,47 +745,6 @@ def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
     assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
 
 
-def test_an_edit_of_tags_or_author_is_an_edit(engine: MemoryEngine) -> None:
-    path = Path(engine.remember("Tagged", **FAILURE, tags=["old"], author="bob"))
-    said = json.loads(path.read_text())
-    said["metadata"] |= {"tags": ["new"], "author": "eve"}
-    path.write_text(json.dumps(said))
-    (memory,) = engine.recall()
-    assert (memory["metadata"]["tags"], memory["metadata"]["author"]) == (["new"], "eve")
-
-
-def test_ids_that_end_alike_are_two_files(engine: MemoryEngine) -> None:
-    at = datetime(2026, 5, 1, tzinfo=UTC)
-    metadata = Metadata(context=Moment(timestamp=at))
-    for start in ("0198c0de", "0198c0df"):
-        record_id = f"{start}-0000-7000-8000-000000000001"
-        engine.memory.add(
-            Experience(id=record_id, content=start, summary="same", metadata=metadata, **FAILURE)
-        )
-    assert contents(engine) == ["0198c0de", "0198c0df"]
-    assert len(list(Path(engine.root).rglob("*.json"))) == 2
-    check(engine)
-
-
-def test_a_damaged_record_does_not_keep_it_from_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tmp_path / "brain"
-    with Memory(root) as memory:
-        memory.remember("Will be damaged", "failure", "unknown")
-        memory.remember("Sound", "failure", "unknown")
-    with closing(connect(root / "memory.db")) as connection:
-        connection.execute(
-            "UPDATE record SET body = replace(body, 'Will be', 'WILL BE') WHERE body LIKE '%Will "
-            "be%'"
-        )
-    # larger files are not checked whole when opened
-    monkeypatch.setattr("hardwon.store.sqlite.connection.OPEN_CHECK_BYTES_MAX", 0)
-    with MemoryEngine(root) as engine:
-        assert contents(engine) == ["Sound"]
-        assert "BAD" in str(engine.memory.doctor())
-
-
 def test_secrets_in_files_of_others_are_told(
     engine: MemoryEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -886,10 +756,6 @@ def test_secrets_in_files_of_others_are_told(
     assert "holds a secret" in caplog.text
 
 
-def _no_clock() -> Any:
-    return None
-
-
 @pytest.mark.parametrize(
     "ask",
     [
@@ -898,9 +764,6 @@ def _no_clock() -> Any:
         lambda engine: engine.remember_many([{1: 2, "content": "x", "outcome": "failure"}]),
         lambda engine: MemoryEngine(Path(engine.root) / "x", schema={"outcome": object()}),
         lambda engine: MemoryEngine(Path(engine.root) / "y", schema={("a",): {}}),  # type: ignore[dict-item]
-        lambda engine: MemoryEngine(Path(engine.root) / "z", clock=_no_clock).remember(
-            "x", "failure", "unknown"
-        ),
         lambda _: MemoryEngine(""),
         lambda _: MemoryEngine("x.db"),
     ],
@@ -908,14 +771,6 @@ def _no_clock() -> Any:
 def test_odd_input_gets_a_typed_error(engine: MemoryEngine, ask: Any) -> None:
     with pytest.raises(HardwonError):
         ask(engine)
-
-
-def test_odd_intents_find_nothing(engine: MemoryEngine) -> None:
-    endless: list[Any] = []
-    endless.append(endless)
-    for odd in ({1: 2, "a": 3}, {(1,): 2}, endless, 10**5000, object(), float("nan")):
-        assert engine.recall(foo=odd) == []
-    assert engine.recall(self=1) == []
 
 
 # --- links ---
