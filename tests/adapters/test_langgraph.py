@@ -32,6 +32,7 @@ from langgraph.store.base import (
     Item,
     ListNamespacesOp,
     MatchCondition,
+    Op,
     PutOp,
     SearchItem,
     SearchOp,
@@ -102,13 +103,9 @@ def test_an_item_is_put_read_changed_and_deleted(store: HardwonStore) -> None:
 @BOTH
 def test_the_questions_of_a_batch_come_before_its_puts(store: HardwonStore) -> None:
     store.put(("a",), "1", {"v": 1})
-    puts = [
-        PutOp(("a",), "1", {"v": 2}),
-        PutOp(("a",), "1", {"v": 3}),
-        PutOp(("b",), "2", {"v": 4}),
-    ]
-    questions = [GetOp(("a",), "1"), SearchOp(("a",)), ListNamespacesOp(), GetOp(("a",), "2")]
-    *done, item, found, spaces, missing = store.batch([*puts, *questions])
+    puts: list[Op] = [PutOp(("a",), "1", {"v": n}) for n in (2, 3)]
+    asked: list[Op] = [GetOp(("a",), "1"), SearchOp(("a",)), ListNamespacesOp(), GetOp(("a",), "2")]
+    *done, item, found, spaces, missing = store.batch([*puts, PutOp(("b",), "2", {"v": 4}), *asked])
     assert done == [None] * 3
     assert item.value == found[0].value == {"v": 1}  # type: ignore[union-attr, index]
     assert (spaces, missing) == ([("a",)], None)
@@ -223,7 +220,8 @@ def test_wrong_namespaces_are_refused_also_past_the_methods(
         store.put(namespace, "k", {"v": 1})
     with pytest.raises(InvalidNamespaceError):
         store.batch([PutOp(namespace, "k", {"v": 1})])
-    for op in (GetOp(namespace, "k"), SearchOp(namespace)) if namespace else ():
+    questions: list[Op] = [GetOp(namespace, "k"), SearchOp(namespace)] if namespace else []
+    for op in questions:
         with pytest.raises(InvalidNamespaceError):
             store.batch([op])
     store.put(("a",), "k", {"v": 1})

@@ -182,7 +182,11 @@ def test_any_item_comes_back_as_it_was(session: HardwonSession) -> None:
         {"type": "input_text", "text": "see"},
         {"type": "input_image", "image_url": "data:x"},
     ]
-    hidden = {"summary": [], "encrypted_content": "gAAAAAB" + "mZ3x_-Q9" * 40, "status": None}
+    hidden: dict[str, Any] = {
+        "summary": [],
+        "encrypted_content": "gAAAAAB" + "mZ3x_-Q9" * 40,
+        "status": None,
+    }
     call = {"call_id": "call_9", "name": "look", "arguments": '{"where": "ü"}', "id": "fc_1"}
     seen = {"type": "computer_screenshot", "file_id": None}
     items: list[Any] = [

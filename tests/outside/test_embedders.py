@@ -289,10 +289,15 @@ def fastembed(monkeypatch: pytest.MonkeyPatch) -> type[TextEmbedding]:
     return TextEmbedding
 
 
-def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
-    embedder: Embedder = FastembedEmbedder(cache_dir=tmp_path)
+def test_fastembed(
+    fastembed: type[TextEmbedding], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    embedder: Embedder = FastembedEmbedder()
     assert (embedder.name, embedder.dimension) == ("fastembed-0.9.1:BAAI/bge-small-en-v1.5", 4)
-    assert fastembed.made == [{"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path)}]
+    assert fastembed.made == [
+        {"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path / "hardwon/fastembed")}
+    ]
     assert as_vectors(embedder, ["a", "b"] * 30).shape == (60, 4)
     with pytest.raises(
         EmbeddingError, match='the embedder "fastembed-.*" failed: RuntimeError: onnx'
@@ -304,13 +309,14 @@ def test_a_download_that_fails(
     fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(fastembed, "download_fails", True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(EmbeddingError) as caught:
-        FastembedEmbedder(cache_dir=tmp_path)
+        FastembedEmbedder()
     assert str(caught.value) == (
         'the embedder "fastembed-0.9.1:BAAI/bge-small-en-v1.5" could not load its model: '
         "ValueError: Could not load model "
         f"BAAI/bge-small-en-v1.5 from any source.; it is downloaded once, from Hugging Face to "
-        f"{tmp_path}: check the network "
+        f"{tmp_path}/hardwon/fastembed: check the network "
         "and the disk, or use WordLlamaEmbedder, which downloads nothing"
     )
 

@@ -52,7 +52,7 @@ def test_rows_are_made_before_the_transaction_begins(
                 yield writer
             is_writing = False
 
-        def make(*given: Any) -> base.Row:
+        def make(*given: Any) -> Any:
             made.append(is_writing)
             if len(made) == 1:  # nobody else waits for it
                 monkeypatch.setattr(base, "row_of", row_of)

@@ -190,13 +190,11 @@ class FastembedEmbedder(_ModelOfPackage):
     (the default: 70 MB).
 
     Downloaded and loaded here; without a network that fails after 40 seconds of attempts.
-    `cache_dir` is where models are kept, by default a folder of the user's: fastembed's own default
-    is shared with everybody on the machine.
+    It is kept in a folder of the user's: fastembed's own default is shared with everybody on the
+    machine.
     """
 
-    def __init__(
-        self, model: str = FASTEMBED_MODEL, *, cache_dir: str | Path | None = None
-    ) -> None:
+    def __init__(self, model: str = FASTEMBED_MODEL) -> None:
         package: Any = _package("fastembed")
         self.model: Final = model
         # Looked up first: a model that fastembed does not know should not be reported as a failed
@@ -215,7 +213,7 @@ class FastembedEmbedder(_ModelOfPackage):
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
         self.name = _check_name(f"fastembed-{package.__version__}:{model}")
-        folder = Path(cache_dir) if cache_dir else user_folder("cache") / "fastembed"
+        folder = user_folder("cache") / "fastembed"
         with _as_embedding_error(
             f"{_title(self.name)} could not load its model: ",
             f"; it is downloaded once, from Hugging Face to {folder}: check the network and the disk, "

@@ -212,30 +212,26 @@ IN_INDEX: Final = (
 
 
 def in_index(file: Path) -> str | None:
-    """What a repository's index holds of a file (the id of its content), so that whoever clones it
-    gets the file; None where it does not. Read from the index itself: hooks wait for it.
+    """What a repository's index holds of a file (the id of its content, "?" where git does not say),
+    so that whoever clones it gets the file; None where it does not. Hooks wait for it: git is asked
+    only where the index seems to name the file.
     """
     root = repository_root(file.parent)
     if root is None:
         return None
-    name = bytes(file.relative_to(root))
     try:
         folder = Repository(root)._git_dir
         data = (folder / "index").read_bytes()
     except OSError:
         return None
+    is_named = bytes(file.relative_to(root)) + b"\0" in data
     # the fourth version shortens names, and a split index is in two files
-    if data[4:8] > b"\0\0\0\3" or any(folder.glob("sharedindex.*")):
-        listed = git(root, "ls-files", "-s", "--", str(file))
-        return listed.split()[1] if listed else None
-    at = data.find(name + b"\0")
-    while at > 0:
-        for flags in (at - 2, at - 4):  # some have two bytes more before the name
-            told = int.from_bytes(data[flags : flags + 2])
-            if told & 0xFFF == len(name) and bool(told & 0x4000) == (flags == at - 4):
-                return data[flags - 20 : flags].hex()
-        at = data.find(name + b"\0", at + 1)
-    return None
+    if not is_named and data[4:8] <= b"\0\0\0\3" and not any(folder.glob("sharedindex.*")):
+        return None
+    listed = git(root, "ls-files", "-s", "--", str(file))
+    if listed is None:
+        return "?" if is_named else None
+    return listed.split()[1] if listed else None
 
 
 # --- asking git ---

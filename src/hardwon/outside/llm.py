@@ -57,13 +57,10 @@ class ChatModel:
         api_key: str = "",
         *,
         timeout_s: float = limits.LLM_TIMEOUT_S,
-        max_tokens: int = LLM_REPLY_TOKENS_MAX,
     ) -> None:
-        check_that(max_tokens >= 1, "max_tokens", max_tokens, "1 or more")
         self._endpoint = Endpoint(CHAT, base_url, model, api_key, timeout_s)
         self.base_url: Final = self._endpoint.base_url
         self.model: Final = model
-        self._max_tokens = max_tokens
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> ChatModel | None:
@@ -97,7 +94,7 @@ class ChatModel:
             "model": self.model,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
             "temperature": 0,
-            "max_tokens": self._max_tokens,
+            "max_tokens": LLM_REPLY_TOKENS_MAX,
         }
         return self._endpoint.ask(question, self._content)
 
@@ -106,9 +103,7 @@ class ChatModel:
             case {"choices": [{"message": {"content": str(content)}}, *_]} if content.strip():
                 return content
             case {"choices": [{"message": {"content": str() | None}}, *_]}:
-                raise self._endpoint.error(
-                    "sent an empty answer; try again, with more max_tokens, or with another model"
-                )
+                raise self._endpoint.error("sent an empty answer; try again, or with another model")
         raise self._endpoint.error(f"sent JSON without choices[0].message.content; {CHAT.is_it}")
 
 
