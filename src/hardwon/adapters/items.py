@@ -40,12 +40,12 @@ def json_object(field: str, value: Any) -> dict[str, Any]:
     return dict(read)
 
 
-def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
+def check_filter(asked: Mapping[str, Any] | None) -> dict[str, Any]:
     """The conditions, empty where there are none: equal values, objects that have the given keys,
     and operators (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows, or
     other keys beside operators.
     """
-    conditions = {} if given is None else check_mapping("filter", given)
+    conditions = {} if asked is None else check_mapping("filter", asked)
     below = list(conditions.values())
     while below:
         condition = below.pop()

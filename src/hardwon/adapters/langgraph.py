@@ -165,10 +165,10 @@ class HardwonStore(BaseStore):
     # --- what is asked ---
 
     def _get(self, namespace: Namespace, key: str) -> Item | None:
-        found = self._standing(namespace, key)
-        if found is None:
+        standing = self._standing(namespace, key)
+        if standing is None:
             return None
-        _, item = found
+        _, item = standing
         return Item(
             value=item.value,
             key=key,
@@ -193,11 +193,11 @@ class HardwonStore(BaseStore):
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
-        name, found = _prefix_name(prefix), []
+        name, items = _prefix_name(prefix), []
         if op.query:
-            found = self._rank(name, check_text("query", op.query), conditions, wanted)
-        newest = self._newest(name, conditions, {(item.namespace, item.key) for item in found})
-        return [*found, *islice(newest, max(0, wanted - len(found)))][offset:wanted]
+            items = self._rank(name, check_text("query", op.query), conditions, wanted)
+        newest = self._newest(name, conditions, {(item.namespace, item.key) for item in items})
+        return [*items, *islice(newest, max(0, wanted - len(items)))][offset:wanted]
 
     def _newest(
         self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
@@ -224,7 +224,7 @@ class HardwonStore(BaseStore):
         k = min(wanted + _FILTERED_MORE, limits.SHOWN_MAX)
         while True:
             hits = self.memory.recall(query, k, kind="experience", tag=name, author=self._author)
-            found = [
+            items = [
                 item
                 for hit in hits
                 if (item := _item_of(hit.record, hit.score))
@@ -236,8 +236,8 @@ class HardwonStore(BaseStore):
                 and (standing := self._standing(item.namespace, item.key))
                 and standing[0] == hit.record.id
             ]
-            if len(found) >= wanted or len(hits) < k or k == limits.SHOWN_MAX:
-                return found
+            if len(items) >= wanted or len(hits) < k or k == limits.SHOWN_MAX:
+                return items
             k = limits.SHOWN_MAX
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
@@ -268,26 +268,26 @@ def with_memory(
     nobody's order. Where there is nothing to say, the messages as they are. For a node:
     `model.invoke(with_memory(memory, state["messages"]))`.
     """
-    given = convert_to_messages(messages)
+    asked = convert_to_messages(messages)
     last = next(
         (
             number
-            for number in reversed(range(len(given)))
-            if isinstance(given[number], HumanMessage)
+            for number in reversed(range(len(asked)))
+            if isinstance(asked[number], HumanMessage)
         ),
         None,
     )
     query = None
     if last is not None:
-        content = given[last].content
+        content = asked[last].content
         parts = [content] if isinstance(content, str) else content
         texts = (part if isinstance(part, str) else part.get("text", "") for part in parts)
         query = "\n".join(text for text in texts if isinstance(text, str))
     context = str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens))
     if not context:
-        return given
-    place = len(given) if last is None else last
-    return [*given[:place], HumanMessage(context), *given[place:]]
+        return asked
+    place = len(asked) if last is None else last
+    return [*asked[:place], HumanMessage(context), *asked[place:]]
 
 
 # --- names ---

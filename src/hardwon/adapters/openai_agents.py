@@ -213,8 +213,8 @@ def memory_tools(
         action and the error that it is to get rid of. Where the answer is blocked, do something
         else.
         """
-        found = memory.advise(action, error=error)
-        return as_data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
+        advice = memory.advise(action, error=error)
+        return as_data([f"{advice.verdict} (p = {advice.p_success:.2f}): {advice.message}"])
 
     def memory_record(
         content: str, outcome: Outcome | None = None, tool: ToolKind | None = None

@@ -81,10 +81,10 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     """
     np = _package("numpy")
     name, dimension = _check_name(embedder.name), _check_dimension(embedder.dimension)
-    given: object = texts
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InvalidInputError.one("texts", given, "a list of texts")
-    for place, text in enumerate(given):
+    listed: object = texts
+    if isinstance(listed, str | bytes) or not isinstance(listed, Sequence):
+        raise InvalidInputError.one("texts", listed, "a list of texts")
+    for place, text in enumerate(listed):
         if not isinstance(text, str):
             raise InvalidInputError.one(f"texts.{place}", text, "text")
     # Without half characters, which no tokenizer and no endpoint takes.
@@ -294,20 +294,20 @@ class EndpointEmbedder:
         items = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(items, list):
             raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
-        found: dict[int, list[Any]] = {}
+        rows: dict[int, list[Any]] = {}
         for item in items:
             match item:
                 case {"index": int(index), "embedding": list(row)}:
-                    found[index] = row
+                    rows[index] = row
                 case _:
                     raise self._endpoint.error(
                         "sent data of which one has no index, or no embedding that is a list"
                     )
-        if len(items) != count or found.keys() != set(range(count)):
+        if len(items) != count or rows.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
         least, most = (dimension, dimension) if dimension else (1, limits.EMBED_DIMENSION_MAX)
-        for row in found.values():
+        for row in rows.values():
             if not least <= len(row) <= most:
                 wanted = str(dimension) if dimension else f"1 to {most}"
                 raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {wanted}")
@@ -318,7 +318,7 @@ class EndpointEmbedder:
                 raise self._endpoint.error(
                     "sent a vector with something in it that is no finite number"
                 )
-        return [found[index] for index in range(count)]
+        return [rows[index] for index in range(count)]
 
 
 class CallableEmbedder:

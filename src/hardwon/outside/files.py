@@ -104,12 +104,12 @@ def share_like(handle: int, like: Path) -> None:
     owner: whoever may use the one may use the other.
     """
     with suppress(OSError):
-        found, ours = like.stat(), os.fstat(handle)
-        for uid, gid in ((-1, found.st_gid), (found.st_uid, -1)):
+        wanted, ours = like.stat(), os.fstat(handle)
+        for uid, gid in ((-1, wanted.st_gid), (wanted.st_uid, -1)):
             with suppress(OSError):
                 if ours.st_gid != gid and ours.st_uid != uid:
                     os.fchown(handle, uid, gid)
-        os.fchmod(handle, stat.S_IMODE(found.st_mode))
+        os.fchmod(handle, stat.S_IMODE(wanted.st_mode))
 
 
 def hide_from_git(folder: Path) -> None:
@@ -156,8 +156,10 @@ def sweep(folder: Path) -> list[str]:
     swept: list[str] = []
     with suppress(OSError):
         # a database before what SQLite keeps beside it, which is nobody's as long as it is there
-        found = sorted(each.name for each in os.scandir(folder) if _TEMPORARY.fullmatch(each.name))
-        for left in map(folder.joinpath, found):
+        names = sorted(
+            entry.name for entry in os.scandir(folder) if _TEMPORARY.fullmatch(entry.name)
+        )
+        for left in map(folder.joinpath, names):
             database = left.with_name(left.name[: left.name.rindex(".part") + len(".part")])
             if database != left and database.exists():
                 continue
@@ -260,13 +262,13 @@ def read_object(
         allowed = f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that"
         raise refused(f"{len(text)} bytes or more", allowed)
     try:
-        found = from_json(text, allow_inf_nan=allow_inf_nan)
+        content = from_json(text, allow_inf_nan=allow_inf_nan)
     except ValueError as error:
         allowed = f"{what} as JSON ({error}); the file was left as it is"
         raise refused(text[:40], allowed) from None
-    if not isinstance(found, dict):
-        raise refused(found, f"an object with the keys of {what}")
-    return found, written_us
+    if not isinstance(content, dict):
+        raise refused(content, f"an object with the keys of {what}")
+    return content, written_us
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:
@@ -483,11 +485,11 @@ def _leads_to(lock: Path, handle: int) -> bool:
     between.
     """
     try:
-        found = lock.stat(follow_symlinks=False)
+        status = lock.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
     ours = os.fstat(handle)
-    return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+    return (status.st_dev, status.st_ino) == (ours.st_dev, ours.st_ino)
 
 
 def read_replaced(path: Path) -> bytes | None:
@@ -523,56 +525,54 @@ def home_of(memory: Path) -> Path:
 
 
 def target(
-    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+    field: str, path: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
 ) -> Path:
     """Where something may be written that replaces what is there: the file that `given` leads to.
     InvalidInputError where that has a database's name or is one of the own files of the memory at
     `location`; PlaceError where it is no regular file. `also`: how the names begin of what else the
     memory keeps in its folder.
     """
-    found = replaceable(given)
-    refuse_database(field, found, such_as)
-    refuse_own(field, given, location, such_as, also)
-    return found
+    led = replaceable(path)
+    refuse_database(field, led, such_as)
+    refuse_own(field, path, location, such_as, also)
+    return led
 
 
-def refuse_database(field: str, found: Path, such_as: str) -> None:
+def refuse_database(field: str, path: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
     # in small letters: some file systems take both for one
     check_that(
-        not found.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")),
+        not path.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")),
         field,
-        str(found),
+        str(path),
         f"a name that no database has, such as {such_as}",
     )
 
 
 def refuse_own(
-    field: str, given: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
+    field: str, name: Path, location: str | Path, such_as: str, also: tuple[str, ...] = ()
 ) -> None:
     """InvalidInputError where a name leads to one of the own files of the memory at `location`. One
     that is in a database, or elsewhere, has none here.
     """
     if not Path(location).is_absolute():
         return
-    found, home = replaceable(given), Path(location).parent.resolve()
+    led, home = replaceable(name), Path(location).parent.resolve()
     memory = home / Path(location).name
     tree = home_of(memory)
-    if found.parent in (home, tree):
-        own = _is_own_name(found.name, memory, also)
+    if led.parent in (home, tree):
+        own = _is_own_name(led.name, memory, also)
     else:  # in a tree, whatever ends so is read as a memory
-        inside = found.name.lower().endswith(SUFFIX) and tree in found.parents
+        inside = led.name.lower().endswith(SUFFIX) and tree in led.parents
         own = inside and (tree / MARK).exists()
     with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
         # also where an own file is the same one, or a link that leads to it
         own = own or any(
-            each.resolve() == found or (found.exists() and each.exists() and each.samefile(found))
-            for each in home.iterdir()
-            if _is_own_name(each.name, memory, also)
+            file.resolve() == led or (led.exists() and file.exists() and file.samefile(led))
+            for file in home.iterdir()
+            if _is_own_name(file.name, memory, also)
         )
-    check_that(
-        not own, field, str(given), f"a file that is not the memory's own, such as {such_as}"
-    )
+    check_that(not own, field, str(name), f"a file that is not the memory's own, such as {such_as}")
 
 
 def _is_own_name(name: str, memory: Path, also: tuple[str, ...]) -> bool:

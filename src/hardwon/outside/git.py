@@ -172,8 +172,8 @@ class Repository:
             branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
             loose = [folder / ref for folder in (self._git_dir, self._common_dir)]
             packed = self._common_dir / "packed-refs"
-            if found := next(filter(Path.is_file, loose), None):
-                commits = [found.read_text(encoding="utf-8").strip()]
+            if loose_ref := next(filter(Path.is_file, loose), None):
+                commits = [loose_ref.read_text(encoding="utf-8").strip()]
             else:
                 lines = packed.read_text(encoding="utf-8").splitlines() if packed.is_file() else []
                 commits = [line.split(" ")[0] for line in lines if line.partition(" ")[2] == ref]
@@ -295,7 +295,7 @@ def last_commit(root: Path) -> Commit | None:
     return Commit(
         root=root,
         id=made,
-        before=tuple(each for each in dict.fromkeys((parent, replaced)) if each),
+        before=tuple(name for name in dict.fromkeys((parent, replaced)) if name),
         parent_at=datetime.fromtimestamp(int(parent_s), UTC) if parent else None,
         changed=frozenset(
             filter(None, (git(root, "diff-tree", "-r", *compared) or "").split("\0"))
@@ -441,7 +441,7 @@ class Checkout:
 
     def find(self, words: Iterable[str]) -> list[RelatedFile]:
         """Those of the words that are files of the checkout, as they are now."""
-        found: dict[str, str] = {}
+        sha1_by_path: dict[str, str] = {}
         for word in words:
             # said from the root, or from where we are, or in full
             meant = [word] if self._below == "." else [word, f"{self._below}/{word}"]
@@ -458,11 +458,13 @@ class Checkout:
                     and (sha1 := self.sha1(path, FOUND_FILE_BYTES_MAX))
                     and sha1 != UNSURE
                 ):
-                    found[path] = sha1
+                    sha1_by_path[path] = sha1
                     break
-            if len(found) >= _FILES_FOUND_MAX:
+            if len(sha1_by_path) >= _FILES_FOUND_MAX:
                 break
-        return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
+        return [
+            _related_file(path, sha1) for path, sha1 in sha1_by_path.items() if path.isprintable()
+        ]
 
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
         """Whether all files are known to be what they were: the common case, which every hit waits
@@ -609,12 +611,12 @@ def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
     """Device and inode of the files that a memory consists of: a link under another name is the
     same file.
     """
-    found = []
+    identities = []
     for suffix in ("", "-wal", "-shm", "-journal") if memory_file else ():
         with suppress(OSError):
             status = Path(f"{memory_file}{suffix}").stat()
-            found.append((status.st_dev, status.st_ino))
-    return found
+            identities.append((status.st_dev, status.st_ino))
+    return identities
 
 
 def _read_since(output: bytes) -> _Since:

@@ -279,13 +279,13 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
         raise refusal("must not hold a user name or password; the key is given apart from it")
     if "?" in base_url or "#" in base_url:
         raise refusal("must not hold a query or fragment (? or #); it ends with a path such as /v1")
-    found = re.fullmatch(
+    matched = re.fullmatch(
         r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9._-]{0,252}))(?::([1-9][0-9]{0,4}))?",
         parts.netloc.lower(),
     )
-    if not found or int(found[3] or 1) > 65_535:
+    if not matched or int(matched[3] or 1) > 65_535:
         raise refusal("is no address: its host or port cannot be read")
-    host: str = found[1] or found[2]
+    host: str = matched[1] or matched[2]
     if parts.scheme == "http" and not is_loopback(host):
         raise api.error(
             f"plain http to {host} is refused: anybody on the way could read the key; use https "

@@ -48,21 +48,21 @@ def without_password(location: str) -> str:
     if not scheme:
         return location
     head, mark, options = location.partition("?")
-    found = _ADDRESS.fullmatch(head)
+    address = _ADDRESS.fullmatch(head)
     clear = (
-        found
-        and all(_HOST.fullmatch(host) for host in found["rest"].split(","))
+        address
+        and all(_HOST.fullmatch(host) for host in address["rest"].split(","))
         and "@" not in options
     )
-    if not found or not clear:
+    if not address or not clear:
         return f"{scheme[0]}{UNCLEAR}"
     shown = "&".join(
         option
         for option in options.split("&")
         if not _SECRET.search(unquote(option.partition("=")[0]))
     )
-    user = f"{found['user']}@" if found["user"] else ""
-    return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
+    user = f"{address['user']}@" if address["user"] else ""
+    return f"{scheme[0]}{user}{address['rest']}{mark if shown else ''}{shown}"
 
 
 def check_local(field: str, value: Any) -> None:

@@ -313,15 +313,15 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
         bound = Bound([project, kind, author, day * limits.DAY_US, (day + 1) * limits.DAY_US])
         if task is not None:
             where += f" AND task_id = {bound.add(task)}"
-        found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
+        figures_by_place: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
         for taught in taught_where(session, where, bound, newest_first=True):
             for place, (_, _, best, *last_and_levels) in sum_counts([taught]).items():
                 if place in wanted:
-                    figures = found.setdefault(place, [0, *last_and_levels[:2]])
+                    figures = figures_by_place.setdefault(place, [0, *last_and_levels[:2]])
                     figures[0] = max(figures[0], best)
-            if until_found and len(found) == len(wanted):
+            if until_found and len(figures_by_place) == len(wanted):
                 break
-        for place, (best, last_us, last_id) in found.items():
+        for place, (best, last_us, last_id) in figures_by_place.items():
             bound = Bound(place)
             changes = f"last_us = {bound.add(last_us)}, last_id = {bound.add(last_id)}"
             if not until_found:
@@ -356,8 +356,8 @@ def taught_where(
 def _count_afresh(session: Session, dialect: Dialect, project: str) -> None:
     """Fills a table of this session, `fresh`, with what the project's records teach."""
     dialect.make_fresh_tallies(session)
-    found = taught_where(session, "project_id = ?1", (project,))
-    while batch := list(islice(found, limits.BATCH_ROWS)):
+    counted = taught_where(session, "project_id = ?1", (project,))
+    while batch := list(islice(counted, limits.BATCH_ROWS)):
         add_tallies(session, dialect, batch, "fresh")
 
 
@@ -520,11 +520,11 @@ class Writer(Reader):
     def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
         """Of rows that were not added, which are some: why."""
         within = self.dialect.within("id", "?2")
-        given = rows[0].project_id, self.dialect.list_values(row.id for row in rows)
-        gone = {found for (found,) in self.session.select(self.dialect.forgotten, given)}
+        asked = rows[0].project_id, self.dialect.list_values(row.id for row in rows)
+        gone = {record_id for (record_id,) in self.session.select(self.dialect.forgotten, asked)}
         kept = dict(
             self.session.select(
-                f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}", given
+                f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}", asked
             )
         )
         for row in rows:
@@ -537,8 +537,8 @@ class Writer(Reader):
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
         sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
-        found = self.session.first(sql, (project, record_id))
-        return found[0] if found else None
+        row = self.session.first(sql, (project, record_id))
+        return row[0] if row else None
 
     def arrived(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""
@@ -675,8 +675,8 @@ class Writer(Reader):
         """Those of these records that something happened to, in any order."""
         sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self.dialect.within('record_id', '?2')}"
         return [
-            str(found)
-            for (found,) in self.session.select(
+            str(record_id)
+            for (record_id,) in self.session.select(
                 sql, (project, self.dialect.list_values(record_ids))
             )
         ]
@@ -692,12 +692,12 @@ class Writer(Reader):
 
     def votes(self, project: str, record_id: str) -> dict[str, tuple[int, int]]:
         """How many attempts that recalled a record turned out well, and badly, by author."""
-        found = self.session.select(
+        rows = self.session.select(
             "SELECT author, sum(level1), sum(level0) FROM tally WHERE project_id = ?1 AND "
             f"scope = 'credit' AND key = ?2 AND {TRUSTED_AUTHORS} GROUP BY author",
             (project, record_id),
         )
-        return {author: (int(good), int(bad)) for author, good, bad in found}
+        return {author: (int(good), int(bad)) for author, good, bad in rows}
 
     def recount(self, project: str) -> None:
         """Makes the tallies what the records add up to."""
@@ -706,12 +706,12 @@ class Writer(Reader):
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         """Those of the exact keys that some record of these statuses has."""
         within = self.dialect.within
-        found = self.session.select(
+        rows = self.session.select(
             f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}",
             (project, self.dialect.list_values(keys), self.dialect.list_values(statuses)),
         )
-        return {key for (key,) in found}
+        return {key for (key,) in rows}
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         """Every record with an exact key, of whatever kind and status."""

@@ -109,8 +109,8 @@ def unpack(packed: str) -> str:
 
 
 def packed_body(body: str, decision_id: str) -> str:
-    given = json.loads(body)
-    asked_for = {name: given[name] for name in _ASKED_FOR if name in given}
+    fields = json.loads(body)
+    asked_for = {name: fields[name] for name in _ASKED_FOR if name in fields}
     return json.dumps(
         {"packed": pack(body), "decision": decision_id, **asked_for}, separators=(",", ":")
     )
@@ -225,9 +225,9 @@ def dated(record: R, at_us: int) -> R:
 
 def readable(stored: Iterable[Stored | Found]) -> Iterator[AnyRecord]:
     """The records, without those that were damaged on disk: doctor names them."""
-    for each in stored:
+    for row in stored:
         try:
-            yield record_of(each)
+            yield record_of(row)
         except DamagedError:
             continue
 
@@ -237,9 +237,9 @@ def written_in(stored: Stored) -> dict[str, Any]:
     check again what was checked when it was recorded.
     """
     try:
-        said: dict[str, Any] = json.loads(sound_body(stored))
-        if said["id"] == stored.id:
-            return said
+        fields: dict[str, Any] = json.loads(sound_body(stored))
+        if fields["id"] == stored.id:
+            return fields
     except (ValueError, KeyError, TypeError):
         pass
     raise _damaged(stored)
@@ -347,16 +347,16 @@ SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 
 def found_of(row: Sequence[Any]) -> Found:
-    found = Found(*row)
+    record = Found(*row)
     if (
-        found.status not in STATUSES
-        or not isinstance(found.author, str)
-        or not isinstance(found.terms, str)
+        record.status not in STATUSES
+        or not isinstance(record.author, str)
+        or not isinstance(record.terms, str)
     ):
-        raise _damaged(found)
-    if found.good is not None:
-        found.good = bool(found.good)
-    return found
+        raise _damaged(record)
+    if record.good is not None:
+        record.good = bool(record.good)
+    return record
 
 
 # Where the body of a record has what a filter asks for.
@@ -452,20 +452,20 @@ def from_everybody(
     latest = best(Among())
     if len(latest) < limit:
         return latest
-    found = list(latest)
-    if vouched and not all(each.status in VOUCHED_STATUSES for each, _ in latest):
-        found += best(Among(vouched=True))
+    hits = list(latest)
+    if vouched and not all(hit.status in VOUCHED_STATUSES for hit, _ in latest):
+        hits += best(Among(vouched=True))
     heard: set[str] = set()
     filling: frozenset[str] = frozenset()
     for _ in range(SEARCH_ROUNDS_MAX if sources > 1 else 0):
-        often = Counter(each.author for each, _ in latest)
+        often = Counter(hit.author for hit, _ in latest)
         heard |= often.keys()
-        filling |= {each for each, count in often.items() if count > limit // _SEARCH_TURNS}
+        filling |= {author for author, count in often.items() if count > limit // _SEARCH_TURNS}
         if len(latest) < limit or not filling or len(heard) >= sources:
             break
         latest = best(Among(without=filling))
-        found += latest
-    return list({each.id: (each, score) for each, score in found}.values())
+        hits += latest
+    return list({hit.id: (hit, score) for hit, score in hits}.values())
 
 
 def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
@@ -618,11 +618,11 @@ class Query(Reader):
         given this status by an event of `by`; archived ones too.
         """
         where, bound = condition_of(self.dialect, project, filters)
-        said = self.dialect.event_says
+        says = self.dialect.event_says
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
         return self._stored(
             f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
-            f"AND {said('e', 'by')} = {bound.add(by)} AND {said('e', 'status')} = "
+            f"AND {says('e', 'by')} = {bound.add(by)} AND {says('e', 'status')} = "
             f"{bound.add(status)}) "
             f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT "
             f"{bound.add(limit)}",
@@ -653,12 +653,12 @@ class Query(Reader):
             f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
             f"AND r.{ORDINARY} AND r.{trusted}"
         )
-        found = self._select(
+        rows = self._select(
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
             "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3",
             (project, status, limit),
         )
-        return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
+        return [(Stored(*row), int(good), int(bad)) for good, bad, *row in rows]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         """The time of the newest record before a time that anybody but this author recorded; 0
@@ -775,14 +775,14 @@ class Query(Reader):
         if not any(hit.session for hit in hits):
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
-        given = ", ".join(
+        places = ", ".join(
             f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
             for hit in hits
             if hit.session
         )
         other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
         sql = (
-            f"WITH hit (seq, key) AS (VALUES {given}), near (hit, seq) AS ("
+            f"WITH hit (seq, key) AS (VALUES {places}), near (hit, seq) AS ("
             f"SELECT seq, {other.format('max', '<')} FROM hit UNION ALL "
             f"SELECT seq, {other.format('min', '>')} FROM hit) "
             f"SELECT near.hit, {found_columns(self.dialect)} "
@@ -862,24 +862,24 @@ class Query(Reader):
         given, that are neither archived nor of a source that was rolled back.
         """
         whose, bound = (" AND r.author = ?4", [author]) if author else ("", [])
-        found = self._select(
+        rows = self._select(
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
             f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
             f"{TRUSTED_RECORD}{whose}",
             (project, start, start + _BEHIND_ALL, *bound),
         )
-        return sorted(tag for (tag,) in found)
+        return sorted(tag for (tag,) in rows)
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         """The records that this one replaced, in that order."""
-        found = self._select(
+        rows = self._select(
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 "
             f"AND e.kind IN ('superseded', 'imported') AND {self.dialect.event_says('e', 'replaced_by')} = ?2 AND NOT "
             f"{is_undone(self.dialect, 'e')} "
             "ORDER BY e.at_us, e.id",
             (project, record_id),
         )
-        return list(dict.fromkeys(replaced for (replaced,) in found))
+        return list(dict.fromkeys(replaced for (replaced,) in rows))
 
     # --- figures ---
 
@@ -935,35 +935,37 @@ class Query(Reader):
         where, bound = condition_of(self.dialect, project, filters)
         if trusted:
             where += f" AND {TRUSTED_RECORD}"
-        ((found,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
-        return int(found)
+        ((number,),) = self._select(f"SELECT count(*) FROM record r WHERE {where}", bound)
+        return int(number)
 
     def values_from(self, project: str, column: str, beginning: str, limit: int) -> list[str]:
         """What begins so in a column of the records, the last by name first."""
-        found = self._select(
+        rows = self._select(
             f"SELECT DISTINCT r.{column} FROM record r WHERE r.project_id = ?1 "
             f"AND r.{column} IS NOT NULL AND substr(r.{column}, 1, ?2) = ?3 "
             f"ORDER BY r.{column} DESC LIMIT ?4",
             Bound([project, len(beginning), beginning, limit]),
         )
-        return [value for (value,) in found]
+        return [value for (value,) in rows]
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of
         these keys.
         """
         bound = Bound([project])
-        given = "".join(f"{self.dialect.experience_says(bound.add(key))}, " for key in keys)
+        values_of_keys = "".join(
+            f"{self.dialect.experience_says(bound.add(key))}, " for key in keys
+        )
         unrouted = f"({self.dialect.experience_says(bound.add('unrouted'))}) IS NOT NULL"
         sql = (
-            f"SELECT r.outcome, r.tool, {given}{unrouted}, count(*), sum(octet_length(r.body)) "
+            f"SELECT r.outcome, r.tool, {values_of_keys}{unrouted}, count(*), sum(octet_length(r.body)) "
             f"FROM record r "
             "WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' "
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
-        found = []
+        routed = []
         for *values, is_unrouted, records, size in self._select(sql, bound):
             pairs = zip(("outcome", "tool", *keys), values, strict=True)
             packet = {name: str(value) for name, value in pairs if value is not None}
-            found.append(Routed(packet, bool(is_unrouted), records, size))
-        return found
+            routed.append(Routed(packet, bool(is_unrouted), records, size))
+        return routed

@@ -145,10 +145,10 @@ def in_postgres(sql: str) -> tuple[str, tuple[int, ...]]:
         sql = sql.replace("project_id, ", "").replace("VALUES (?1, ", "VALUES (")
     used: list[int] = []
 
-    def numbered(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0]
-        number = int(found[1] or max(used, default=0) + 1)
+    def numbered(parameter: re.Match[str]) -> str:
+        if parameter[1] is None:
+            return parameter[0]
+        number = int(parameter[1] or max(used, default=0) + 1)
         if number not in used:
             used.append(number)
         return f"${used.index(number) + 1}"
@@ -179,14 +179,16 @@ class Address:
         shown = without_password(url) if is_url(url) else "…"
         check_that(is_url(url) and "\0" not in url, "location", shown, _ALLOWED)
         try:
-            said = conninfo_to_dict(url)
+            parts = conninfo_to_dict(url)
         except psycopg.Error:
             raise InvalidInputError.one("location", shown, _ALLOWED) from None
         # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a
         # host or a port.
-        if "@" in str(said.get("host") or "") or not _PORTS.fullmatch(str(said.get("port") or "")):
+        if "@" in str(parts.get("host") or "") or not _PORTS.fullmatch(
+            str(parts.get("port") or "")
+        ):
             raise InvalidInputError.one("location", shown, _ALLOWED)
-        values = {name: str(value) for name, value in said.items() if value is not None}
+        values = {name: str(value) for name, value in parts.items() if value is not None}
         secrets = {values[name] for name in _SECRET if values.get(name)}
         secrets |= {quote(secret, safe="") for secret in secrets}
         # What we say where neither the URL nor, as far as we see, the environment or a service does.
@@ -273,8 +275,8 @@ class PostgresSession(Session):
         return self._execute(sql, values, often=often).fetchall()
 
     def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
-        found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
-        return found
+        row: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
+        return row
 
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
@@ -294,9 +296,9 @@ class PostgresSession(Session):
         self, sql: str, values: Values = (), *, often: bool = False
     ) -> psycopg.Cursor[Any]:
         text, used = in_postgres(sql)
-        given = [values[place] for place in used] or None
+        parameters = [values[place] for place in used] or None
         try:
-            return self._connection.execute(text, given, prepare=often or None)
+            return self._connection.execute(text, parameters, prepare=often or None)
         except psycopg.Error as error:
             failure = self._failed(error)
             reconnect, self.reconnect = self.reconnect, None
@@ -423,8 +425,8 @@ class PostgresSession(Session):
         return StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _said(self, error: psycopg.Error, what: str) -> str:
-        said = self._address.masked(error.diag.message_primary or str(error))
-        return f"the database at {self._address.location} {what} ({said})"
+        message = self._address.masked(error.diag.message_primary or str(error))
+        return f"the database at {self._address.location} {what} ({message})"
 
 
 def _in_transaction(settings: Mapping[str, object]) -> str:
@@ -444,20 +446,20 @@ def _connect(address: Address) -> PostgresSession:
             address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults
         )
     except psycopg.Error as error:
-        said = address.masked(str(error))  # shown without its cause, which may hold secrets
-        if _NO_DATABASE.search(said):
+        message = address.masked(str(error))  # shown without its cause, which may hold secrets
+        if _NO_DATABASE.search(message):
             raise PlaceError(
-                f"there is no database at {address.location} ({said}): create it, then run "
+                f"there is no database at {address.location} ({message}): create it, then run "
                 "`hardwon postgres init`"
             ) from None
-        if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
+        if _REFUSED.search(message) or not isinstance(error, psycopg.OperationalError):
             raise PlaceError(
-                f"the server of {address.location} lets nobody in this way ({said}): check user, "
+                f"the server of {address.location} lets nobody in this way ({message}): check user, "
                 "password, the server's pg_hba.conf, and sslmode and certificates where the URL "
                 "names some"
             ) from None
         raise UnreachableError(
-            f"the database at {address.location} cannot be reached ({said})"
+            f"the database at {address.location} cannot be reached ({message})"
         ) from None
     session = PostgresSession(connection, address)
     connection.adapters.register_loader("numeric", _NumberLoader)
@@ -657,13 +659,13 @@ class Link:
         if witness is not None:
             try:
                 with self.reading(schema) as session:
-                    found = session.first(*witness) is not None
+                    is_there = session.first(*witness) is not None
             except UnreachableError:
                 raise self._unknown("the server went away again") from None
-            if found and not kept:
+            if is_there and not kept:
                 raise self._unknown("the server that answers now has another history")
             # a server that crashed gives numbers again of which nothing had reached its disk
-            kept = found
+            kept = is_there
         return kept
 
     def _unknown(self, why: str) -> UnknownOutcomeError:

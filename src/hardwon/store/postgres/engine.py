@@ -177,7 +177,7 @@ class PostgresWriter(Writer):
             return []
         sql = f"SELECT * FROM {'insert' if self.may_govern(project) else 'add'}_events(?1)"
         sent = write_json([event_columns(event) for event in wanted.values()])
-        added = {found for (found,) in self.session.select(sql, (sent,))}
+        added = {event_id for (event_id,) in self.session.select(sql, (sent,))}
         kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
         if kept:
@@ -255,7 +255,7 @@ class PostgresWriter(Writer):
             self.session.first("SELECT index_vectors(?1::integer)", (dimension,))
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        given = list(vectors_of)
+        kept = list(vectors_of)
         extension = setup.find_vector_index(self.session, self._reach.schema)
         also, value, change = "", "", ""
         if extension:
@@ -273,8 +273,8 @@ class PostgresWriter(Writer):
             if self.may_govern(project)
             else "NOTHING"
         )
-        numbers = [as_numbers(array("f", blob)) if extension else None for _, blob in given]
-        self.session.run(sql, ([found for found, _ in given], [blob for _, blob in given], numbers))
+        numbers = [as_numbers(array("f", blob)) if extension else None for _, blob in kept]
+        self.session.run(sql, ([found for found, _ in kept], [blob for _, blob in kept], numbers))
 
 
 # What advisory locks are about, beside those on whole projects and of `schema.sql` (1 and 3).
@@ -359,10 +359,10 @@ class PostgresStore(Store):
         known = self._reached.get(project)
         if known is None:
             with self._link.reading() as session:
-                found = session.select(
+                rows = session.select(
                     "SELECT schema, level FROM reachable WHERE name = ?1", (project,)
                 )
-                if not found:
+                if not rows:
                     user = session.value("SELECT session_user")
                     raise ForbiddenError(
                         f"the database user {user} does not reach project {project!r} in "
@@ -370,7 +370,7 @@ class PostgresStore(Store):
                         "project, `hardwon --memory URL postgres grant USER --project NAME` lets a user "
                         "reach it"
                     )
-            known = Reach(str(found[0][0]), frozenset(str(level) for _, level in found))
+            known = Reach(str(rows[0][0]), frozenset(str(level) for _, level in rows))
             self._reached[project] = known
         return known
 
@@ -442,8 +442,8 @@ class PostgresStore(Store):
             few = rarest(having) if whole else bm25.rare_enough(having, texts)
             for chosen in dict.fromkeys((few, few if whole else wanted)):
                 search = _Search(session, project, chosen, known, filters, limit, whole)
-                if found := from_everybody(search.best, known.sources, known.vouched, limit):
-                    return found
+                if hits := from_everybody(search.best, known.sources, known.vouched, limit):
+                    return hits
         return []
 
     def frequencies(self, project: str, terms: Sequence[str]) -> bm25.Frequencies:
@@ -458,12 +458,12 @@ class PostgresStore(Store):
                 has_records.format(f"?{number}", quoted(schema))
                 for number, (_, schema) in enumerate(reached, 1)
             ]
-            found = (
+            rows = (
                 session.select(" UNION ALL ".join(asked), [name for name, _ in reached])
                 if asked
                 else []
             )
-        return [str(name) for (name,) in found]
+        return [str(name) for (name,) in rows]
 
     # --- vectors ---
 
@@ -507,8 +507,8 @@ class PostgresStore(Store):
                 "record_text.seq = r.seq WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
-        found = [(each, near[each.seq]) for each in map(found_of, rows)]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
+        hits = [(hit, near[hit.seq]) for hit in map(found_of, rows)]
+        return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))
 
     # --- the database ---
 
@@ -788,20 +788,20 @@ def _of(among: Among, bound: Bound) -> str:
 
 
 def _encryption(session: PostgresSession) -> Finding:
-    found = session.first(
+    row = session.first(
         "SELECT s.ssl, s.version, a.client_addr IS NULL OR a.client_addr << '127.0.0.0/8' OR "
         "a.client_addr = '::1' "
         "FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE pid = pg_backend_pid()"
     )
-    encrypted, version, local = found or (False, None, False)
-    told = (
+    encrypted, version, local = row or (False, None, False)
+    shown = (
         f"TLS ({version})"
         if encrypted
         else "none, and none needed on this machine"
         if local
         else "none: add sslmode=verify-full"
     )
-    return Finding("encryption", bool(encrypted or local), told)
+    return Finding("encryption", bool(encrypted or local), shown)
 
 
 def _missing(session: PostgresSession, schema: str) -> list[str]:

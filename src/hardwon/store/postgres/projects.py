@@ -204,18 +204,18 @@ _EXTENSION: Final = (
 
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
-    found: str | None = session.value(_EXTENSION)
-    return found
+    schema: str | None = session.value(_EXTENSION)
+    return schema
 
 
 def find_vector_index(session: PostgresSession, schema: str) -> str | None:
     """Where pgvector is, quoted, if it indexes the vectors of a project; else None."""
-    found: str | None = session.value(
+    place: str | None = session.value(
         f"{_EXTENSION} AND EXISTS (SELECT 1 FROM pg_attribute "
         "WHERE attrelid = to_regclass(?1) AND attname = 'embedding')",
         (f"{quoted(schema)}.record_vector",),
     )
-    return found
+    return place
 
 
 def _try(session: PostgresSession, statement: str, *refusals: type[HardwonError]) -> None:
@@ -308,13 +308,13 @@ def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
 
 def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
     """Who made it a member that has the rights of the role."""
-    found = session.select(
+    rows = session.select(
         "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid "
         "JOIN pg_roles m ON m.oid = a.member JOIN pg_roles b ON b.oid = a.grantor "
         f"WHERE g.rolname = ?1 AND m.rolname = ?2 AND {_HAS_RIGHTS} ORDER BY 1",
         (role, member),
     )
-    return [str(name) for (name,) in found]
+    return [str(name) for (name,) in rows]
 
 
 # --- databases of other versions ---

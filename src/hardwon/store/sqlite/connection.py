@@ -582,14 +582,14 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         for index in indexes_in(SqliteSession(connection)):
             if index.exists:
                 connection.execute(f"SELECT 1 FROM {index.name} LIMIT 1").fetchall()
-        found = [
+        damage = [
             line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
         ]
         # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
-        for code in map(int, re.findall(_UNREAD, "\n".join(found))):
+        for code in map(int, re.findall(_UNREAD, "\n".join(damage))):
             if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
                 raise apsw.exception_for(code)
-        return found or [
+        return damage or [
             f"record {record_id} is not what was written"
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
             # nearly none is packed
@@ -640,12 +640,12 @@ def file_system_of(path: Path, mounts: str) -> str:
     when unknown.
     """
     mounted = [
-        (_ESCAPED.sub(lambda found: chr(int(found[1], 8)), point), kind)
+        (_ESCAPED.sub(lambda escape: chr(int(escape[1], 8)), point), kind)
         for point, kind in _MOUNTED.findall(mounts)
     ]
     # of two at the same place, the one that was mounted last
-    above = [each for each in mounted if f"{path}/".startswith(f"{each[0].rstrip('/')}/")]
-    return max(reversed(above), key=lambda each: len(each[0]), default=("", ""))[1]
+    above = [mount for mount in mounted if f"{path}/".startswith(f"{mount[0].rstrip('/')}/")]
+    return max(reversed(above), key=lambda mount: len(mount[0]), default=("", ""))[1]
 
 
 def refuse_network_file_system(folder: Path) -> None:

@@ -142,8 +142,8 @@ class SqliteWriter(Writer):
         result = Appended([], [], [], [], bool(has_tree))
         others: list[Row] = []
         if something_forgotten and rows:
-            given = rows[0].project_id, SQLITE.list_values(row.id for row in rows)
-            gone = {found for (found,) in connection.execute(SQLITE.forgotten, given)}
+            asked = rows[0].project_id, SQLITE.list_values(row.id for row in rows)
+            gone = {record_id for (record_id,) in connection.execute(SQLITE.forgotten, asked)}
             others = [row for row in rows if row.id in gone]
             rows = [row for row in rows if row.id not in gone]
         numbered = list(enumerate(rows, first))
@@ -359,13 +359,13 @@ class _Matches:
         matching = f"SELECT rowid, {score} FROM {self._name} WHERE {self._name} MATCH ?"
         if most is not None:
             matching += f" {order}LIMIT {most}"
-        found: list[Any] = self._session.connection.execute(
+        rows: list[Any] = self._session.connection.execute(
             matching, (self._match + marked,)
         ).fetchall()
         if most is None:
-            found.reverse()
-            found.sort(key=itemgetter(1), reverse=True)
-        return found
+            rows.reverse()
+            rows.sort(key=itemgetter(1), reverse=True)
+        return rows
 
     def _passing(self, matched: Sequence[tuple[int, float]], among: Among) -> list[Scored]:
         """As many as are wanted, with whatever is as good as the last of them, be it a flood of the
@@ -373,9 +373,9 @@ class _Matches:
         """
         if among != Among():
             matched = self._of(matched, among)
-        found: list[Scored] = []
+        hits: list[Scored] = []
         start, size = 0, self._page
-        while start < len(matched) and len(found) < self._limit:
+        while start < len(matched) and len(hits) < self._limit:
             end = start + size
             last = min(len(matched), end + SEARCHED_TEXTS)
             while end < last and matched[end][1] == matched[end - 1][1]:
@@ -385,12 +385,12 @@ class _Matches:
             if unread := sorted(seq for seq, _ in page if seq not in self._read):
                 values = (*self._values, f"[{','.join(map(str, unread))}]")
                 for row in self._session.connection.execute(self._reading, values):
-                    each = found_of(row)
-                    self._read[each.seq] = each
+                    hit = found_of(row)
+                    self._read[hit.seq] = hit
             read = [(self._read.get(seq), score) for seq, score in page]
-            found += [(each, score) for each, score in read if each]
+            hits += [(hit, score) for hit, score in read if hit]
             start, size = end, 4 * size
-        return found
+        return hits
 
     def _of(self, matched: Sequence[tuple[int, float]], among: Among) -> list[tuple[int, float]]:
         """Those of the sources that are asked."""
@@ -587,8 +587,8 @@ class SqliteStore(Store):
             few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
             for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
                 best = _Matches(*asked, chosen, filters, limit).best
-                if found := from_everybody(best, counted.sources, counted.vouched, limit):
-                    return found
+                if hits := from_everybody(best, counted.sources, counted.vouched, limit):
+                    return hits
         return []
 
     def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
@@ -666,8 +666,8 @@ class SqliteStore(Store):
                 best = vectors.find_nearest(chunks(), vector, limit, [seq for (seq,) in passing])
                 rows = session.select(reading, (*values, SQLITE.list_values(dict(best))))
         cosines = dict(best)
-        found = [(each, cosines[each.seq]) for each in map(found_of, rows)]
-        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
+        hits = [(hit, cosines[hit.seq]) for hit in map(found_of, rows)]
+        return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
     def _read_vectors(
         self, session: SqliteSession, project: str, number: int, dimension: int
@@ -689,7 +689,7 @@ class SqliteStore(Store):
     def untrue_tallies(self, project: str) -> int:
         with self.snapshot(project) as session:
             return count_differing(session, SQLITE, project) + sum(
-                each.count_differing(project) for each in listeners(session)
+                listener.count_differing(project) for listener in listeners(session)
             )
 
     # --- the file ---
