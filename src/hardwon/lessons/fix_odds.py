@@ -22,7 +22,7 @@ ATTEMPTS_OF_FULL_CONFIDENCE: Final = 10
 
 # How many attempts of its own weigh, at each level, as much as what is expected without them. Fitted
 # by `benchmarks/fit_fixes.py`.
-WEIGHTS: Final[Mapping[str, float]] = {
+WEIGHTS: Final[dict[str, float]] = {
     "all": 2.0,
     "issue type": 10.0,
     "fixer at any issue type": 10.0,
