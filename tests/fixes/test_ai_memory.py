@@ -20,12 +20,11 @@ import pytest
 
 import legacy_fixes
 from cases import each
-from clocks import START, Clock
+from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fixes import knowledge_file
 from hardwon.fixes.ai_memory import AIMemory, CutWarning
-from hardwon.fixes.knowledge_file import FixHistoryWarning
 from hardwon.records.kinds import Fix
 from hardwon.text.tokens import count_tokens
 from processes import Child, Tell
@@ -132,7 +131,8 @@ def test_without_an_environment_the_machine_is_described(history: AIMemory) -> N
         ("issue_data", (None, {}, True, True, 1.0)),
         ("fix_success", ({}, {}, "yes", True, 1.0)),
         ("verification_success", ({}, {}, True, None, 1.0)),
-        ("execution_time", ({}, {}, True, True, -1)),
+        ("execution_time", ({}, {}, True, True, "soon")),
+        ("execution_time", ({}, {}, True, True, True)),
         ("fixer_type", ({}, {}, True, True, 1.0, None, " ")),
     ],
 )
@@ -143,17 +143,6 @@ def test_what_is_wrong_is_named_and_nothing_is_recorded(
         history.record_fix_attempt(*arguments)
     assert caught.value.field == field
     assert history.get_memory_stats()["total_fixes_attempted"] == 0
-
-
-def test_a_reply_of_any_shape_is_recorded(history: AIMemory) -> None:
-    for reply in (
-        {},
-        {"error": "rate limited"},
-        {"fix_commands": "reboot", "confidence": "high"},
-        {"analysis": ["a"], "x": {1: 2}},
-    ):
-        assert history.record_fix_attempt({}, reply, False, False, None) > 0
-    assert history.get_memory_stats()["total_fixes_attempted"] == 4
 
 
 def test_what_is_cut_is_told_after_it_was_recorded(history: AIMemory) -> None:
@@ -242,20 +231,6 @@ def test_similar_issues_are_told_successes_first(history: AIMemory) -> None:
     assert json.loads(best["fix_commands"]) == ["export TIMEOUT=60"]
     assert json.loads(best["system_info"])["os"]
     assert best["claude_analysis"] == best["ai_analysis"] == "It needs longer"
-
-
-def test_an_exact_match_has_the_signature(history: AIMemory) -> None:
-    issue: dict[str, Any] = {
-        "model": QWEN,
-        "issue_type": "TIMEOUT",
-        "test_prompt": "Write a poem",
-        "actual_response": "Roses",
-    }
-    number = record(history, **issue)
-    record(history, test_prompt="Add two numbers")
-    (found,) = history.query_similar_issues(issue)["exact_matches"]
-    assert found["id"] == number
-    assert found["issue_signature"] == history.generate_issue_signature(issue) == "c4286e5d79abaa25"
 
 
 def test_nothing_is_similar_to_what_never_came_up(history: AIMemory) -> None:
@@ -357,11 +332,7 @@ def test_both_meanings_of_success_have_their_own_names(history: AIMemory, clock:
         fixers["qwen"]["total_attempts"],
         fixers["qwen"]["applied_rate"],
         fixers["qwen"]["success_rate"],
-    ) == (
-        3,
-        0.333,
-        0.333,
-    )
+    ) == (3, 0.333, 0.333)
     low, high = fixers["qwen"]["interval"]
     assert low < fixers["qwen"]["p_success"] < high
 
@@ -391,14 +362,6 @@ def test_insights_are_exported_as_one_file(history: AIMemory, tmp_path: Path) ->
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_an_export_never_replaces_the_memory(history: AIMemory) -> None:
-    some(history)
-    for export in (history.export_insights, history.export_analytics_data):
-        with pytest.raises(InvalidInputError, match="output_file"):
-            export(history.db_path)
-    assert history.memory.doctor().ok
-
-
 # --- the knowledge base ---
 
 
@@ -416,15 +379,6 @@ def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     assert len(knowledge["general_patterns"]) == 2
     assert (knowledge["version"], bool(knowledge["last_updated"])) == ("1.0", True)
     plain(knowledge)
-
-
-def test_it_can_be_assigned(history: AIMemory) -> None:
-    some(history)
-    knowledge = history.knowledge_base
-    history.knowledge_base = {"mine": 1}
-    assert history.knowledge_base is knowledge
-    assert knowledge["mine"] == 1
-    assert "TIMEOUT" in knowledge["successful_strategies"]
 
 
 def test_a_knowledge_base_of_others_is_imported_once(history: AIMemory, tmp_path: Path) -> None:
@@ -573,14 +527,6 @@ def test_a_folder_must_be_one(folder: Any) -> None:
         AIMemory(folder)
 
 
-def test_it_is_closed_once_for_all(tmp_path: Path) -> None:
-    history = AIMemory(tmp_path / "AIMemory")
-    history.close()
-    history.close()
-    with pytest.raises(HardwonError):
-        record(history)
-
-
 # --- many at once ---
 
 
@@ -655,34 +601,6 @@ def test_many_processes_use_one_folder(tmp_path: Path) -> None:
         assert history.memory.doctor().ok
 
 
-def test_a_package_of_your_own_keeps_its_modules(tmp_path: Path) -> None:
-    own = tmp_path / "Scripts"
-    own.mkdir()
-    (own / "__init__.py").write_text("")
-    (own / "ai_memory.py").write_text("raise RuntimeError('the old one')")
-    (own / "fixer.py").write_text(
-        "from Scripts.ai_memory import AIMemory\nprint(AIMemory.__module__)"
-    )
-    places = [str(ROOT / "drop_in"), str(tmp_path), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "import Scripts.fixer"],
-        cwd=tmp_path / "Scripts",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("hardwon.fixes.ai_memory\n", "")
-
-
-def test_the_clock_is_the_callers(tmp_path: Path, clock: Clock) -> None:
-    with AIMemory(tmp_path / "AIMemory", clock=clock) as history:
-        row = history.memory.fixes.history.row(record(history))
-        assert row is not None
-        assert row.timestamp.startswith(START.date().isoformat())
-
-
 def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: Path) -> None:
     """Neither does anything that was only learned become something that somebody said."""
     folder = tmp_path / "AIMemory"
@@ -728,15 +646,6 @@ def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: P
 SECRET = "ghp_" + "a1B2" * 9
 
 
-@pytest.mark.parametrize("reply", [None, "reboot it", [1], 7])
-def test_a_reply_that_is_no_mapping_is_recorded_all_the_same(history: AIMemory, reply: Any) -> None:
-    with pytest.warns(FixHistoryWarning, match="no mapping"):
-        assert history.record_fix_attempt({"model": QWEN}, reply, True, True, 1.0) == 1
-    (kept,) = history.memory.browse(5, kind="fix")
-    assert isinstance(kept, Fix)
-    assert kept.other == {"ai_response": reply}
-
-
 def exports(history: AIMemory) -> tuple[Any, ...]:
     return history.export_insights, history.export_analytics_data
 
@@ -754,50 +663,6 @@ def test_an_export_replaces_no_pipe_and_no_folder(history: AIMemory, tmp_path: P
     assert link.is_symlink()
 
 
-def test_an_export_goes_through_a_link(history: AIMemory, tmp_path: Path) -> None:
-    real, link, dangling = (
-        tmp_path / "elsewhere" / "real.json",
-        tmp_path / "link.json",
-        tmp_path / "new.json",
-    )
-    real.parent.mkdir()
-    real.write_text("old")
-    link.symlink_to(real)
-    dangling.symlink_to(real.with_name("fresh.json"))
-    for target in (link, dangling):
-        history.export_analytics_data(target)
-        assert target.is_symlink()
-        assert "daily_stats" in json.loads(target.resolve().read_text())
-
-
-def test_an_export_spares_the_memorys_own_files(history: AIMemory, tmp_path: Path) -> None:
-    record(history)
-    history._save_knowledge_base()
-    own = (
-        "knowledge_base.json",
-        ".knowledge_base.json.lock",
-        ".ai_memory.db.lock",
-    )
-    names = (
-        *own,
-        "ai_memory.db",
-        "ai_memory.db-wal",
-        "ai_memory.db-shm",
-        "ai_memory.db-journal",
-        "other.db",
-    )
-    before = (history.memory_dir / "knowledge_base.json").read_bytes()
-    (tmp_path / "link.json").symlink_to(history.memory_dir / "knowledge_base.json")
-    for export in exports(history):
-        for target in (*(history.memory_dir / name for name in names), tmp_path / "link.json"):
-            with pytest.raises(InvalidInputError, match="output_file"):
-                export(target)
-    assert (history.memory_dir / "knowledge_base.json").read_bytes() == before
-    assert history.get_memory_stats()["total_fixes_attempted"] == 1
-    history.export_insights(history.memory_dir / "insights.json")
-    history.export_insights(tmp_path / "knowledge_base.json")
-
-
 def test_no_secret_of_the_live_dict_is_exported(history: AIMemory, tmp_path: Path) -> None:
     history.knowledge_base["note"] = f"token {SECRET}"
     history.export_insights(tmp_path / "before.json")
@@ -808,31 +673,6 @@ def test_no_secret_of_the_live_dict_is_exported(history: AIMemory, tmp_path: Pat
     assert not any(
         SECRET.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
     )
-
-
-def texts_on_disk(history: AIMemory) -> str:
-    return history.knowledge_base_path.read_text()
-
-
-def forget(history: AIMemory, fix_id: int) -> None:
-    found = history.memory.fixes.history.record_id(fix_id)
-    assert found is not None
-    history.memory.forget(found)
-
-
-def test_what_was_forgotten_leaves_the_files(history: AIMemory) -> None:
-    record(history, fix_commands=["export TIMEOUT=60"])
-    gone = record(history, fix_commands=["mail bob@example.org"], issue_type="PRIVATE")
-    history.knowledge_base["note"] = "mine"
-    history._save_knowledge_base()
-    assert "bob@example.org" in texts_on_disk(history)
-    forget(history, gone)
-    history._save_knowledge_base()
-    told = texts_on_disk(history)
-    assert "bob@" not in told
-    assert "PRIVATE" not in told
-    assert "export TIMEOUT=60" in told
-    assert '"mine"' in told
 
 
 def test_the_knowledge_base_is_written_after_every_attempt(
@@ -889,20 +729,6 @@ def test_a_link_to_a_knowledge_base_stays_one(tmp_path: Path) -> None:
     assert json.loads(real.read_text())["note"] == "mine"
 
 
-@pytest.mark.parametrize(
-    "section",
-    ["general_patterns", "model_specific_tips", "successful_strategies", "failure_patterns"],
-)
-def test_a_section_may_be_a_list(history: AIMemory, section: str) -> None:
-    record(history)
-    history.knowledge_base.update({section: []})
-    history._save_knowledge_base()
-    history.knowledge_base.update({section: ["look twice"]})
-    history._save_knowledge_base()
-    assert history.knowledge_base[section]["any"] == ["look twice"]
-    assert history.knowledge_base["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60"]
-
-
 def crowded(history: AIMemory) -> None:
     for number in range(30):
         for _ in range(2):
@@ -948,27 +774,6 @@ def test_one_fixer_does_not_fill_what_is_learned(history: AIMemory) -> None:
     )
 
 
-def test_a_fixer_alone_has_all_the_places(history: AIMemory) -> None:
-    for number in range(12):
-        record(history, fix_commands=[f"way {number}"])
-    # says nothing about what works
-    record(history, False, False, fix_commands=["wait"], fixer_type="qwen")
-    assert len(history.knowledge_base["successful_strategies"]["TIMEOUT"]) == 10
-    assert len(history.get_model_insights(QWEN)["effective_fixes"]) == 10
-
-
-def test_what_is_vouched_for_has_no_bound(history: AIMemory) -> None:
-    record(history, fix_commands=["other"], fixer_type="qwen")
-    for number in range(4):
-        found = history.memory.fixes.history.record_id(
-            record(history, fix_commands=[f"way {number}"])
-        )
-        assert found is not None
-        history.memory.verify(found, "test_runner")
-    assert len(history.knowledge_base["successful_strategies"]["TIMEOUT"]) == 5
-    assert len(history.get_model_insights(QWEN)["effective_fixes"]) == 5
-
-
 def test_learned_texts_hide_nothing(history: AIMemory) -> None:
     record(
         history,
@@ -995,22 +800,3 @@ def test_recorded_text_does_not_end_the_context(history: AIMemory) -> None:
     assert "now obey" in context
     assert len(re.findall(r"[=\uff1d]\s*END HISTORICAL", context, re.IGNORECASE)) == 1
     assert context.endswith("\n=== END HISTORICAL CONTEXT ===")
-
-
-def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="too long"):
-        AIMemory(tmp_path / ("x" * 300))
-
-
-def test_blanks_make_no_other_fixer(history: AIMemory) -> None:
-    record(history, fixer_type=" claude ")
-    record(history, fixer_type="claude")
-    assert list(history.get_fixer_effectiveness()) == ["claude"]
-
-
-def test_another_project_is_told_what_to_do(tmp_path: Path) -> None:
-    with (
-        Memory(tmp_path / "m.db", "other") as memory,
-        pytest.raises(PlaceError, match="--project default"),
-    ):
-        AIMemory.on(memory)

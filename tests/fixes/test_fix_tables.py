@@ -101,16 +101,6 @@ def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
     assert json.loads(effective) == ["ollama pull qwen2.5:7b"]
 
 
-def test_applied_is_no_success(memory: Memory) -> None:
-    a_fix(memory, verification_success=False)
-    assert asked(memory, "SELECT success_count, failure_count, best_fix FROM issue_patterns") == [
-        (0, 1, None)
-    ]
-    assert asked(memory, "SELECT success_rate, effective_fixes FROM model_characteristics") == [
-        (0.0, "[]")
-    ]
-
-
 def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
     for command in ("a", "b", "b", "c"):
         a_fix(memory, fix_commands=[command])
@@ -168,18 +158,6 @@ def test_no_id_is_given_out_twice(memory: Memory) -> None:
     assert third is not None
     assert first < number < third
     assert memory.fixes.history.row(number) is None
-
-
-def test_a_number_that_was_never_shown_is_not_given_out_again(memory: Memory) -> None:
-    a_fix(memory)
-    memory.rollback("qwen")
-    hidden = a_fix(memory, author="qwen")
-    assert hidden.number is not None
-    assert memory.fixes.history.row(hidden.number) is None
-    memory.forget(hidden.id)
-    later = a_fix(memory)
-    assert later.number is not None
-    assert later.number > hidden.number
 
 
 def test_the_guard_cannot_be_taken_away(memory: Memory) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -153,18 +152,6 @@ def world(tmp_path: Path, clock: Clock) -> Iterator[World]:
         yield made
 
 
-def test_it_is_the_same_dict_and_is_refreshed_when_the_memory_changed(world: World) -> None:
-    keeper = world.open()
-    knowledge = keeper.refresh()
-    before = json.dumps(knowledge)
-    world.learned = learned()
-    assert json.dumps(keeper.refresh()) == before
-    world.changes += 1
-    assert keeper.refresh() is knowledge
-    assert knowledge["successful_strategies"] == {}
-    assert not world.file.exists()
-
-
 def test_what_is_saved_comes_back_and_is_one_sources_word(world: World) -> None:
     keeper = world.open()
     keeper.knowledge["successful_strategies"].setdefault("NO_OUTPUT", []).append("restart ollama")
@@ -217,28 +204,6 @@ def test_two_that_save_lose_nothing_of_each_other(world: World) -> None:
     assert len(world.records()) == 1
 
 
-def test_many_threads_save_what_they_add(world: World) -> None:
-    keepers = [world.open() for _ in range(3)]
-
-    def work(keeper: KnowledgeFile, name: str) -> None:
-        for number in range(5):
-            keeper.knowledge["failure_patterns"].setdefault(name, []).append(f"{name} {number}")
-            keeper.save()
-
-    workers = [
-        threading.Thread(target=work, args=(keeper, f"T{n}"))
-        for n, keeper in enumerate([*keepers, keepers[0]])
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    found = world.open().knowledge["failure_patterns"]
-    assert {name: sorted(found[name]) for name in ("T0", "T1", "T2", "T3")} == {
-        f"T{n}": [f"T{n} {number}" for number in range(5)] for n in range(4)
-    }
-
-
 def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> None:
     theirs = Adopted(
         origin="fix history",
@@ -286,16 +251,6 @@ def test_what_people_edit_in_the_file_is_taken_in(world: World) -> None:
     count = world.memory.stats().adopted
     world.open()
     assert world.memory.stats().adopted == count
-
-
-def test_an_edit_is_taken_in_by_a_save_as_well(world: World) -> None:
-    keeper = world.open()
-    keeper.save()
-    edited(world, lambda knowledge: knowledge.update(by_hand=True))
-    keeper.knowledge["mine"] = 1
-    keeper.save()
-    assert keeper.knowledge["by_hand"] is True
-    assert world.records()[0].data["knowledge_base"] == {"by_hand": True, "mine": 1}
 
 
 def test_a_file_of_the_original_is_taken_in(world: World) -> None:
@@ -354,10 +309,7 @@ def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
 def broken(number: int) -> tuple[str, Callable[[KnowledgeBase], object]]:
     ways: list[tuple[str, Callable[[KnowledgeBase], object]]] = [
         ("successful_strategies", lambda base: base.update(successful_strategies="text")),
-        (
-            "successful_strategies",
-            lambda base: base["successful_strategies"].update(X=[object()]),
-        ),
+        ("successful_strategies", lambda base: base["successful_strategies"].update(X=[object()])),
         ("mine", lambda base: base.update(mine=float("nan"))),
         ("failure_patterns", lambda base: base["failure_patterns"].update({7: ["seven"]})),
         ("knowledge_base", lambda base: base.update(mine=["x" * 1_000] * 3_000)),
@@ -383,14 +335,3 @@ def test_what_cannot_be_kept_is_named_and_nothing_is_lost(number: int, world: Wo
     with pytest.raises(InvalidInputError):
         keeper.save()
     keeper.knowledge.to_json()
-
-
-def test_secrets_are_kept_nowhere(world: World) -> None:
-    keeper = world.open()
-    keeper.knowledge["mine"] = "use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
-    keeper.save()
-    keeper.save()
-    assert "sk-proj-abc" not in world.file.read_text()
-    (record,) = world.records()
-    assert "sk-proj-abc" not in record.to_json()
-    assert world.file.stat().st_mode & 0o777 == 0o600

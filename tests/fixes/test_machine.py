@@ -35,21 +35,6 @@ def test_it_has_the_documented_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found["ollama_version"] == "0.1.17"
 
 
-def test_without_ollama_there_is_no_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert "ollama_version" not in machine.system_info()
-
-
-def test_the_client_tells_its_version_when_no_server_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = "Warning: could not connect to a running Ollama instance at 127.0.0.1\nWarning: client version is 0.9.2-rc1"
-    with_ollama(tmp_path, f"echo '{said}'", monkeypatch)
-    assert machine.system_info()["ollama_version"] == "0.9.2-rc1"
-
-
 @pytest.mark.parametrize("script", ["exit 3", "echo nothing to see", "kill -9 $$", "exec sleep 60"])
 def test_an_ollama_of_no_use_is_left_out(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -181,8 +181,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
 
         if not attempt.has_reply:
             _warn(
-                FixHistoryWarning,
-                "the fixer's reply is no mapping: it was kept aside, as it was",
+                FixHistoryWarning, "the fixer's reply is no mapping: it was kept aside, as it was"
             )
         if attempt.cut:
             _warn(
@@ -425,14 +424,22 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         )
 
     def auto_cleanup(
-        self, days: float = limits.CLEANUP_DAYS, dry_run: bool = False
+        self,
+        days: float = limits.CLEANUP_DAYS,
+        dry_run: bool = False,
+        *,
+        successes_days: float | None = None,
     ) -> dict[str, Any]:
-        """Removes old attempts, failed ones sooner than successful ones. Patterns, figures and what
-        is worth more stay, and `memory.undo(id)` with each of the `event_ids` takes it back until
-        the memory is compacted. Returns what was removed.
+        """Removes old attempts, failed ones sooner than successful ones, which stay three times as
+        long, or `successes_days`. Patterns, figures and what is worth more stay, and
+        `memory.undo(id)` with each of the `event_ids` takes it back until the memory is compacted.
+        Returns what was removed.
         """
         dry = check_flag("dry_run", dry_run)
-        return _in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
+        return _in_turns(
+            lambda: self.memory.cleanup(days, dry, successes_days=successes_days),
+            ("failed", "successful"),
+        )
 
     def compress_historical_data(
         self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False

@@ -176,12 +176,18 @@ def fix_from(
     system_info: Mapping[str, Any],
     **envelope: Any,
 ) -> Fix:
-    """The record. `system_info` describes this machine, for an issue that names no other."""
+    """The record. `system_info` describes this machine, for an issue that names no other. A time that
+    is none is kept aside as it was.
+    """
+    seconds = check_seconds("execution_time", execution_time)
+    if seconds is None and execution_time is not None:
+        aside = {"execution_time": as_text(plain_number(execution_time))}
+        attempt.fields["other"] = {**(attempt.fields["other"] or {}), **aside}
     return Fix(
         issue=attempt.issue,
         fix_success=check_success("fix_success", fix_success),
         verification_success=check_success("verification_success", verification_success),
-        execution_time_seconds=check_seconds("execution_time", execution_time),
+        execution_time_seconds=seconds,
         fixer_type=check_fixer("fixer_type", fixer_type),
         system_info=dict(system_info) if attempt.system_info is None else attempt.system_info,
         **attempt.fields,
@@ -199,19 +205,27 @@ def issue_from(issue_data: Any) -> Issue:
 
 
 def check_success(field: str, value: Any) -> bool:
-    """True or false, which may be written 1 or 0."""
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
+    """True or false, which may be written 1 or 0, and be another library's."""
+    plain = plain_number(value)
+    if isinstance(plain, int) and plain in (0, 1):
+        return bool(plain)
     raise InvalidInputError.one(field, value, "true or false")
 
 
 def check_seconds(field: str, value: Any) -> float | None:
-    """How long something took; None where nobody says."""
-    if value is None:
+    """How long something took; None where nobody says, or the number is no duration."""
+    plain = plain_number(value)
+    if plain is None:
         return None
-    if type(value) in (int, float) and 0 <= value <= limits.JSON_INT_ABS_MAX:
-        return float(value)
-    raise InvalidInputError.one(field, value, "a finite number of seconds, 0 or more, or nothing")
+    if type(plain) not in (int, float):
+        raise InvalidInputError.one(field, value, "a number of seconds, 0 or more, or nothing")
+    return float(plain) if 0 <= plain <= limits.JSON_INT_ABS_MAX else None
+
+
+def plain_number(value: Any) -> Any:
+    """The number of Python's own that one of numpy's or its like stands for; else the value."""
+    item = getattr(value, "item", None)
+    return ask_foreign(item, value) if callable(item) else value
 
 
 def check_fixer(field: str, value: Any) -> str:

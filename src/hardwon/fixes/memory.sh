@@ -4,6 +4,7 @@
 # They work on the folder that HARDWON_AIMEMORY names, else on AIMemory here, beside this file, or above it.
 # docs/reference/cli.md tells what each prints. Copy or link this file to where you want it.
 
+[ $# -gt 0 ] || set -- help
 if [ -z "$HARDWON_AIMEMORY" ] && [ ! -e AIMemory ]; then
     case $0 in */*) here=${0%/*} ;; *) here=. ;; esac
     for folder in "$here/AIMemory" "$here/../AIMemory"; do

@@ -22,12 +22,7 @@ from hardwon.lessons.fix_odds import add_up
 from hardwon.lessons.keys import BETWEEN_NAMES
 from hardwon.memory.project import Group
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.fields import (
-    check_all,
-    check_limit,
-    check_text,
-    check_whole_number,
-)
+from hardwon.records.fields import check_all, check_limit, check_text, check_whole_number
 
 if TYPE_CHECKING:
     from hardwon.fixes.tables import FixHistory

@@ -26,15 +26,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
-from hardwon.fixes.rows import (
-    FixEntry,
-    FixRow,
-    did,
-    entry_of,
-    shortened,
-    strategy_text,
-    text_of,
-)
+from hardwon.fixes.rows import FixEntry, FixRow, did, entry_of, shortened, strategy_text, text_of
 from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
 from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
@@ -47,14 +39,7 @@ from hardwon.records.fields import check_limit, check_time, from_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Decision, Issue, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import (
-    FIXES,
-    is_packed,
-    original_of,
-    readable,
-    rolled_back_authors,
-    unpack,
-)
+from hardwon.store.query import FIXES, is_packed, original_of, readable, rolled_back_authors, unpack
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
 

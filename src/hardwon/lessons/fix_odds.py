@@ -213,15 +213,23 @@ class FixCounts:
     subject: Items | None = None
     signature: Items | None = None
     words: Attempts = NOTHING
+    _totals: dict[str | None, Attempts] = field(default_factory=dict)
+
+    def total(self, issue_type: str | None) -> Attempts:
+        """All attempts at an issue type; None: at any."""
+        if issue_type not in self._totals:
+            items = self.everything if issue_type is None else self.types.get(issue_type, {})
+            self._totals[issue_type] = add_up(items.values())
+        return self._totals[issue_type]
 
     def estimate(self, issue_type: str | None, fixer: str | None) -> _Estimate:
         """Of an issue type and a fixer, as far as they are named."""
-        estimate = _Estimate(add_up(self.everything.values()))
+        estimate = _Estimate(self.total(None))
         usual, whole = estimate.p, estimate.counts.attempts
         items = self.everything
         if issue_type is not None:
             items = self.types.get(issue_type, {})
-            estimate.narrow("issue type", add_up(items.values()))
+            estimate.narrow("issue type", self.total(issue_type))
         if fixer is not None:
             here, anywhere = items.get(fixer, NOTHING), self.everything.get(fixer, NOTHING)
             if here.attempts < anywhere.attempts < whole:
@@ -252,7 +260,7 @@ class FixCounts:
 def estimate_fix(known: FixCounts, fixer: str | None) -> Odds:
     """How likely a fix is to be applied and verified."""
     estimate = known.estimate(known.issue_type, fixer)
-    whole, of_type = (known.estimate(kind, None).counts for kind in (None, known.issue_type))
+    whole, of_type = known.total(None), known.total(known.issue_type)
     around = of_type
     if known.model is not None:
         of_model = add_up(known.model.values())

@@ -54,9 +54,10 @@ def clean_up(
     picked: list[Kept] = []
     kept = left = 0
     for stored, fix in _old_fixes(project, max(failed_before_us, succeeded_before_us)):
-        if stored.at_us >= (succeeded_before_us if fix.succeeded else failed_before_us):
+        is_young = stored.at_us >= (succeeded_before_us if fix.succeeded else failed_before_us)
+        if is_young and stored.at_us >= failed_before_us:
             continue
-        if has_value(stored, fix):
+        if is_young or has_value(stored, fix):
             kept += 1
         elif len(picked) < limits.TRANSACTION_RECORDS_MAX:
             picked.append((stored, fix))

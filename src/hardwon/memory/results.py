@@ -345,8 +345,9 @@ class Consolidation:
 
 @dataclass(frozen=True)
 class CleanedUp:
-    """What left the history (or would, in a dry run): failed and successful fixes. `kept` were old
-    enough to go and are worth keeping; `left` are for the next run, because one takes only so many.
+    """What left the history (or would, in a dry run): failed and successful fixes. `kept` are as old
+    and stay: what worked stays longer, and what is of value by itself; `left` are for the next run,
+    because one takes only so many.
     `event_id` is what `undo` takes.
     """
 

@@ -396,7 +396,7 @@ def cleanup_text(cleaned: Mapping[str, Any], days: int) -> str:
     """What went, from what a cleanup answered or what fix history makes of it."""
     failed, worked, left = cleaned["failed"], cleaned["successful"], cleaned["left"]
     done = "would be taken out" if cleaned["dry_run"] else "taken out"
-    parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
+    parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} as old stay"
     rest = f"; {left} more are left for the next run" if left else ""
     fixes = counted(failed + worked, "fix", "fixes")
     return f"{fixes} older than {counted(days, 'day')} {done}: {parts}{rest}"

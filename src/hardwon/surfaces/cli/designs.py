@@ -364,6 +364,7 @@ class History:
     """Where the fix history is that a line names."""
 
     folder = "AIMemory"
+    is_named = False
 
 
 def choose_folder(
@@ -385,6 +386,8 @@ def choose_folder(
             f"fix-history has a folder of its own, not {Line.memory}: --memory-dir names it"
         )
     History.folder = memory_dir
+    asked = ctx.get_parameter_source("memory_dir")
+    History.is_named = asked is not None and asked.name != "DEFAULT"
 
 
 history_group = add_group(
@@ -401,12 +404,16 @@ history_group = add_group(
 )
 
 
+def has_history(folder: str | Path) -> bool:
+    return any((Path(folder) / name).exists() for name in ("ai_memory.db", "knowledge_base.json"))
+
+
 @contextmanager
 def open_history() -> "Iterator[AIMemory]":
     """Who mistypes its name, or stands in another folder, gets no new one."""
     # where there is no such user, it is the name of a folder
     folder = Path(os.path.expanduser(History.folder))  # noqa: PTH111
-    if not any((folder / name).exists() for name in ("ai_memory.db", "knowledge_base.json")):
+    if not has_history(folder):
         fail(
             f"there is no fix history at {folder}: go to the folder that has it, or name it with "
             "--memory-dir (or HARDWON_AIMEMORY)"
@@ -419,7 +426,7 @@ def open_history() -> "Iterator[AIMemory]":
 
 @command(history_group, "stats")
 def history_stats() -> None:
-    """Print how much was tried, and how much of it worked.
+    """Print how much was tried, and how much of it worked: zeros in a project that has no fix history.
 
     A heading, then eight lines `  key: value` in a fixed order.
 
@@ -432,8 +439,12 @@ def history_stats() -> None:
       hardwon fix-history stats
       hardwon fix-history --memory-dir AIMemory stats --json
     """
-    with open_history() as history:
-        counts = history.get_memory_stats()
+    if not has_history(History.folder) and not History.is_named:
+        counts: dict[str, Any] = dict.fromkeys(STATISTICS, 0)
+        counts["memory_directory"] = History.folder
+    else:
+        with open_history() as history:
+            counts = history.get_memory_stats()
     lines = [
         f"  {name}: {round(counts[name], 3) if isinstance(counts[name], float) else counts[name]}"
         for name in STATISTICS
@@ -544,7 +555,8 @@ def history_patterns(limit: Limit = PATTERNS_SHOWN, every: All = False) -> None:
 
 @command(history_group, "cleanup")
 def history_cleanup(days: OlderThan = limits.CLEANUP_DAYS) -> None:
-    """Take out old fixes at once. What they taught stays; prints how to take it back.
+    """Take out old fixes at once, but for those of value by themselves: what somebody vouches for, what
+    helped, and the last of each pattern. What they taught stays; prints how to take it back.
 
     JSON: `failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).
 
@@ -554,7 +566,7 @@ def history_cleanup(days: OlderThan = limits.CLEANUP_DAYS) -> None:
       hardwon fix-history cleanup 90 --json
     """
     with open_history() as history, progress("cleaning up"):
-        done = history.auto_cleanup(days)
+        done = history.auto_cleanup(days, successes_days=days)
         hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
     show(done, cleanup_text(done, days) + hints)
 
