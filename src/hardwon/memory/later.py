@@ -2,30 +2,13 @@
 that runs once would wait for all of them.
 """
 
+# mypy: implicit-reexport
+# ruff: noqa: F401
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from hardwon.first_use import Later
-
-__all__ = [
-    "advise",
-    "cleanup",
-    "consolidate",
-    "context",
-    "databases",
-    "embedders",
-    "embedding",
-    "figures",
-    "knowledge",
-    "lessons",
-    "llm",
-    "results",
-    "staleness",
-    "times",
-    "tokens",
-    "transfer",
-]
 
 if TYPE_CHECKING:
     from hardwon.memory import (
@@ -46,14 +29,10 @@ if TYPE_CHECKING:
     from hardwon.outside import embedders, llm
     from hardwon.search import times
 else:
-    advise, cleanup, consolidate, context, databases, embedding, figures, knowledge, lessons = (
-        Later(f"hardwon.memory.{name}")
-        for name in (
-            "advise cleanup consolidate context databases embedding figures knowledge lessons".split()
-        )
+    _IN_MEMORY = (
+        "advise cleanup consolidate context databases embedding figures knowledge lessons results "
+        "staleness tokens transfer"
     )
-    results, staleness, tokens, transfer = (
-        Later(f"hardwon.memory.{name}") for name in "results staleness tokens transfer".split()
-    )
+    globals().update({name: Later(f"hardwon.memory.{name}") for name in _IN_MEMORY.split()})
     embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")
     times = Later("hardwon.search.times")
