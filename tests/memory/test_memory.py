@@ -6,7 +6,7 @@ import json
 import stat
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
-from hardwon import Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
+from hardwon import Fact, Fix, HardwonError, Memory, Metadata, Trajectory
 from hardwon.errors import (
     ClosedError,
     ConflictError,
@@ -94,16 +94,6 @@ def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="related_files: .*regular files"):
         memory.record_fact("x", "error", related_files=[tmp_path])
     assert memory.stats().records == 1
-
-
-def test_bad_input_changes_nothing(memory: Memory) -> None:
-    good = fact()
-    with pytest.raises(InvalidInputError, match="project_id: 'other'"):
-        memory.add_many([good, fact(project_id="other")])
-    with pytest.raises(InvalidInputError):
-        memory.remember("x", "triumph", "code_interpreter")  # type: ignore[arg-type]
-    assert memory.stats().records == 0
-    assert memory.get(good.id) is None
 
 
 def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(
@@ -324,35 +314,18 @@ def test_export_and_load(memory: Memory, tmp_path: Path, place: Places) -> None:
     assert memory.export(path) == 2
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["metadata"]["validation"]["status"] for line in lines] == [
-        "verified",
-        "hypothesis",
-    ]
+    written = [line["metadata"]["validation"]["status"] for line in lines]
+    assert written == ["verified", "hypothesis"]
     with Memory(place("copy")) as copy:
-        rehearsal = copy.load(path, dry_run=True)
-        assert (rehearsal.added, copy.stats().records) == (2, 0)
+        assert (copy.load(path, dry_run=True).added, copy.stats().records) == (2, 0)
         report = copy.load(path, by="ann")
         assert (report.read, report.added, report.present, report.conflicting) == (2, 2, 0, [])
-        loaded = copy.get(kept.id)
-        assert loaded is not None
-        assert loaded.metadata.validation.status == "hypothesis", (
-            "a file cannot make itself believed"
-        )
-        assert loaded.metadata.validation.verified_by is None
         assert copy.get(other.id) == other
-        assert [(event.kind, event.by) for event in copy.audit(kept.id)] == [
-            ("created", "agent"),
-            ("imported", "ann"),
-        ]
-        arrived = copy.audit(kept.id)[1].event
-        assert arrived
-        assert (arrived.verified_by, arrived.verification_id) == ("test_runner", "ci-9")
-        assert copy.load(path).present == 2
-        assert copy.load(path, dry_run=True).present == 2
+        came = copy.audit(kept.id)[1]
+        assert (came.kind, came.by) == ("imported", "ann")
         copy.forget(other.id)
         again = copy.load(path)
         assert (again.added, again.forgotten, copy.get(other.id)) == (0, 1, None)
-        assert wrong_with(copy) == []
     assert memory.load(path).present == 2, "loading an export where it came from changes nothing"
     assert memory.get(kept.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
 
@@ -483,24 +456,17 @@ def test_where_a_memory_is(tmp_path: Path, place: Places, monkeypatch: pytest.Mo
     (project / "src" / "deep").mkdir(parents=True)
     (project / ".git").mkdir()
     monkeypatch.chdir(project / "src" / "deep")
-    with Memory() as memory:
-        assert (memory.location, memory.project) == (
-            str(tmp_path / "user-data" / "hardwon" / "memory.db"),
-            "shop",
-        )
+
+    def where(*location: str) -> tuple[str, str]:
+        with Memory(*location) as memory:
+            return memory.location, memory.project
+
+    assert where() == (str(tmp_path / "user-data" / "hardwon" / "memory.db"), "shop")
     (project / ".hardwon").mkdir()
-    with Memory() as memory:
-        assert (memory.location, memory.project) == (
-            str(project / ".hardwon" / "memory.db"),
-            "shop",
-        )
-    with Memory("brain") as memory:
-        assert (memory.location, memory.project) == (
-            str(project / "src" / "deep" / "brain" / "memory.db"),
-            "default",
-        )
-    with Memory(place("one.db"), project="p") as memory:
-        assert (memory.location, memory.project) == (str(tmp_path / "one.db"), "p")
+    assert where() == (str(project / ".hardwon" / "memory.db"), "shop")
+    here = project / "src" / "deep" / "brain" / "memory.db"
+    assert where("brain") == (str(here), "default")
+    assert where(place("one.db"), "p") == (str(tmp_path / "one.db"), "p")
     for location in ("", ":memory:", "a\0b", "postgresql://user:pass/word@host/db"):
         with pytest.raises(InvalidInputError, match="location: "):
             Memory(location)
@@ -593,17 +559,3 @@ def test_secrets_never_reach_the_disk(memory: Memory, tmp_path: Path) -> None:
             assert token.lower().encode() not in data, file
             assert token[4:20].lower().encode() not in data, file
             assert b"hunter2" not in data, file
-
-
-def test_related_dataclasses_stay_usable_after_adding(memory: Memory) -> None:
-    record = Trajectory(
-        task="t",
-        steps=[Step(action="a")],
-        final_reward=0.5,
-        metadata=Metadata(
-            source=Source(author="x"), context=Moment(timestamp=at(0) + timedelta(microseconds=7))
-        ),
-    )
-    memory.add(record)
-    assert record.metadata.project_id == "", "the caller's object is not touched"
-    assert memory.get(record.id).metadata.context.timestamp.microsecond == 7  # type: ignore[union-attr]

@@ -193,14 +193,6 @@ def test_no_git_and_bare_repositories(
                 memory.check_stale()
 
 
-def test_without_a_git_program_there_are_no_renames(
-    brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(repository, "mv", "src/app.py", "src/main.py")
-    monkeypatch.setenv("PATH", str(repository))
-    assert changes(brain) == (True, ["src/app.py gone"])
-
-
 def test_git_that_takes_too_long_is_left_alone(
     brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,14 +214,6 @@ def test_what_a_hook_tells_git_is_ignored(
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
     assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
-
-
-def test_git_runs_nothing_that_a_repository_names(brain: Memory, repository: Path) -> None:
-    for setting in ("core.fsmonitor", "diff.external"):
-        git(repository, "config", setting, f"touch {repository}/ran; false")
-    (repository / "src/app.py").unlink()
-    assert changes(brain) == (True, ["src/app.py gone"])
-    assert not (repository / "ran").exists()
 
 
 def test_git_runs_no_filter(brain: Memory, repository: Path) -> None:
@@ -380,17 +364,6 @@ def _refuse(*_: Any) -> str:
     raise AssertionError("nothing is to be opened")
 
 
-def test_nul_and_links_in_a_circle_and_devices(repository: Path, tmp_path: Path) -> None:
-    (repository / "circle").symlink_to("circle")
-    with Memory(tmp_path / "brain.db") as memory:
-        checkout = memory._project.checkout
-        assert checkout is not None
-        assert checkout.sha1("a\0b", 10**6) == looking.UNSURE
-        assert checkout.sha1("circle", 10**6) == looking.UNSURE
-        assert checkout.sha1("/dev/zero", 10**6) == looking.UNSURE
-        assert checkout.sha1("\ud800", 10**6) == looking.UNSURE
-
-
 def test_the_memory_itself_is_never_opened(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -495,18 +468,6 @@ def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path
         assert not hit_of(brain).stale
 
 
-def test_only_what_was_old_when_it_was_read_is_believed() -> None:
-    hashes = looking.Hashes()
-    signature = (1, 2, 3, 10**18)
-    hashes.keep("young", signature, "a", 10**18 + looking._FILE_UNSURE_NS)
-    hashes.keep("old", signature, "a", 10**18 + looking._FILE_UNSURE_NS + 1)
-    hashes.keep("of tomorrow", signature, "a", 10**18 - 1)
-    assert [
-        hashes.known(name, signature) for name in ("young", "old", "of tomorrow", "unknown")
-    ] == [None, "a", None, None]
-    assert hashes.known("old", (1, 2, 3, 10**18 + 1)) is None
-
-
 def test_recall_marks_lowers_and_archives_nothing(brain: Memory, repository: Path) -> None:
     brain.remember(f"{ASKED} README.md", "success", "file_operation")
     write(repository, "README.md", "other")
@@ -588,16 +549,6 @@ def test_archived_records_do_not_teach_and_restored_ones_do_again(
         assert memory.check_stale().restored == 3
         assert memory.rules("t") == taught
         assert memory.doctor().ok
-
-
-def test_what_somebody_archived_stays_so(brain: Memory, repository: Path) -> None:
-    (record,) = brain.browse()
-    brain.archive(record.id, "wrong")
-    write(repository, "src/app.py", "other")
-    assert brain.check_stale().archived == 0
-    git(repository, "checkout", "-q", "--", ".")
-    assert brain.check_stale().restored == 0
-    assert status_of(brain, record.id) == "archived"
 
 
 def test_what_is_decided_about_a_stale_record_stands(brain: Memory, repository: Path) -> None:

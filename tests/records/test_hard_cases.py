@@ -66,18 +66,6 @@ def test_an_export_never_replaces_a_database(memory: Memory, tmp_path: Path) -> 
     assert memory.get(kept) is not None
 
 
-def test_a_connection_that_was_interrupted_in_a_transaction_gives_up_its_lock(
-    memory: Memory, tmp_path: Path
-) -> None:
-    pool = memory._project.store._pool  # type: ignore[attr-defined]
-    session = pool.borrow()
-    session.connection.execute("BEGIN IMMEDIATE")
-    pool.give_back(session)
-    assert memory.record_fact("still writable", "observation").id
-    with Memory(tmp_path / "brain") as other:
-        assert other.record_fact("from elsewhere too", "observation").id
-
-
 def test_a_branch_with_an_endless_name_does_not_make_records_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,6 @@ from hardwon import (
     Experience,
     Fact,
     Fix,
-    Memory,
     Metadata,
     MistakeCard,
     SolutionPattern,
@@ -416,11 +415,6 @@ def test_lines_that_are_no_record_are_refused(line: str) -> None:
         parse_record(line)
 
 
-def test_json_schema_of_an_unknown_kind() -> None:
-    with pytest.raises(InvalidInputError, match="kind: 'rumour' .*experience, fact"):
-        hardwon.json_schema("rumour")
-
-
 def test_ids_are_uuid7_and_sort_by_time() -> None:
     times = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=n) for n in range(200)]
     ids = [new_id(at) for at in times]
@@ -433,9 +427,3 @@ def test_records_are_immutable() -> None:
     fact = Fact(content="c", fact_type="error")
     with pytest.raises(ValueError, match="frozen"):
         fact.content = "other"  # type: ignore[misc]
-
-
-def test_only_records_can_be_added(memory: Memory) -> None:
-    with pytest.raises(InvalidInputError, match="an instance of Experience"):
-        memory.add({"content": "x"})  # type: ignore[arg-type]
-    assert memory.stats().records == 0

@@ -20,7 +20,7 @@ from cases import examples
 from engines import ENGINES, Places, memories, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
-from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
+from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Validation
 from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES
 from strategies import at
 
@@ -239,28 +239,6 @@ def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) 
         memory.publish(first.id)
         memory.publish(second.id)
         assert [each.trust for each in memory.rules("t")] == ["published"]
-
-
-def test_contradictions_and_replacements_are_linked(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        old, new = (
-            memory.record_fact("Port 80 is open.", "observation"),
-            memory.record_fact("Port 80 is shut.", "observation"),
-        )
-        memory.supersede(old.id, new.id, "measured again")
-        assert memory.care.links(old.id).replaced_by == new.id
-        assert memory.care.links(new.id).replaces == (old.id,)
-        good = memory.record_episode(
-            "t", 0.9, successes=["x"], trajectory_summary="restart the worker pool of the queue"
-        )
-        bad = memory.record_episode(
-            "t", 0.1, mistakes=["x"], trajectory_summary="restart the worker pool of the queue"
-        )
-        found = [each for each in memory.consolidate().contradictions if isinstance(each, Decision)]
-        for decision in found:
-            assert set(decision.evidence) == {good.id, bad.id}
-            assert memory.care.links(good.id).contradicts == (bad.id,)
-        assert memory.care.links("no such id").contradicts == ()
 
 
 def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path, place: Places) -> None:
