@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,10 @@ _SETTING: Final = re.compile(r"(?:^|\s)([A-Za-z_]\w*=\S*)")
 _NAME: Final = re.compile(r"[A-Za-z_][\w.+-]{2,}")
 _NAMED_CHARS: Final = 600
 _NEXT_DEEDS: Final = 4
+# A run in which more is broken at once says little about the oldest of it, and would take long.
+_OPEN_MAX: Final = 40
+# Whoever gave an attempt up does so soon.
+_STEPS_AFTER_MAX: Final = 100
 # What a line has only so that less is shown.
 _SHORTENING: Final = re.compile(r"\s*(?:2>&1|\|&?\s*(?:tail|head)\b[^|&;]*)")
 
@@ -57,6 +62,7 @@ def find_problems(steps: Sequence[Step], solving: Sequence[Step] = ()) -> list[P
     """
     steps = _with_corrected(steps)
     waiting: list[_Open] = []
+    left: list[_Open] = []
     closed: list[Problem] = []
     for step in steps:
         if step.kind == "look":
@@ -71,10 +77,13 @@ def find_problems(steps: Sequence[Step], solving: Sequence[Step] = ()) -> list[P
             closed.append(problem.close(step.place, cure))
             waiting.remove(problem)
         _take_in(step, waiting, own)
+        left += waiting[:-_OPEN_MAX]
+        del waiting[:-_OPEN_MAX]
+    left += waiting
     found = [_without_undone(problem, steps) for problem in closed]
-    if waiting:
+    if left:
         names = NamesInRun(steps)
-        found += [_settle_otherwise(problem, steps, names, solving) for problem in waiting]
+        found += [_settle_otherwise(problem, steps, names, solving) for problem in left]
     return sorted(found, key=lambda problem: problem.opened)
 
 
@@ -176,7 +185,9 @@ def _settle_otherwise(
     """
     concerned, own = names.concerned(problem.check), set(_NAME.findall(problem.check.action))
     last = max(problem.check.place, problem.shown_last)
-    following = (step for step in steps if step.place > last and step.kind != "look")
+    following = (
+        step for step in islice(steps, _find_place(steps, last), None) if step.kind != "look"
+    )
     for step in islice(following, _NEXT_DEEDS):
         last = step.place
         if step.outcome != "worked" or step.tests:
@@ -186,10 +197,15 @@ def _settle_otherwise(
         if same_program or rewrites or concerned & names.done_on(step):
             return replace(problem.close(step.place, [step], until=last), checked=False)
     shown_last = max(problem.check.place, problem.shown_last)
-    after = [step for step in solving if step.place > shown_last]
+    after = solving[_find_place(solving, shown_last) :]
     if len(after) == 1:  # of several nobody can tell which
         return replace(problem.close(after[-1].place, after), checked=False)
     return problem.close(None, until=last)
+
+
+def _find_place(steps: Sequence[Step], place: int) -> int:
+    """Where the steps begin that come after a place; their number where none does."""
+    return bisect_right(steps, place, key=lambda step: step.place)
 
 
 def _without_undone(problem: Problem, steps: Sequence[Step]) -> Problem:
@@ -209,8 +225,9 @@ def _without_undone(problem: Problem, steps: Sequence[Step]) -> Problem:
     if attempt is None:
         return problem
     before = [step for step in problem.cure if step is not attempt]
-    for step in steps:
-        if step.place <= attempt.place or step.kind == "look":
+    begin = _find_place(steps, attempt.place)
+    for step in steps[begin : begin + _STEPS_AFTER_MAX]:
+        if step.kind == "look":
             continue
         if is_same_check(problem.check, step) or is_same_check(attempt, step):
             if step.outcome == "failed":
