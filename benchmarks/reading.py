@@ -37,7 +37,7 @@ OUTPUT_CHARS: Final = 2_400
 
 Row = dict[str, Any]
 
-_CLOSING: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+CLOSING: Final = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 _BEFORE: Final = re.compile(
     r"^(?:(?:cd|source|\.)\s+\S+\s*(?:&&|;)\s*|(?:sudo|env|time|nohup|exec)\s+|timeout\s+\S+\s+"
     r"|[A-Za-z_]\w*=\S*\s+)+"
@@ -292,7 +292,7 @@ def main() -> None:
     with gzip.open(options.data / "terminal_dev.jsonl.gz", "rt") as lines:
         runs = [json.loads(line) for line in lines]
     for run in runs:
-        run["steps"] = [step for step in run["steps"] if _CLOSING not in step["action"]]
+        run["steps"] = [step for step in run["steps"] if CLOSING not in step["action"]]
     held = measure_lasting(runs) >= FOUND_MIN
     held = count_wrong_endings(runs) == 0 and held
     held = measure_growth() <= GROWTH_MAX and held
