@@ -139,7 +139,7 @@ def read_rows(data: Path, name: str) -> list[Row]:
 def step_back(event: Row) -> Step:
     """An event of a played session as hooks record it."""
     if event["kind"] == "edit":
-        return Step(action=f"edit {event['text']}", ok=True)
+        return Step(action=event["text"], ok=True)
     observation = run_observation(event["exit_code"] or 0, "", 0.3, event["output"])
     return Step(action=event["text"], observation=observation)
 

@@ -95,6 +95,7 @@ def test_the_caller_decides_whether_a_step_worked_then_the_exit_code_then_the_re
     assert outcome(ran("grep -rn TODO src", 1)) == "unknown"  # there are none, which is an answer
     assert outcome(ran("npm run build | tail -3", 0, error)) == "failed"
     assert outcome(ran("npm run build | tail -3", 0, "built")) == "unknown"
+    assert outcome(ran("dpkg -l | grep zlib", 1)) == "unknown"
     assert outcome(did("SELECT name FROM shop", reward=1.0)) == "worked"
     assert outcome(did("SELECT name FROM shop", reward=-1.0, observation="ok")) == "failed"
     assert outcome(did("baue alles", observation="빌드가 깨졌다")) == "unknown"
@@ -127,6 +128,16 @@ def test_two_modules_that_are_missing_are_two_failures_of_one_family() -> None:
     assert requests
     assert numpy.exact != requests.exact
     assert numpy.family == requests.family
+
+
+def test_two_scripts_that_may_not_be_run_are_two_failures() -> None:
+    one, other = (
+        read_action(0, ran("make serve", 2, f"bash: line 1: {file}: Permission denied"))[-1]
+        for file in ("./scripts/seed.sh", "./scripts/start.sh")
+    )
+    assert one.failure
+    assert other.failure
+    assert one.failure.exact != other.failure.exact
 
 
 def test_the_same_failure_at_another_time_in_another_place_is_the_same() -> None:
@@ -286,6 +297,20 @@ def test_a_script_that_was_run_lasted_although_it_was_removed() -> None:
     assert [step.action.split("\n")[0] for step in run.lasting] == [
         "cat > clean.sh <<'EOF'",
         "bash clean.sh",
+    ]
+
+
+def test_what_only_checks_by_a_script_of_its_own_did_not_last() -> None:
+    run = read(
+        did("cat > convert.py <<'EOF'\nopen('out.json', 'w')\nEOF", ok=True),
+        did("python convert.py", ok=True),
+        did("cat > validate_out.py <<'EOF'\nassert True\nEOF", ok=True),
+        did("python validate_out.py", ok=True, observation="fine"),
+        final_reward=1.0,
+    )
+    assert [step.action.split("\n")[0] for step in run.lasting] == [
+        "cat > convert.py <<'EOF'",
+        "python convert.py",
     ]
 
 

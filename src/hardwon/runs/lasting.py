@@ -40,13 +40,15 @@ def find_lasting(
 def _find_changes(steps: Sequence[Step], task: str) -> list[Step]:
     """The changes that lasted, looked for from the end: what comes later decides."""
     own = _written_in(steps)
+    scratch = {name for name in own if _SCRATCH.search(name) and name not in task}
     later = _Later()
     lasting: list[Step] = []
     for step in reversed(steps):
         if step.kind == "look" or step.outcome == "failed" or step.action in later.actions:
             continue
         is_change = not step.tests and step.kind != "hand-in" and step.key != ATTEMPT
-        if is_change and not _tidies(step, own) and not _is_void(step, later, task):
+        is_for_nothing = _tidies(step, own) or _only_runs(step, scratch)
+        if is_change and not is_for_nothing and not _is_void(step, later, task):
             lasting.append(step)
         later.add(step)
     return lasting[::-1]
@@ -93,6 +95,12 @@ def _tidies(step: Step, own: set[str]) -> bool:
     """Whether a step does nothing but remove files that the run wrote itself."""
     files = _files_in(step)
     return bool(files) and all(touch.removes and file_name(touch.name) in own for touch in files)
+
+
+def _only_runs(step: Step, scratch: set[str]) -> bool:
+    """Whether a step does nothing but run what was written to find something out."""
+    words = re.split(r"[\s/]+", step.action)
+    return not step.touches and not scratch.isdisjoint(words)
 
 
 def _files_in(step: Step) -> list[Touch]:

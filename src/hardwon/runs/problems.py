@@ -60,7 +60,6 @@ def find_problems(steps: Sequence[Step], solving: Sequence[Step] = ()) -> list[P
     """The problems of a run in the order in which they were met; none where nothing failed.
     `solving` is what lasted of a run that solved its task.
     """
-    steps = _with_corrected(steps)
     waiting: list[_Open] = []
     left: list[_Open] = []
     closed: list[Problem] = []
@@ -117,7 +116,7 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
             problem.since.append(step)
 
 
-def _with_corrected(steps: Sequence[Step]) -> list[Step]:
+def mark_corrected(steps: Sequence[Step]) -> list[Step]:
     """The steps, of which one that nobody called a failure, or that only looked, is a check that
     failed where its output complains and the next thing done is a correction of it that worked.
     """

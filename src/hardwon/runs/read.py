@@ -9,7 +9,7 @@ from typing import Final
 from hardwon.records.kinds import SOLVED_FROM, Trajectory, judge_reward
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import file_name, find_lasting
-from hardwon.runs.problems import find_problems
+from hardwon.runs.problems import find_problems, mark_corrected
 from hardwon.runs.shapes import Run, RunOutcome, Step
 from hardwon.runs.steps import read_steps
 
@@ -56,7 +56,7 @@ def read_steps_as_run(
     solved_from: float = SOLVED_FROM,
 ) -> Run:
     """The run that these steps are. Nobody needs to know how it ended."""
-    steps = read_steps(recorded)
+    steps = mark_corrected(read_steps(recorded))
     outcome = read_ending(steps, final_reward, solved_from)
     lasting = find_lasting(steps, task, outcome)
     # another check that passed may be why the run counts as solved

@@ -279,8 +279,9 @@ def read_outcome(
             if exit_code_speaks:
                 return "worked", output
             return ("failed" if shows_error(output) else "unknown"), output
-        # what only looks says by it that there is nothing
-        return ("unknown" if looked and header["code"] == "1" else "failed"), output
+        # what only looks, or filters, says by it that there is nothing
+        found_nothing = looked or not (exit_code_speaks or shows_error(output))
+        return ("unknown" if found_nothing and header["code"] == "1" else "failed"), output
     if recorded.reward >= 1 or recorded.reward < 0:
         return ("worked" if recorded.reward > 0 else "failed"), output
     return ("failed" if shows_error(output) else "unknown"), output

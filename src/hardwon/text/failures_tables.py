@@ -87,7 +87,7 @@ PATTERNS: Final[dict[str, str | list[str]]] = {
     "leads": [
         r"(?>[ \t]+|Uncaught (?:\(in promise\) )?|Exception in thread \"[^\"\n]*\" |(?i:fatal error|error",
         r"|fatal): +|\[(?:error|ERROR)\] |vet: |in prepare, |(?:Parse|Runtime) error near line \d+: ",
-        r"|{{place}}[ \t]+|\S*?\b(?:ba|z|da|k)?sh: (?:-c: )?(?:line )?(?:\d+: )?)++(?=\S)",
+        r"|{{place}}[ \t]+|\S*?(?:(?<![.\w])(?:ba|z|da|k)?sh: (?:-c: )?|\w\.sh: (?=line \d))(?:line )?(?:\d+: )?)++(?=\S)",
     ],
     "log_head": [
         r"[ \t]*{{head}}\[?(?:{{level_word}}|WARN(?:ING)?|INFO|DEBUG)\]?(?::[\w.]+:",
