@@ -50,137 +50,185 @@ def _add(label: str, template: str, secret: str) -> None:
     SECRETS.append((label, template.replace("@@", secret), secret))
 
 
-# ---- keys with a mark of their own, in many surroundings
-_add("openai-key", "@@", "sk" + "-" + made_up(48))
-_add("openai-key", "client = OpenAI(api_key='@@')", "sk" + "-proj-" + made_up(120, _URLSAFE))
-_add(
-    "openai-key",
-    "Incorrect API key provided: @@. You can find your key at …",
-    "sk" + "-" + made_up(51),
-)
-_add(
-    "openai-key",
-    "export OPENAI_API_KEY=@@\npython run.py",
-    "sk" + "-svcacct-" + made_up(90, _URLSAFE),
-)
-_add("openai-key", '{"openrouter": "@@"}', "sk" + "-or-v1-" + made_up(64, _HEX))
-_add("anthropic-key", "ANTHROPIC_API_KEY=@@", "sk" + "-ant-" + "api03-" + made_up(95, _URLSAFE))
-_add(
-    "anthropic-key",
-    "x-api-key: @@\nanthropic-version: 2023-06-01",
-    "sk" + "-ant-" + made_up(40, _URLSAFE),
-)
-_add(
-    "hardwon-token",
-    "curl -H 'X-Token: @@' localhost:8765",
-    "hw" + "t_" + made_up(12, _HEX) + "_" + made_up(43, _URLSAFE),
-)
-_add("github-token", "@@ is what I used", "gh" + "p_" + made_up(36))
-_add(
-    "github-token",
-    "git push https://x-access-token:@@@github.com/a/b.git",
-    "gh" + "s_" + made_up(36),
-)
-_add("github-token", 'headers = {"Authorization": "token @@"}', "gh" + "o_" + made_up(36))
-_add("github-token", "log line 1\\n@@\\nlog line 3", "gh" + "u_" + made_up(36))
-_add("github-token", "refresh (@@), done", "gh" + "r_" + made_up(76))
-_add("github-token", "토큰은 @@ 입니다", "github" + "_pat_" + made_up(22) + "_" + made_up(59))
-_add("github-token", "https://@@@github.com/acme/tool.git", "gh" + "p_" + made_up(36))
-_add(
-    "gitlab-token",
-    "curl --header 'PRIVATE-TOKEN: @@' https://gitlab.example.com/api",
-    "glp" + "at-" + made_up(20),
-)
-_add("groq-key", "GROQ_API_KEY: @@", "gs" + "k_" + made_up(52))
-_add("xai-key", "Using key @@ for grok", "xa" + "i-" + made_up(80))
-_add("perplexity-key", "[@@]", "ppl" + "x-" + made_up(48))
-_add("tavily-key", 'TavilyClient("@@")', "tvl" + "y-dev-" + made_up(32))
-_add(
-    "huggingface-token",
-    "hf auth login --token @@ --add-to-git-credential",
-    "h" + "f_" + made_up(34),
-)
-_add("replicate-token", "REPLICATE_API_TOKEN=@@;", "r" + "8_" + made_up(37))
-_add(
-    "aws-key-id",
-    "aws_access_key_id = @@\nregion = eu-west-1",
-    "AK" + "IA" + made_up(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").upper(),
-)
-_add(
-    "aws-key-id",
-    "Credential=@@/20240501/us-east-1/s3/aws4_request",
-    "AS" + "IA" + made_up(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").upper(),
-)
-_add(
-    "access-key",
-    "[default]\naws_secret_access_key = @@\nregion = eu-west-1",
-    "wJ" + made_up(17) + "/" + made_up(20, _BASE64),
-)
-_add("access-key", "AWS_SECRET_ACCESS_KEY=@@", made_up(19) + "/+" + made_up(19, _BASE64))
-_add("access-key", '{"SecretAccessKey": "@@", "Expiration": "2024-05-01"}', made_up(40, _BASE64))
-_add("access-key", "set AWS_SECRET_ACCESS_KEY=@@", "/" + made_up(19) + "/" + made_up(19))
-_add(
-    "google-key",
-    "https://maps.googleapis.com/maps/api/js?key=@@&v=3",
-    "AI" + "za" + made_up(35, _URLSAFE),
-)
-_add("google-key", "access: @@", "ya2" + "9." + made_up(80, _URLSAFE))
-_add("google-key", '"client_secret":"@@"', "GOC" + "SPX-" + made_up(28, _URLSAFE))
-_add(
-    "slack-token",
-    "slack_sdk.WebClient(token='@@')",
-    "xo" + "xb-" + "123456789012-1234567890123-" + made_up(24),
-)
-_add("slack-token", "user token @@ revoked", "xo" + "xp-" + "12345678901-" + made_up(40))
-_add("slack-token", "SLACK_APP=@@", "xa" + "pp-1-" + made_up(11) + "-" + made_up(50))
-_add(
-    "slack-webhook",
-    "POST https://hooks.slack" + ".com/services/@@ -> 200",
-    "T" + made_up(8) + "/B" + made_up(8) + "/" + made_up(24),
-)
-_add("stripe-key", 'stripe.api_key = "@@"', "sk" + "_live_" + made_up(24))
-_add("stripe-key", "stripe.Charge failed with @@: no such customer", "sk" + "_test_" + made_up(24))
-_add("stripe-key", "rk: '@@'", "rk" + "_live_" + made_up(24))
-_add("stripe-key", "endpoint_secret = '@@'  # from the dashboard", "wh" + "sec_" + made_up(32))
-_add(
-    "sendgrid-key",
-    "SENDGRID='@@'",
-    "S" + "G." + made_up(22, _URLSAFE) + "." + made_up(43, _URLSAFE),
-)
-_add("npm-token", "//registry.npmjs.org/:_authToken=@@", "np" + "m_" + made_up(36))
-_add(
-    "pypi-token",
-    "[pypi]\nusername = __token__\npassword = @@\n",
-    "py" + "pi-AgE" + "IcHlwaS5vcmc" + made_up(120, _URLSAFE),
-)
-_add("digitalocean-token", "doctl auth init -t @@", "do" + "p_v1_" + made_up(64, _HEX))
-_add("shopify-token", "X-Shopify-Access-Token: @@", "shp" + "at_" + made_up(32, _HEX))
-_add("twilio-key", "Client('@@', secret)", "S" + "K" + made_up(32, _HEX))
-_add(
-    "mailgun-key",
-    "curl -s --user 'api:@@' https://api.mailgun.net/v3",
-    "ke" + "y-" + made_up(32, _HEX),
-)
-_add(
-    "telegram-token",
-    "https://api.telegram.org/bot@@/getMe",
-    "712345678" + "9:A" + "A" + made_up(33, _URLSAFE),
-)
-_add("telegram-token", "bot = Bot('@@')", "12345678" + "90:A" + "A" + made_up(33, _URLSAFE))
-_add(
-    "discord-token",
-    "bot.run('@@')",
-    "MT" + made_up(24) + "." + made_up(6) + "." + made_up(38, _URLSAFE),
-)
-_add(
-    "discord-webhook",
-    "https://discord.com/api/webhooks/@@",
-    "123456789012345678/" + made_up(68, _URLSAFE),
-)
-_add("notion-token", "Client(auth='@@')", "nt" + "n_" + made_up(46))
-_add("notion-token", "notion: @@ (old)", "secr" + "et_" + made_up(43))
-_add("linear-key", "linear @@", "lin" + "_api_" + made_up(40))
-_add("figma-token", "X-Figma-Token: @@", "fig" + "d_" + made_up(40, _URLSAFE))
+# Letters and digits as keys are written: base 32 in small letters and in capitals, too.
+_LETTERS = {
+    "a": _ALNUM,
+    "h": _HEX,
+    "u": _URLSAFE,
+    "b": _BASE64,
+    "U": string.ascii_uppercase + string.digits,
+    "l": string.ascii_lowercase + string.digits,
+    "2": string.ascii_lowercase + "234567",
+    "3": string.ascii_uppercase + "234567",
+}
+
+
+def _make_secret(spec: str) -> str:
+    """What the pieces between `~` make together: `{48a}` is as many signs that are made up."""
+
+    def make_piece(piece: str) -> str:
+        if piece == "{jwt}":
+            return jwt()
+        if piece[:1] == "{":
+            return made_up(int(piece[1:-2]), _LETTERS[piece[-2]])
+        return piece
+
+    return "".join(map(make_piece, spec.split("~")))
+
+
+# A case in each line: label, template and secret. A line end in a template is `⏎`.
+for _line in r"""
+openai-key | @@ | sk~-~{48a}
+openai-key | client = OpenAI(api_key='@@') | sk~-proj-~{120u}
+openai-key | Incorrect API key provided: @@. You can find your key at … | sk~-~{51a}
+openai-key | export OPENAI_API_KEY=@@⏎python run.py | sk~-svcacct-~{90u}
+openai-key | {"openrouter": "@@"} | sk~-or-v1-~{64h}
+anthropic-key | ANTHROPIC_API_KEY=@@ | sk~-ant-~api03-~{95u}
+anthropic-key | x-api-key: @@⏎anthropic-version: 2023-06-01 | sk~-ant-~{40u}
+hardwon-token | curl -H 'X-Token: @@' localhost:8765 | hw~t_~{12h}~_~{43u}
+github-token | @@ is what I used | gh~p_~{36a}
+github-token | git push https://x-access-token:@@@github.com/a/b.git | gh~s_~{36a}
+github-token | headers = {"Authorization": "token @@"} | gh~o_~{36a}
+github-token | log line 1\n@@\nlog line 3 | gh~u_~{36a}
+github-token | refresh (@@), done | gh~r_~{76a}
+github-token | 토큰은 @@ 입니다 | github~_pat_~{22a}~_~{59a}
+github-token | https://@@@github.com/acme/tool.git | gh~p_~{36a}
+gitlab-token | curl --header 'PRIVATE-TOKEN: @@' https://gitlab.example.com/api | glp~at-~{20a}
+groq-key | GROQ_API_KEY: @@ | gs~k_~{52a}
+xai-key | Using key @@ for grok | xa~i-~{80a}
+perplexity-key | [@@] | ppl~x-~{48a}
+tavily-key | TavilyClient("@@") | tvl~y-dev-~{32a}
+huggingface-token | hf auth login --token @@ --add-to-git-credential | h~f_~{34a}
+replicate-token | REPLICATE_API_TOKEN=@@; | r~8_~{37a}
+aws-key-id | aws_access_key_id = @@⏎region = eu-west-1 | AK~IA~{163}
+aws-key-id | Credential=@@/20240501/us-east-1/s3/aws4_request | AS~IA~{163}
+access-key | [default]⏎aws_secret_access_key = @@⏎region = eu-west-1 | wJ~{17a}~/~{20b}
+access-key | AWS_SECRET_ACCESS_KEY=@@ | {19a}~/+~{19b}
+access-key | {"SecretAccessKey": "@@", "Expiration": "2024-05-01"} | {40b}
+access-key | set AWS_SECRET_ACCESS_KEY=@@ | /~{19a}~/~{19a}
+google-key | https://maps.googleapis.com/maps/api/js?key=@@&v=3 | AI~za~{35u}
+google-key | access: @@ | ya2~9.~{80u}
+google-key | "client_secret":"@@" | GOC~SPX-~{28u}
+slack-token | slack_sdk.WebClient(token='@@') | xo~xb-~123456789012-1234567890123-~{24a}
+slack-token | user token @@ revoked | xo~xp-~12345678901-~{40a}
+slack-token | SLACK_APP=@@ | xa~pp-1-~{11a}~-~{50a}
+slack-webhook | POST https://hooks.slack.com/services/@@ -> 200 | T~{8a}~/B~{8a}~/~{24a}
+stripe-key | stripe.api_key = "@@" | sk~_live_~{24a}
+stripe-key | stripe.Charge failed with @@: no such customer | sk~_test_~{24a}
+stripe-key | rk: '@@' | rk~_live_~{24a}
+stripe-key | endpoint_secret = '@@'  # from the dashboard | wh~sec_~{32a}
+sendgrid-key | SENDGRID='@@' | S~G.~{22u}~.~{43u}
+npm-token | //registry.npmjs.org/:_authToken=@@ | np~m_~{36a}
+pypi-token | [pypi]⏎username = __token__⏎password = @@⏎ | py~pi-AgE~IcHlwaS5vcmc~{120u}
+digitalocean-token | doctl auth init -t @@ | do~p_v1_~{64h}
+shopify-token | X-Shopify-Access-Token: @@ | shp~at_~{32h}
+twilio-key | Client('@@', secret) | S~K~{32h}
+mailgun-key | curl -s --user 'api:@@' https://api.mailgun.net/v3 | ke~y-~{32h}
+telegram-token | https://api.telegram.org/bot@@/getMe | 712345678~9:A~A~{33u}
+telegram-token | bot = Bot('@@') | 12345678~90:A~A~{33u}
+discord-token | bot.run('@@') | MT~{24a}~.~{6a}~.~{38u}
+discord-webhook | https://discord.com/api/webhooks/@@ | 123456789012345678/~{68u}
+notion-token | Client(auth='@@') | nt~n_~{46a}
+notion-token | notion: @@ (old) | secr~et_~{43a}
+linear-key | linear @@ | lin~_api_~{40a}
+figma-token | X-Figma-Token: @@ | fig~d_~{40u}
+vault-token | VAULT_TOKEN=@@ | hv~s.~{90u}
+databricks-token | DATABRICKS: @@ | da~pi~{32h}
+azure-key | DefaultEndpointsProtocol=https;AccountName=a;AccountKey=@@;EndpointSuffix=core.windows.net | {86b}~==
+azure-sas | https://a.blob.core.windows.net/c/b.txt?sv=2022-11-02&sr=b&sig=@@&se=2024-05-01 | {40a}~%2F~{5a}~%3D
+jwt | token=@@ | {jwt}
+jwt | Set-Cookie: session=@@; HttpOnly; Path=/ | {jwt}
+jwt | {"id_token": "@@", "token_type": "bearer"} | {jwt}
+jwt | decoded ok\n@@\nend | {jwt}
+private-key | ⏎  tls.key: @@⏎ | LS0tLS1CRUdJTi~BSU0EgUFJJVkFURSBLRVktLS0tLQo~{200b}~=
+authorization | Authorization: Bearer @@ | abc123XYZ789
+authorization | curl -H 'Authorization: Basic @@' https://example.com | dXNlcjpwYXNzd29yZA==
+authorization | {"headers": {"Authorization": "Bearer @@"}} | {32a}
+authorization | {\"Authorization\": \"Bearer @@\"} | {32a}
+authorization | 'authorization': 'Bearer @@', | {20u}
+bearer-token | sent with Bearer @@ and got 401 | {40a}
+url-password | postgresql://app:@@@db.internal:5432/main | s3cr3t-Pa55
+url-password | DATABASE_URL=mysql://root:@@@127.0.0.1/shop | correcthorse
+url-password | redis://:@@@cache:6379/0 refused | hunter2hunter2
+url-password | amqp://guest:@@@mq/%2f | p%40ss%2Fw0rd%21
+url-password | connect to 'mongodb+srv://u:@@@c0.abcde.mongodb.net/?retryWrites=true' timed out | Zx9!kk_2
+url-password | https:\/\/bob:@@@example.com\/x | tr0ub4dor
+url-password | see ftp://user:@@@host/file | p@ss@word
+url-password | http://user:@@@host/x | password
+url-token | git clone https://@@@dev.azure.com/org/p/_git/r | {522}~a2b3c4
+basic-auth | curl -u admin:@@ https://example.com/api | s3cretpass
+basic-auth | $ curl -s --user 'bob:@@' -X POST https://example.com | correct-horse
+basic-auth | curl -XGET -u "elastic:@@" localhost:9200/_cat | changed9
+password | sshpass -p '@@' ssh root@10.0.0.3 | toor1234
+password | mysql -h db -u root -p@@ shop < dump.sql | hunter2x
+password | machine api.heroku.com login me@example.com password @@ | abcdefgh-1234
+password | ALTER USER app WITH PASSWORD '@@'; | n3w-passw0rd
+password | CREATE USER 'a'@'%' IDENTIFIED BY '@@'; | topsecretvalue
+password | tool --user bob --password @@ --verbose | hunter2x
+password | tool --password @@ | correcthorse
+password | tool --password="@@" run | correct horse battery
+token | gh-tool --token=@@ sync | a8f5f167f44f4964e6c998dee827110c
+api-key | run --api-key @@⏎ | abcd1234efgh5678
+api-key | run --api-key '@@' --fast | 0a1b2c3d4e
+password | docker run -e DB_PASSWORD=@@ -p 5432:5432 postgres:16 | correcthorse
+token | docker build --build-arg NPM_TOKEN=@@ . | abcd1234efgh
+password | password = "@@" | correct horse battery staple
+password | password = '@@'  # TODO remove | swordfish
+password | {"user": "bob", "password": "@@", "age": 3} | hunter2x
+password | {"body": "{\"user\": \"bob\", \"password\": \"@@\"}"} | hunter2x
+password | {\"pw\": 1, \"db_password\": \"@@\"} | a\\\"b-quoted-c
+api-key | config = {'api_key': '@@', 'debug': True} | 5f0c7127-3be9-4488-b801-c7b6415b45e9
+password | db:⏎  host: localhost⏎  password: @@⏎  port: 5432⏎ | hunter2x
+password | DB_HOST=localhost⏎DB_PASSWORD=@@⏎DB_PORT=5432⏎ | correcthorse
+secret | export SECRET_KEY='@@' | django-insecure-abc
+secret | SECRET_KEY = "@@" | k#9$x!pq&2
+password | Server=db;Database=x;User Id=sa;Password=@@;Encrypt=true | Hunter2x!
+password | Server=db;Uid=sa;Pwd=@@; | correcthorse
+password | PGPASSWORD=@@ psql -h db -U app | correcthorse
+password | host=db user=app password=@@ dbname=x | correcthorse
+password | POST /login username=bob&password=@@&remember=1 | correcthorse
+token | GET /v1/items?access_token=@@&page=2 HTTP/1.1 | 9f86d081884c7d65
+token | wss://example.com/socket?token=@@ | abcd-1234-efgh-5678
+password | DB_PASSWORD=@@ | p@ss(w0rd)!#x
+password | a=1\nDB_PASSWORD=@@\nb=2 | hunter2x
+password | user: admin, password: @@. | hunter2x
+password | (login: bob / password: @@) | Tr0ub4dor&3
+password | spring.datasource.password=@@ | correcthorse
+api-key | X-Api-Key: @@ | 7a6b5c4d3e2f1a0b
+api-key | const openaiApiKey = `@@`; | prod1key2value3
+password | password: str = "@@" | hunter2x
+password | let db_password: &str = "@@"; | hunter2x
+password | dbPassword := "@@" | hunter2x
+password | 'password' => '@@', | hunter2x
+password | os.environ['DB_PASSWORD'] = '@@' | hunter2x
+password | connect(host="db", password="@@", port=1) | hunter2x
+password | Settings(password=SecretStr('@@')) | hunter2x
+password |   POSTGRES_PASSWORD: @@⏎  POSTGRES_DB: x | postgres
+password | **Password:** @@ | hunter2x
+password | 비밀번호는 password: @@ 이고 | hunter2x
+password | password="@@ | cut-short-here
+password | print('login'); password='@@'; print("done") | don\'t tell
+private-key | ETH_PRIVATE_KEY=@@ | 0x~{64h}
+credential | "credentials": "@@" | bob:hunter2x
+password | smtp_pass=@@ smtp_host=mail | zq81-kk
+password | x --password @@ --y | F3TRe^ZI(l+P7b
+password | Server=db;Password=@@;Encrypt=true | ab!cd-9[ef]g(h
+access-key | aws_secret_access_key = @@⏎ | gbGjWgNxual2LKudtlLmvCXzxHChtTywxYouKaNQ
+api-key | GET /?api_key=@@&x=1 | mBGQHBLK4pTfiKbvykBpryrN
+token | token: @@⏎ | RGmxea4NMxfjpXqxNnRbTk
+password |   password: @@⏎ | IsDqbWWJxY
+okta-token | header SSWS @@ | 00~{40u}
+access-token | AZURE_DEVOPS_EXT_PAT=@@ az repos list | {52l}
+cookie | Set-Cookie: @@ | session=~{40a}~; Path=/; HttpOnly
+cookie | curl -s -b '@@' http://localhost/ | JSESSIONID=~{32U}
+cookie | the store has _gitlab_session=@@ now | {32h}
+docker-auth | {"auths": {"registry.io": {"auth": "@@"}}} | {28a}~==
+docker-auth | //registry.io/:_auth=@@ | {28a}~==
+webhook | https://hooks.zapier.com/hooks/catch/@@ answers | 1234567/~{7a}
+""".strip("\n").split("\n"):
+    _label, _template, _spec = _line.split(" | ")
+    _add(_label, _template.replace("⏎", "\n"), _make_secret(_spec))
+
 _add(
     "docker-token",
     "echo @@ | docker login --username me --password-stdin",
@@ -191,27 +239,11 @@ _add(
     'grafana: "@@"',
     "gl" + "sa_" + made_up(32) + "_" + made_up(8, _HEX).replace("_", "0")[:6] + "0a",
 )
-_add("vault-token", "VAULT_TOKEN=@@", "hv" + "s." + made_up(90, _URLSAFE))
-_add("databricks-token", "DATABRICKS: @@", "da" + "pi" + made_up(32, _HEX))
 _add(
     "age-key",
     "# created: 2024-05-01\n@@\n",
     "AGE-SECRET" + "-KEY-1" + made_up(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L").upper(),
 )
-_add(
-    "azure-key",
-    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=@@;EndpointSuffix=core.windows.net",
-    made_up(86, _BASE64) + "==",
-)
-_add(
-    "azure-sas",
-    "https://a.blob.core.windows.net/c/b.txt?sv=2022-11-02&sr=b&sig=@@&se=2024-05-01",
-    made_up(40) + "%2F" + made_up(5) + "%3D",
-)
-_add("jwt", "token=@@", jwt())
-_add("jwt", "Set-Cookie: session=@@; HttpOnly; Path=/", jwt())
-_add("jwt", '{"id_token": "@@", "token_type": "bearer"}', jwt())
-_add("jwt", "decoded ok\\n@@\\nend", jwt())
 
 # ---- private keys
 _add("private-key", "@@", pem("RSA PRIVATE KEY"))
@@ -235,202 +267,55 @@ _add(
     "@@",
     pem("RSA PRIVATE KEY", headers="Proc-Type: 4,ENCRYPTED\nDEK-Info: DES,AB12"),
 )
-_add(
-    "private-key",
-    "\n  tls.key: @@\n",
-    "LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQo" + made_up(200, _BASE64) + "=",
-)
 
 # ---- headers, addresses, command lines
-_add("authorization", "Authorization: Bearer @@", "abc123XYZ789")
-_add(
-    "authorization", "curl -H 'Authorization: Basic @@' https://example.com", "dXNlcjpwYXNzd29yZA=="
-)
 _add("authorization", "GET / HTTP/1.1\r\nAuthorization: token @@\r\nHost: a\r\n", made_up(40, _HEX))
-_add("authorization", '{"headers": {"Authorization": "Bearer @@"}}', made_up(32))
-_add("authorization", '{\\"Authorization\\": \\"Bearer @@\\"}', made_up(32))
-_add("authorization", "'authorization': 'Bearer @@',", made_up(20, _URLSAFE))
-_add("bearer-token", "sent with Bearer @@ and got 401", made_up(40))
-_add("url-password", "postgresql://app:@@@db.internal:5432/main", "s3cr3t-Pa55")
-_add("url-password", "DATABASE_URL=mysql://root:@@@127.0.0.1/shop", "correcthorse")
-_add("url-password", "redis://:@@@cache:6379/0 refused", "hunter2hunter2")
-_add("url-password", "amqp://guest:@@@mq/%2f", "p%40ss%2Fw0rd%21")
-_add(
-    "url-password",
-    "connect to 'mongodb+srv://u:@@@c0.abcde.mongodb.net/?retryWrites=true' timed out",
-    "Zx9!kk_2",
-)
-_add("url-password", "https:\\/\\/bob:@@@example.com\\/x", "tr0ub4dor")
-_add("url-password", "see ftp://user:@@@host/file", "p@ss@word")
-_add("url-password", "http://user:@@@host/x", "password")
-_add(
-    "url-token",
-    "git clone https://@@@dev.azure.com/org/p/_git/r",
-    made_up(52, "abcdefghijklmnopqrstuvwxyz234567") + "a2b3c4",
-)
-_add("basic-auth", "curl -u admin:@@ https://example.com/api", "s3cretpass")
-_add("basic-auth", "$ curl -s --user 'bob:@@' -X POST https://example.com", "correct-horse")
-_add("basic-auth", 'curl -XGET -u "elastic:@@" localhost:9200/_cat', "changed9")
-_add("password", "sshpass -p '@@' ssh root@10.0.0.3", "toor1234")
-_add("password", "mysql -h db -u root -p@@ shop < dump.sql", "hunter2x")
-_add("password", "machine api.heroku.com login me@example.com password @@", "abcdefgh-1234")
-_add("password", "ALTER USER app WITH PASSWORD '@@';", "n3w-passw0rd")
-_add("password", "CREATE USER 'a'@'%' IDENTIFIED BY '@@';", "topsecretvalue")
-_add("password", "tool --user bob --password @@ --verbose", "hunter2x")
-_add("password", "tool --password @@", "correcthorse")
-_add("password", 'tool --password="@@" run', "correct horse battery")
-_add("token", "gh-tool --token=@@ sync", "a8f5f167f44f4964e6c998dee827110c")
-_add("api-key", "run --api-key @@\n", "abcd1234efgh5678")
-_add("api-key", "run --api-key '@@' --fast", "0a1b2c3d4e")
-_add("password", "docker run -e DB_PASSWORD=@@ -p 5432:5432 postgres:16", "correcthorse")
-_add("token", "docker build --build-arg NPM_TOKEN=@@ .", "abcd1234efgh")
 
 # ---- values under a name
-_add("password", 'password = "@@"', "correct horse battery staple")
-_add("password", "password = '@@'  # TODO remove", "swordfish")
-_add("password", '{"user": "bob", "password": "@@", "age": 3}', "hunter2x")
-_add("password", '{"body": "{\\"user\\": \\"bob\\", \\"password\\": \\"@@\\"}"}', "hunter2x")
-_add("password", '{\\"pw\\": 1, \\"db_password\\": \\"@@\\"}', 'a\\\\\\"b-quoted-c')
-_add("api-key", "config = {'api_key': '@@', 'debug': True}", "5f0c7127-3be9-4488-b801-c7b6415b45e9")
-_add("password", "db:\n  host: localhost\n  password: @@\n  port: 5432\n", "hunter2x")
-_add("password", "DB_HOST=localhost\nDB_PASSWORD=@@\nDB_PORT=5432\n", "correcthorse")
-_add("secret", "export SECRET_KEY='@@'", "django-insecure-abc")
-_add("secret", 'SECRET_KEY = "@@"', "k#9$x!pq&2")
-_add("password", "Server=db;Database=x;User Id=sa;Password=@@;Encrypt=true", "Hunter2x!")
-_add("password", "Server=db;Uid=sa;Pwd=@@;", "correcthorse")
-_add("password", "PGPASSWORD=@@ psql -h db -U app", "correcthorse")
-_add("password", "host=db user=app password=@@ dbname=x", "correcthorse")
-_add("password", "POST /login username=bob&password=@@&remember=1", "correcthorse")
-_add("token", "GET /v1/items?access_token=@@&page=2 HTTP/1.1", "9f86d081884c7d65")
-_add("token", "wss://example.com/socket?token=@@", "abcd-1234-efgh-5678")
-_add("password", "DB_PASSWORD=@@", "p@ss(w0rd)!#x")
-_add("password", "a=1\\nDB_PASSWORD=@@\\nb=2", "hunter2x")
-_add("password", "user: admin, password: @@.", "hunter2x")
-_add("password", "(login: bob / password: @@)", "Tr0ub4dor&3")
-_add("password", "spring.datasource.password=@@", "correcthorse")
 _add("secret", "client_secret: @@", "8Q~abcDEF123456ghiJKL")
-_add("api-key", "X-Api-Key: @@", "7a6b5c4d3e2f1a0b")
-_add("api-key", "const openaiApiKey = `@@`;", "prod1key2value3")
-_add("password", 'password: str = "@@"', "hunter2x")
-_add("password", 'let db_password: &str = "@@";', "hunter2x")
-_add("password", 'dbPassword := "@@"', "hunter2x")
-_add("password", "'password' => '@@',", "hunter2x")
-_add("password", "os.environ['DB_PASSWORD'] = '@@'", "hunter2x")
-_add("password", 'connect(host="db", password="@@", port=1)', "hunter2x")
-_add("password", "Settings(password=SecretStr('@@'))", "hunter2x")
-_add("password", "  POSTGRES_PASSWORD: @@\n  POSTGRES_DB: x", "postgres")
-_add("password", "**Password:** @@", "hunter2x")
-_add("password", "비밀번호는 password: @@ 이고", "hunter2x")
-_add("password", 'password="@@', "cut-short-here")
-_add("password", "print('login'); password='@@'; print(\"done\")", "don\\'t tell")
-_add("private-key", "ETH_PRIVATE_KEY=0x@@".replace("0x@@", "@@"), "0x" + made_up(64, _HEX))
-_add("credential", '"credentials": "@@"', "bob:hunter2x")
-_add("password", "smtp_pass=@@ smtp_host=mail", "zq81-kk")
 
 # ---- found by trying random values
 _add("password", "DB_PASSWORD=@@\nX=1", "m6;KFbm1}%|<x")
-_add("password", "x --password @@ --y", "F3TRe^ZI(l+P7b")
 _add("password", 'password = "@@"', "<IH-zWTv$xr8M{{93Ex@;V")
-_add("password", "Server=db;Password=@@;Encrypt=true", "ab!cd-9[ef]g(h")
-_add("access-key", "aws_secret_access_key = @@\n", "gbGjWgNxual2LKudtlLmvCXzxHChtTywxYouKaNQ")
-_add("api-key", "GET /?api_key=@@&x=1", "mBGQHBLK4pTfiKbvykBpryrN")
-_add("token", "token: @@\n", "RGmxea4NMxfjpXqxNnRbTk")
-_add("password", "  password: @@\n", "IsDqbWWJxY")
 
-# ---- keys that are known by how they begin; `|` is where the beginning is put together
-_UPPER = string.ascii_uppercase + string.digits
-_LOWER = string.ascii_lowercase + string.digits
+# ---- keys that are known by how they begin; `|` is where the beginning is put together, `%` a blank
+_UPPER, _LOWER = _LETTERS["U"], _LETTERS["l"]
 
 
 def _uuid() -> str:
     return "-".join(made_up(size, _HEX) for size in (8, 4, 4, 4, 12))
 
 
-for _label, _begin, _size, _letters in (
-    ("adobe-secret", "p8|e-", 32, _ALNUM),
-    ("alibaba-key-id", "LT|AI", 20, _ALNUM),
-    ("atlassian-token", "ATA|TT3xFfGF0", 180, _URLSAFE),
-    ("atlassian-token", "AT|BB", 32, _ALNUM),
-    ("aws-key", "AB|SK", 110, _BASE64),
-    ("buildkite-token", "bk|ua_", 40, _HEX),
-    ("circleci-token", "CCI|PAT_", 62, _ALNUM),
-    ("clojars-token", "CLO|JARS_", 60, _HEX),
-    ("contentful-token", "CF|PAT-", 43, _URLSAFE),
-    ("docker-token", "dckr|_oat_", 32, _URLSAFE),
-    ("doppler-token", "dp.|st.prd.", 43, _ALNUM),
-    ("dropbox-token", "sl|.B", 130, _URLSAFE),
-    ("duffel-token", "duffel|_live_", 43, _URLSAFE),
-    ("easypost-key", "EZ|AK", 54, _ALNUM),
-    ("facebook-token", "EA|ACEdEose0cBA", 120, _ALNUM),
-    ("fly-token", "FlyV1 fm|2_", 200, _BASE64),
-    ("frameio-token", "fio|-u-", 64, _URLSAFE),
-    ("gitlab-token", "gl|rt-", 20, _URLSAFE),
-    ("gitlab-token", "gl|dt-", 20, _URLSAFE),
-    ("gitlab-token", "gl|agent-", 50, _URLSAFE),
-    ("gitlab-token", "GR1348|941", 20, _URLSAFE),
-    ("google-key", "1/|/0", 60, _URLSAFE),
-    ("grafana-token", "gl|c_eyJ", 80, _BASE64),
-    ("honeycomb-key", "hc|aik_01", 56, _LOWER),
-    ("jfrog-key", "AK|Cp8", 68, _ALNUM),
-    ("jfrog-key", "cmVm|dGtu", 56, _ALNUM),
-    ("neon-key", "na|pi_", 64, _LOWER),
-    ("netlify-token", "nf|p_", 36, _ALNUM),
-    ("newrelic-key", "NR|AK-", 27, _UPPER),
-    ("nuget-key", "oy|2", 43, _LOWER),
-    ("onepassword-token", "ops|_eyJ", 250, _BASE64),
-    ("openshift-token", "sha|256~", 43, _URLSAFE),
-    ("pinecone-key", "pc|sk_", 60, _ALNUM),
-    ("planetscale-token", "pscale|_pw_", 43, _URLSAFE),
-    ("prefect-key", "pn|u_", 36, _ALNUM),
-    ("pulumi-token", "pu|l-", 40, _HEX),
-    ("readme-key", "rd|me_", 70, _LOWER),
-    ("render-key", "rn|d_", 32, _ALNUM),
-    ("rubygems-key", "ruby|gems_", 48, _HEX),
-    ("scalingo-token", "tk|-us-", 48, _URLSAFE),
-    ("sentry-token", "sntr|yu_", 64, _HEX),
-    ("shippo-token", "shippo|_live_", 40, _HEX),
-    ("sonar-token", "sq|p_", 40, _HEX),
-    ("sourcegraph-token", "sg|p_", 57, _HEX),
-    ("square-token", "sq0|atp-", 22, _URLSAFE),
-    ("supabase-key", "sb|p_", 40, _HEX),
-    ("supabase-key", "sb|_secret_", 31, _URLSAFE),
-    ("tailscale-key", "ts|key-auth-", 48, _ALNUM),
-    ("twitch-token", "oau|th:", 30, _LOWER),
-    ("typeform-token", "tf|p_", 59, _URLSAFE),
-    ("vercel-token", "vercel|_blob_rw_", 46, _ALNUM),
-    ("yandex-key", "AQ|VN", 36, _URLSAFE),
-    ("clickhouse-key", "4b|1d", 38, _ALNUM),
-    ("crates-token", "ci|o", 32, _ALNUM),
-    ("elevenlabs-key", "sk|_", 48, _HEX),
-    ("fireworks-key", "fw|_", 24, _ALNUM),
-    ("lichess-token", "li|p_", 20, _ALNUM),
-    ("adafruit-key", "ai|o_", 28, _ALNUM),
-    ("anyscale-key", "es|ecret_", 30, _LOWER),
-    ("cartesia-key", "sk|_car_", 22, _ALNUM),
-    ("cerebras-key", "cs|k-", 48, _LOWER),
-    ("definednet-key", "dn|key-", 26, _UPPER),
-    ("e2b-key", "e2|b_", 40, _HEX),
-    ("firecrawl-key", "f|c-", 32, _HEX),
-    ("helicone-key", "sk|-helicone-", 28, _LOWER),
-    ("honeybadger-key", "hb|p_", 36, _ALNUM),
-    ("infracost-key", "ic|o-", 32, _ALNUM),
-    ("intra42-secret", "s-s4|t2ud-", 64, _HEX),
-    ("jina-key", "ji|na_", 60, _ALNUM),
-    ("linear-key", "lin|_oauth_", 40, _HEX),
-    ("nvidia-key", "nv|api-", 64, _URLSAFE),
-    ("paddle-key", "pdl|_live_apikey_", 50, _ALNUM),
-    ("posthog-key", "ph|x_", 43, _ALNUM),
-    ("settlemint-token", "sm|_pat_", 16, _ALNUM),
-    ("together-key", "tgp|_v1_", 43, _URLSAFE),
-    ("wandb-key", "wan|db_v1_", 60, _ALNUM),
-    ("xata-key", "xa|u_", 36, _ALNUM),
-    ("brave-key", "BS|AaB3", 24, _ALNUM),
-    ("gocardless-token", "li|ve_aB3", 37, _ALNUM),
-    ("resend-key", "r|e_aB3", 29, _ALNUM),
-    ("voyage-key", "p|a-aB3", 40, _ALNUM),
-    ("octopus-key", "AP|I-A7", 24, _UPPER),
-):
-    _key = _begin.replace("|", "") + made_up(_size, _letters)
+_PREFIXED = """
+adobe-secret p8|e- 32a  alibaba-key-id LT|AI 20a  atlassian-token ATA|TT3xFfGF0 180u
+atlassian-token AT|BB 32a  aws-key AB|SK 110b  buildkite-token bk|ua_ 40h
+circleci-token CCI|PAT_ 62a  clojars-token CLO|JARS_ 60h  contentful-token CF|PAT- 43u
+docker-token dckr|_oat_ 32u  doppler-token dp.|st.prd. 43a  dropbox-token sl|.B 130u
+duffel-token duffel|_live_ 43u  easypost-key EZ|AK 54a  facebook-token EA|ACEdEose0cBA 120a
+fly-token FlyV1%fm|2_ 200b  frameio-token fio|-u- 64u  gitlab-token gl|rt- 20u
+gitlab-token gl|dt- 20u  gitlab-token gl|agent- 50u  gitlab-token GR1348|941 20u
+google-key 1/|/0 60u  grafana-token gl|c_eyJ 80b  honeycomb-key hc|aik_01 56l
+jfrog-key AK|Cp8 68a  jfrog-key cmVm|dGtu 56a  neon-key na|pi_ 64l  netlify-token nf|p_ 36a
+newrelic-key NR|AK- 27U  nuget-key oy|2 43l  onepassword-token ops|_eyJ 250b
+openshift-token sha|256~ 43u  pinecone-key pc|sk_ 60a  planetscale-token pscale|_pw_ 43u
+prefect-key pn|u_ 36a  pulumi-token pu|l- 40h  readme-key rd|me_ 70l  render-key rn|d_ 32a
+rubygems-key ruby|gems_ 48h  scalingo-token tk|-us- 48u  sentry-token sntr|yu_ 64h
+shippo-token shippo|_live_ 40h  sonar-token sq|p_ 40h  sourcegraph-token sg|p_ 57h
+square-token sq0|atp- 22u  supabase-key sb|p_ 40h  supabase-key sb|_secret_ 31u
+tailscale-key ts|key-auth- 48a  twitch-token oau|th: 30l  typeform-token tf|p_ 59u
+vercel-token vercel|_blob_rw_ 46a  yandex-key AQ|VN 36u  clickhouse-key 4b|1d 38a
+crates-token ci|o 32a  elevenlabs-key sk|_ 48h  fireworks-key fw|_ 24a  lichess-token li|p_ 20a
+adafruit-key ai|o_ 28a  anyscale-key es|ecret_ 30l  cartesia-key sk|_car_ 22a
+cerebras-key cs|k- 48l  definednet-key dn|key- 26U  e2b-key e2|b_ 40h  firecrawl-key f|c- 32h
+helicone-key sk|-helicone- 28l  honeybadger-key hb|p_ 36a  infracost-key ic|o- 32a
+intra42-secret s-s4|t2ud- 64h  jina-key ji|na_ 60a  linear-key lin|_oauth_ 40h
+nvidia-key nv|api- 64u  paddle-key pdl|_live_apikey_ 50a  posthog-key ph|x_ 43a
+settlemint-token sm|_pat_ 16a  together-key tgp|_v1_ 43u  wandb-key wan|db_v1_ 60a
+xata-key xa|u_ 36a  brave-key BS|AaB3 24a  gocardless-token li|ve_aB3 37a  resend-key r|e_aB3 29a
+voyage-key p|a-aB3 40a  octopus-key AP|I-A7 24U
+""".split()
+for _label, _begin, _size in zip(_PREFIXED[::3], _PREFIXED[1::3], _PREFIXED[2::3], strict=True):
+    _key = _begin.replace("|", "").replace("%", " ") + made_up(int(_size[:-1]), _LETTERS[_size[-1]])
     _add(_label, "the run said @@ and went on", _key.removeprefix("FlyV1 "))
 
 for _label, _key in (
@@ -459,19 +344,11 @@ for _label, _key in (
 ):
     _add(_label, "curl says @@ is not valid", _key)
 
-_add("okta-token", "header SSWS @@", "00" + made_up(40, _URLSAFE))
-_add("access-token", "AZURE_DEVOPS_EXT_PAT=@@ az repos list", made_up(52, _LOWER))
-_add("cookie", "Set-Cookie: @@", f"session={made_up(40)}; Path=/; HttpOnly")
-_add("cookie", "curl -s -b '@@' http://localhost/", f"JSESSIONID={made_up(32, _UPPER)}")
-_add("cookie", "the store has _gitlab_session=@@ now", made_up(32, _HEX))
-_add("docker-auth", '{"auths": {"registry.io": {"auth": "@@"}}}', made_up(28) + "==")
-_add("docker-auth", "//registry.io/:_auth=@@", made_up(28) + "==")
 _add(
     "webhook",
     "POST https://acme.webhook.office.com/webhookb2/@@",
     f"{_uuid()}@{_uuid()}/IncomingWebhook/{made_up(32, _HEX)}/{_uuid()}",
 )
-_add("webhook", "https://hooks.zapier.com/hooks/catch/@@ answers", f"1234567/{made_up(7)}")
 _add(
     "private-key",
     "PuTTY-User-Key-File-2: ssh-rsa\nEncryption: none\nPrivate-Lines: 2\n@@\nPrivate-MAC: 7",
@@ -539,7 +416,6 @@ for _label, _way in (
     ("api-key", "SEGMENT_WRITE_KEY=@@"),
 ):
     _add(_label, _way, made_up(18))
-
 
 ORDINARY: list[str] = [
     "pass: 12, fail: 3, skipped: 1",
