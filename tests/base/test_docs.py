@@ -79,20 +79,6 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert page.read_text().startswith("# ")
 
 
-def test_a_link_that_leads_nowhere_is_found_out(tmp_path: Path) -> None:
-    page, other = tmp_path / "docs" / "page.md", tmp_path / "docs" / "other.md"
-    page.parent.mkdir()
-    (tmp_path / "README.md").touch()
-    other.write_text("# Other\n\n## It is *there*\n\n```sh\n# not this\n```\n")
-    good = "[a](other.md#it-is-there) [b](#a-page) [c](https://example.org/x) `[d](code.md)`"
-    page.write_text(
-        f"# A page\n\n{good} [e](nowhere.md) [f](other.md#not-this) [g](https:/x) "
-        f"[h](../README.md)\n"
-    )
-    found = [each.partition(": ")[0] for each in broken_links(page, tmp_path)]
-    assert found == ["nowhere.md", "other.md#not-this", "https:/x", "../README.md"]
-
-
 # --- the commands of the README ---
 
 
@@ -207,11 +193,6 @@ def test_a_page_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
             )
             == []
         ), sheet.name
-
-
-def test_scripts_of_the_makers_are_no_part_of_the_site(site: Path) -> None:
-    assert list(site.rglob("*.py")) == []
-    assert (site / "images" / "overview.png").is_file()
 
 
 @contextmanager

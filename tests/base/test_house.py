@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 import subprocess
 import sys
 from itertools import pairwise
@@ -109,7 +108,8 @@ def test_sql_lives_in_the_store_and_in_tables_of_designs() -> None:
 
 def test_pure_rooms_do_no_input_or_output() -> None:
     forbidden = {"apsw", "sqlite3", "subprocess", "socket", "time", "pathlib", "random", "secrets"}
-    for room in ("records", "text", "learn", "search", "brief", "trust"):
+    pure = "records text runs learn search lessons brief tell trust".split()
+    for room in pure:
         for path in (SOURCE / room).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -199,20 +199,6 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
     }
     assert named == reasons
     assert len(named) > 20
-
-
-def test_the_tests_pass_where_signals_are_ignored() -> None:
-    """Under nohup, or as a job in the background of a script."""
-    named = [
-        "tests/capture/test_run.py::test_signals_to_us_reach_the_command",
-    ]
-    command = shlex.join(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *named]
-    )
-    ignoring = ["sh", "-c", f"trap '' HUP INT QUIT TERM; exec {command}"]
-    done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert "3 passed" in done.stdout
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

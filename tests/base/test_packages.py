@@ -84,11 +84,8 @@ def test_each_file_is_what_its_format_says(dist: Path) -> None:
     [
         (".claude-plugin/plugin.json", {"name": "Hard Won"}),
         (".claude-plugin/plugin.json", {"mcpServer": "./x"}),
-        (".codex-plugin/plugin.json", {"skills": "../skills"}),
         (".codex-plugin/plugin.json", {"skills": "./../skills"}),
         (".codex-plugin/plugin.json", {"version": "latest"}),
-        (".agents/plugins/marketplace.json", {"plugins": []}),
-        (".mcp.json", {"mcpServers": {"hardwon": {"args": []}}}),
         ("manifest.json", {"manifest_version": "0.1"}),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hardwon import AsyncMemory, Experience, Memory, Step, Trajectory
+from hardwon import AsyncMemory, Experience, Memory, Step
 from hardwon.errors import InvalidInputError
 
 
@@ -172,19 +172,5 @@ def test_every_method_can_be_awaited(tmp_path: Path) -> None:
                     assert getattr(memory, name).__doc__ == method.__doc__
         with pytest.raises(Exception, match="closed"):
             await memory.stats()
-
-    asyncio.run(work())
-
-
-def test_a_block_that_fails_is_recorded_all_the_same(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with AsyncMemory(tmp_path / "brain") as memory:
-            with pytest.raises(ZeroDivisionError):
-                async with memory.trajectory("divide") as steps:
-                    steps.step("1 / 0", "ZeroDivisionError", 0.0)
-                    raise ZeroDivisionError
-            (found,) = await memory.browse()
-            assert isinstance(found, Trajectory)
-            assert found.final_reward == 0.0
 
     asyncio.run(work())

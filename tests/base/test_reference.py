@@ -19,15 +19,10 @@ from typing import Any
 import hardwon
 from cases import each
 from hardwon import Memory, limits
-from hardwon.memory import places
 from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
-from hardwon.surfaces.mcp.reading import PROMPTS, RESOURCES, make_address
-from hardwon.surfaces.mcp.tools import TOOLS, USUAL, input_schema
 from hardwon.surfaces.operations import OPERATIONS
-from hardwon.surfaces.rest.openapi import document
-from hardwon.surfaces.rest.problems import PROBLEMS
 from test_house import ROOMS
 
 ROOT = Path(__file__).parents[2]
@@ -133,13 +128,6 @@ def first_sentence(found: Any) -> str:
     return told
 
 
-def test_memory_and_client_are_told() -> None:
-    for kind in (Memory, hardwon.Client):
-        assert f"\n## {kind.__name__}\n" in page("python.md")
-        assert first_sentence(kind) in page("python.md")
-        assert " ".join((kind.__init__.__doc__ or "").split()) in page("python.md")
-
-
 @each("name", METHODS)
 def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
     told = section("python.md", f"Memory.{name}")
@@ -150,70 +138,6 @@ def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
         assert re.search(rf"\b{argument}\b", inspect.getdoc(function) or ""), (
             f"{name} does not say what {argument} is"
         )
-
-
-def test_arguments_of_many_methods_are_told_once() -> None:
-    before = page("python.md").partition("\n## Recording\n")[0]
-    ours = {"any_standing", "recorded_here"}
-    for argument in TOLD_ONCE - ours - {"self", "cls", "envelope", "filters"}:
-        assert re.search(rf"^(?:\| `{argument}` \||- `{argument}`:) \S", before, re.MULTILINE), (
-            argument
-        )
-
-
-def test_methods_stand_in_the_groups_that_they_are_written_in() -> None:
-    headings = re.findall(r"^##(#?) (?:Memory\.)?(\w.*)$", page("python.md"), re.MULTILINE)
-    groups = [title for level, title in headings if not level]
-    assert groups[:15] == [
-        "Memory",
-        "Recording",
-        "Asking",
-        "What was learned",
-        "Lessons",
-        "Deciding",
-        "Keeping",
-        "The memory itself",
-        "Fixes",
-        "Episodes",
-        "Entries",
-        "Tests",
-        "Tree",
-        "Skills",
-        "Care",
-    ]
-    assert sorted(re.findall(r"^### Memory\.([\w.]+)$", page("python.md"), re.MULTILINE)) == sorted(
-        METHODS
-    )
-
-
-def test_every_class_that_a_link_names_is_on_the_page() -> None:
-    anchors = {
-        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-        for title in headings_of("python.md")
-    }
-    linked = set(re.findall(r"\]\(#([^)]+)\)", page("python.md")))
-    assert linked <= anchors
-    assert {"hit", "context", "advice", "experience"} <= linked
-
-
-def headings_of(name: str) -> list[str]:
-    return re.findall(r"^#+ (.+)$", page(name), re.MULTILINE)
-
-
-@each("name", sorted(set(re.findall(r"^### ([A-Z]\w+)$", page("python.md"), re.MULTILINE))))
-def test_every_field_and_property_says_something(name: str) -> None:
-    told = section("python.md", name)
-    assert len(told.split()) > 2
-    assert not re.search(r"^\| `.+\| +\|$", told, re.MULTILINE), "a line without a meaning"
-
-
-def test_every_error_is_told() -> None:
-    from hardwon import errors
-
-    for error in vars(errors).values():
-        if inspect.isclass(error) and issubclass(error, Exception):
-            assert f"`{error.__name__}`" in page("python.md")
-            assert first_sentence(error) in page("python.md").replace("\\|", "|")
 
 
 # --- HTTP ---
@@ -234,60 +158,10 @@ def test_an_operation_is_told_with_its_fields(name: str) -> None:
     assert not re.search(r"^\| `\w+` \|.*\| +\|$", told, re.MULTILINE), "a field without a meaning"
 
 
-def test_every_type_of_problem_is_told() -> None:
-    for name, (status, title) in PROBLEMS.items():
-        assert f"| {status} | `{name}` | {title} |" in page("rest.md")
-
-
-def test_operations_stand_below_their_scope() -> None:
-    parts = re.split(r"^## ", page("rest.md"), flags=re.MULTILINE)
-    for scope in ("read", "write", "govern", "admin"):
-        (part,) = [part for part in parts if f"A token with the scope `{scope}`." in part]
-        found = set(re.findall(r"^`([\w.]+)`\. ", part, re.MULTILINE))
-        assert found == {name for name, each in OPERATIONS.items() if each.scope == scope}
-
-
-def test_every_object_of_the_api_is_told() -> None:
-    for name, schema in document()["components"]["schemas"].items():
-        if "properties" in schema:
-            told = section("rest.md", name)
-            assert all(f"| `{field}` |" in told for field in schema["properties"])
-
-
 # --- MCP ---
 
 
-@each("name", [*TOOLS])
-def test_a_tool_is_told_with_its_arguments_and_hints(name: str) -> None:
-    told = section("mcp.md", name)
-    tool = {**TOOLS, **USUAL}[name]
-    scope = tool.scope
-    assert told.strip().startswith(f"{tool.title} (scope `{scope}`). {tool.description}")
-    assert ("reads only" in told) == tool.reads
-    shared = page("mcp.md").partition("\n### remember\n")[0]
-    for argument in input_schema(tool).get("properties", {}):
-        row = f"| `{argument}` |"
-        assert row in told or ("the fields of [the " in told and row in shared), argument
-
-
-def test_resources_and_prompts_are_told() -> None:
-    for name, resource in RESOURCES.items():
-        assert f"| `{make_address(name)}` | {resource.description} |" in page("mcp.md")
-    for name, prompt in PROMPTS.items():
-        assert re.search(
-            rf"^\| `{name}` \| .+ \| {re.escape(prompt.description)} \|$",
-            page("mcp.md"),
-            re.MULTILINE,
-        )
-
-
 # --- settings and limits ---
-
-
-def test_every_setting_is_told() -> None:
-    for name in places.NAMES:
-        row = rf"^\| `{name}` \| `--{name}` \| `{places.VARIABLES[name]}` \| .+ \| .+ \| .+ \|$"
-        assert re.search(row, page("settings.md"), re.MULTILINE)
 
 
 def test_every_variable_that_the_program_reads_is_told() -> None:

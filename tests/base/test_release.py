@@ -87,14 +87,6 @@ def test_a_known_vulnerability_fails_the_audit(tmp_path: Path, osv: str) -> None
     assert "VULNERABLE planted 1.0: PYSEC-2026-1, CVE-2026-0001 (fixed in 1.1)" in done.stdout
 
 
-def test_without_one_it_passes(tmp_path: Path, osv: str) -> None:
-    done = audited(tmp_path, {"fine": "2.0", "well": "1.0"}, "--osv-url", osv, "--strict")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "some.lock: 2 packages were audited, 0 vulnerabilities\n",
-    )
-
-
 @pytest.mark.parametrize("sick", [False, True], ids=["nobody there", "not well"])
 def test_where_nobody_answers_it_says_that_nothing_was_audited(
     tmp_path: Path, osv: str, sick: bool
@@ -106,51 +98,6 @@ def test_where_nobody_answers_it_says_that_nothing_was_audited(
     assert "NOTHING IN some.lock WAS AUDITED" in done.stdout
     assert "!!!!!!!!!!" in done.stdout
     assert audited(tmp_path, packages, "--osv-url", url, "--strict").returncode == 1
-
-
-def test_a_lock_file_that_is_none_is_an_error(tmp_path: Path, osv: str) -> None:
-    lock = tmp_path / "some.lock"
-    lock.write_text("no pin\n")
-    done = subprocess.run(
-        [sys.executable, str(AUDIT), str(lock), "--osv-url", osv],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "some.lock could not be audited" in done.stderr
-
-
-def skipped(name: str) -> dict[str, str]:
-    """As pip-audit writes it."""
-    return {
-        "name": name,
-        "skip_reason": f"Dependency not found on PyPI and could not be audited: {name} (1.0)",
-    }
-
-
-def test_packages_that_were_skipped_are_named() -> None:
-    audit = module("audit")
-    fine = {"name": "fine", "version": "1.0", "vulns": []}
-    some = audit.read({"dependencies": [fine, skipped("private"), skipped("other")], "fixes": []})
-    assert some == audit.Audit(3, [], ["private", "other"])
-    said = "\n".join(audit.told("some.lock", some))
-    assert "some.lock: 1 packages were audited, 0 vulnerabilities" in said
-    assert "NOT AUDITED in some.lock: private, other" in said
-    every = audit.read({"dependencies": [skipped(f"p{number}") for number in range(30)]})
-    assert (
-        "NOTHING IN some.lock WAS AUDITED: none of its 30 packages could be looked up"
-        in "\n".join(audit.told("some.lock", every))
-    )
-    many = audit.read({"dependencies": [fine, *(skipped(f"p{number}") for number in range(30))]})
-    assert "p19 and 10 more" in "\n".join(audit.told("some.lock", many))
-
-
-def test_an_empty_lock_file_is_audited() -> None:
-    audit = module("audit")
-    assert audit.told("some.lock", audit.read({"dependencies": []})) == [
-        "some.lock: 0 packages were audited, 0 vulnerabilities"
-    ]
 
 
 # --- distributions ---
@@ -170,14 +117,6 @@ packages = ["little"]
 PACKAGES = """
 import pathlib, sys
 pathlib.Path(sys.argv[1], "little-1.2.mcpb").write_text("a bundle")
-"""
-HOOK = """
-import time
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-class Hook(BuildHookInterface):
-    def initialize(self, version, build_data):
-        with open("little/built.py", "w") as file:
-            file.write(f"AT = {time.time_ns()}")
 """
 
 
@@ -263,15 +202,6 @@ def check_that_the_sbom_names_what_is_locked(project: Path) -> None:
     )
     assert [component["purl"] for component in sbom["components"]] == ["pkg:pypi/fine@2.0"]
     assert HASH in json.dumps(sbom["components"])
-
-
-def test_builds_that_differ_are_noticed(project: Path) -> None:
-    (project / "hatch_build.py").write_text(HOOK)
-    (project / "pyproject.toml").write_text(PROJECT + "[tool.hatch.build.hooks.custom]\n")
-    done = built(project)
-    assert done.returncode == 1
-    assert "two builds are not the same" in done.stderr
-    assert not (project / "dist").exists()
 
 
 def test_a_release_is_made_of_what_is_committed(project: Path) -> None:

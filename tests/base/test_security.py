@@ -171,26 +171,6 @@ def test_what_is_kept_is_never_run_and_no_network_is_used(tmp_path: Path) -> Non
     assert not (tmp_path / "marker").exists()
 
 
-def test_the_watch_over_processes_and_the_network_sees_them(tmp_path: Path) -> None:
-    """Or the test above would hold of anything."""
-    begin = AT_WORK.partition("marker = str")[0]
-    rest = (
-        "import socket, subprocess\n"
-        "subprocess.run(['true'])\n"
-        "try: socket.create_connection(('127.0.0.1', 9), 1)\n"
-        "except OSError: pass\n"
-        "print(json.dumps(seen))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(begin) + rest],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert {"subprocess.Popen", "socket.connect"} <= set(json.loads(done.stdout))
-
-
 HOSTILE = "\x1b]0;owned\x07 \x1b[31mred\x1b[0m \x9b2J \u202egnp.exe \u2066x\u2069 \x08\x08 \rover \x7f zero\u200bwidth"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]")
 
@@ -260,22 +240,6 @@ def test_nothing_that_was_written_is_loaded_as_code() -> None:
                 else ""
             )
             assert called not in ("eval", "exec", "compile", "__import__"), path
-
-
-def test_every_exception_of_the_scanner_names_its_rule_and_says_why() -> None:
-    found = 0
-    for path in SOURCE.rglob("*.py"):
-        lines = path.read_text().splitlines()
-        for number, line in enumerate(lines):
-            if "# nosec" in line:
-                found += 1
-                assert re.search(r"# nosec B\d{3}(, B\d{3})*  # \w+|# nosec B\d{3}$", line), (
-                    f"{path.name}: {line}"
-                )
-                assert re.search(r"nosec [B\d, ]+  # ", line) or lines[
-                    number - 1
-                ].strip().startswith("#"), f"{path.name}: {line}"
-    assert found >= 10
 
 
 @pytest.mark.parametrize(

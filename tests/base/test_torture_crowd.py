@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 import crowd
-import crowd_world
 import hardwon
-import model
 from cases import seed_of_the_run
 from crowd import Plan, live
 from hardwon import Memory
@@ -25,7 +23,6 @@ from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
 from hardwon.store.sqlite.connection import SqliteDialect
-from hardwon.store.sqlite.engine import SqliteStore
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 1_500
@@ -73,12 +70,6 @@ def test_a_seed_does_the_same_steps_and_meets_the_same_faults() -> None:
     assert run_alone(5, "1") == run_alone(5, "2") != run_alone(6, "1")
 
 
-def test_a_life_is_lived_again_alone() -> None:
-    plan = Plan(11, 520)  # the second life is short
-    assert live(plan, 1).digest == live(plan, 1).digest
-    assert live(plan, 1).steps == 20
-
-
 # --- what is wrong is found ---
 
 
@@ -117,23 +108,6 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recording, "keep_all", torn)
 
 
-def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.sqlite.connection.translated", lambda error, _path: error)
-
-
-def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteStore, "finish_erasure", lambda _self: True)
-
-
-def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.sqlite.connection.is_whole", lambda _body, _digest: True)
-    patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
-    patch.setattr("hardwon.store.sqlite.connection.check_whole_file", lambda _connection: [])
-    patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
-    patch.setattr(SqliteStore, "untrue_tallies", lambda _self, _project: 0)
-    patch.setitem(crowd.ACTIONS, "rot", (200, crowd.ACTIONS["rot"][1]))
-
-
 def forget_half(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("hardwon.store.base.take_back", lambda _session, _taught: None)
 
@@ -145,9 +119,6 @@ def forget_half(patch: pytest.MonkeyPatch) -> None:
         (lose_a_tally, False),
         (bring_back_what_was_forgotten, False),
         (tear_a_batch, True),
-        (hand_errors_of_sqlite_on, True),
-        (leave_the_log_as_it_is, False),
-        (believe_whatever_is_read, True),
         (forget_half, False),
     ],
 )
@@ -166,48 +137,3 @@ def test_a_fault_of_the_program_is_found(
 
 
 # --- the model ---
-
-
-def a_picture(memory: Memory) -> model.Picture:
-    place = crowd_world.Place("here", Path(memory.location), memory.project)
-    try:
-        return place.look()
-    finally:
-        place.close_eye()
-
-
-def test_the_model_explains_what_was_done_and_nothing_else(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
-        empty = a_picture(memory)
-        kept = memory.remember("a note", "success", "conversation")
-        told = a_picture(memory)
-        expected = model.Expected(
-            new=[model.New("experience", "note", {"content": "a note"}, kept.id)], acknowledged=True
-        )
-        model.explain(empty, told, [expected])
-        with pytest.raises(model.Finding, match="nobody recorded these"):
-            model.explain(empty, told, [])
-        with pytest.raises(model.Finding, match="was acknowledged and is not there"):
-            model.explain(empty, empty, [expected])
-        with pytest.raises(model.Finding, match="lost: nobody forgot these"):
-            model.explain(told, empty, [])
-        memory.verify(kept.id, "compiler")
-        vouched = a_picture(memory)
-        model.explain(
-            told,
-            vouched,
-            [
-                model.Expected(
-                    events=[model.Event(kept.id, "status", "verified")], acknowledged=True
-                )
-            ],
-        )
-        with pytest.raises(model.Finding, match="nobody did this"):
-            model.explain(told, vouched, [])
-        memory.forget(kept.id)
-        gone = a_picture(memory)
-        model.explain(vouched, gone, [model.Expected(forgets={kept.id}, acknowledged=True)])
-        with pytest.raises(model.Finding, match="forgotten, and still there"):
-            model.explain(vouched, vouched, [model.Expected(forgets={kept.id}, acknowledged=True)])
-        with pytest.raises(model.Finding, match="nobody recorded these|forgotten, and back again"):
-            model.explain(gone, vouched, [])

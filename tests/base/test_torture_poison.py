@@ -21,17 +21,6 @@ def test_a_few_campaigns_win_no_more_than_they_may(tmp_path: Path) -> None:
     assert "| hits: at most" in poison.table(all_won)
 
 
-def test_the_history_is_sound_before_anybody_attacks(tmp_path: Path) -> None:
-    poison.honest_history(tmp_path / "honest.db")
-    with Memory(tmp_path / "honest.db", poison.PROJECT, checkout=False) as memory:
-        before = poison.statuses(memory)
-        won = poison.Won(1)
-        won.add("nobody", poison.measure(memory, ("agent 7",), before))
-        assert won.findings == []
-        assert won.worst["works"] > 0.9
-        assert won.worst["lines"] == won.worst["hits"] == 0
-
-
 def test_what_is_won_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a token that may decide, an attacker wins."""
     poison.honest_history(tmp_path / "honest.db")

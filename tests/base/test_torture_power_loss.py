@@ -7,8 +7,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,27 +16,19 @@ from unittest import mock
 import apsw
 import pytest
 
-import power_loss
 from hardwon.outside import files
-from hardwon.store.sqlite import file as token_file
 from hardwon.tree.files import TreeFiles
 from power_disk import (
     ROOT,
     Cut,
     Named,
     Operation,
-    Removed,
-    Renamed,
-    State,
     Synced,
-    SyncedAll,
     Write,
     after_power_loss,
-    divided,
 )
 from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, play, quiet, room, run
-from power_recording import recording
-from power_workloads import OfRecords, OfTokens, OfTrainingMemory, OfTree, Workload
+from power_workloads import OfRecords, OfTrainingMemory, OfTree, Workload
 
 SEED = 20261116
 STATES = 15  # of each workload
@@ -129,22 +119,6 @@ def test_a_planted_bug_is_found(bug: str) -> None:
         assert found, f"the replay finds nothing where {bug}"
 
 
-def test_a_journal_that_comes_back_brings_a_revoked_token_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Ordinary(apsw.Connection):
-        def execute(self, statements: str, *given: Any, **options: Any) -> apsw.Cursor:
-            return super().execute(statements.replace("EXTRA", "FULL"), *given, **options)
-
-    def connect(path: Path) -> apsw.Connection:
-        connection = Ordinary(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.execute("PRAGMA synchronous = FULL").fetchall()
-        return connection
-
-    monkeypatch.setattr(token_file, "connect", connect)
-    assert any("was never kept" in finding for finding in first_findings_in(OfTokens))
-
-
 # --- the recording ---
 
 
@@ -174,61 +148,7 @@ def test_the_same_seed_gives_the_same_operations(folder: Path, workload: type[Wo
     assert told(folder / "again") == first
 
 
-def test_a_state_is_the_same_again() -> None:
-    number = WORKLOADS.index(OfRecords)
-    first, again = (run(SEED, states_of(number, 8)) for _ in range(2))
-    assert first == again
-
-
-def test_what_changes_a_file_unseen_is_found_out(folder: Path) -> None:
-    with recording(folder / "first", 1) as record:
-        (folder / "first" / "seen.txt").write_text("seen")
-        assert record.differences() == []
-        writing = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text('other')"
-        for name in ("seen.txt", "unseen.txt"):
-            subprocess.run([sys.executable, "-c", writing, folder / "first" / name], check=True)
-        assert record.differences() == [
-            "unseen.txt is not recorded",
-            "seen.txt holds other bytes than were recorded",
-        ]
-
-
 # --- the disk ---
-
-
-def test_only_what_was_synced_is_certain() -> None:
-    operations: list[Operation] = [
-        Named(ROOT, "a", 1),
-        Write(1, 0, b"one"),
-        Synced(1),
-        Write(1, 3, b"two"),
-        Synced(ROOT),
-        Removed(ROOT, "a"),
-    ]
-    certain, open_ = divided(operations)
-    assert certain == [Named(ROOT, "a", 1), Write(1, 0, b"one")]
-    assert open_ == [Write(1, 3, b"two"), Removed(ROOT, "a")]
-    assert divided([*operations, SyncedAll()])[1] == []
-
-
-def test_a_rename_is_one_step() -> None:
-    operations: list[Operation] = [
-        Named(ROOT, "a", 1),
-        Named(ROOT, "b", 2),
-        Synced(ROOT),
-        Renamed(ROOT, "a", ROOT, "b"),
-    ]
-    found = {
-        tuple(
-            sorted(
-                after_power_loss(operations, "none", "reordered", random.Random(seed))
-                .names[ROOT]
-                .items()
-            )
-        )
-        for seed in range(30)
-    }
-    assert found == {(("a", 1), ("b", 2)), (("b", 1),)}
 
 
 def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
@@ -261,32 +181,3 @@ def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
         "a sector of a write is missing"
     )
     assert bytes(2048) in left("grown"), "a file has its length without its bytes"
-
-
-def test_a_state_is_put_on_a_disk_as_it_is(folder: Path) -> None:
-    with recording(folder / "first", 1) as record:
-        inner = folder / "first" / "inner"
-        inner.mkdir(mode=0o700)
-        (inner / "a.txt").write_text("one")
-        (inner / "a.txt").chmod(0o640)
-        os.link(inner / "a.txt", inner / "b.txt")
-        (inner / "b.txt").rename(inner / "c.txt")
-    state = State()
-    for operation in record.history.operations:
-        assert not isinstance(operation, Synced | SyncedAll)
-        state.apply(operation)
-    state.put(folder / "again", record.history)
-    found = {
-        str(path.relative_to(folder / "again")): path for path in (folder / "again").rglob("*")
-    }
-    assert sorted(found) == ["inner", "inner/a.txt", "inner/c.txt"]
-    assert found["inner/c.txt"].read_text() == "one"
-    assert found["inner/a.txt"].stat().st_mode & 0o777 == 0o640
-
-
-def test_the_command_tells_its_seed_and_what_was_done() -> None:
-    command = [sys.executable, power_loss.__file__, "--states", "3", "--seed", "7", "--of", "files"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("seed 7\n3 states of ")
-    assert done.stdout.endswith("findings: 0\n")

@@ -573,15 +573,3 @@ def test_whatever_is_told_no_agent_is_stopped(
     assert complaint == ""
     assert not said or isinstance(json.loads(said), dict)
     os.chdir(shop)
-
-
-def test_an_unknown_agent_is_told_which_are_known() -> None:
-    done = subprocess.run(
-        [HARDWON, "hooks", "run", "nobody"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "'nobody' is not allowed; allowed: claude-code, codex, cursor, other" in done.stderr

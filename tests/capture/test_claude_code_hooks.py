@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -23,11 +21,10 @@ from hypothesis import strategies as st
 import warm
 from cases import examples
 from checkouts import new_repository
-from command_line import answered, at_once
+from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.capture.agent_settings import LAYOUTS, AgentSettings
 from hardwon.capture.agents import Manner, respond
-from hardwon.errors import PlaceError
 from hardwon.records.kinds import Trajectory
 
 EVENTS = LAYOUTS["claude-code"].events
@@ -256,15 +253,6 @@ def test_what_is_not_recorded(
     assert kept(memory) == []
 
 
-def test_one_that_goes_to_the_background_is_not_recorded(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
-    told = passed(project, "make")
-    told["tool_input"]["run_in_background"] = True
-    assert at_once_to(told) == {}
-    assert kept(memory) == []
-
-
 def test_tests_in_a_pipe_are_judged_by_what_they_print(
     project: Path, memory: Callable[[], Memory]
 ) -> None:
@@ -310,17 +298,6 @@ def test_secrets_and_endless_output_are_not_kept(
         len(record.steps[0].observation)
         < limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS + 200
     )
-
-
-def test_what_a_session_recorded_is_found_beside_each_other(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
-    at_once_to(failed(project, "cargo build"))
-    at_once_to(passed(project, "make") | {"session_id": "../../etc\n"})
-    at_once_to(passed(project, "make") | {"session_id": 7})
-    first, second, third = (each.metadata.source.id for each in kept(memory))
-    assert third == SESSION
-    assert len({first, second, third}) == 3  # what is no id of a session becomes one of its own
 
 
 # --- what is said before a command ---
@@ -372,20 +349,6 @@ def test_a_prompt_gets_what_is_known_about_it_within_the_budget(
     assert at_once_to(event("UserPromptSubmit", project)) == {}
 
 
-@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact"])
-def test_a_session_starts_with_what_the_branch_is_about(
-    project: Path, memory: Callable[[], Memory], source: str
-) -> None:
-    with memory() as opened:
-        opened.record_fact("The login needs a warm token cache.", "decision")
-    told = event("SessionStart", project, source=source, model="claude-sonnet-4-6")
-    assert at_once_to(told) == {}  # on the main branch nobody has said what it is about
-    subprocess.run(
-        ["git", "checkout", "-q", "-b", "fix/login-token_cache"], check=True, cwd=project
-    )
-    assert "warm token cache" in at_once_to(told)["additionalContext"]
-
-
 # --- the memory ---
 
 
@@ -406,15 +369,6 @@ def test_no_memory_is_made_unless_that_was_said(project: Path, tmp_path: Path) -
     elsewhere.mkdir()
     assert answer_to(failed(elsewhere, "make"), "--make-memory") == {}
     assert (tmp_path / "data" / "hardwon" / "memory.db").exists()  # none upward: the user's own
-
-
-def test_the_folder_that_claude_is_in_decides(
-    project: Path, memory: Callable[[], Memory], tmp_path: Path
-) -> None:
-    os.chdir(tmp_path)
-    assert answer_to(failed(project / "src", "make")) == {}
-    assert [each.steps[0].action for each in kept(memory)] == ["cd src && make"]
-    assert kept(memory)[0].metadata.project_id == "shop"
 
 
 def test_a_memory_that_is_broken_or_busy_stops_nobody(
@@ -487,67 +441,6 @@ def test_what_is_no_event_is_ignored(
     done = said_to(data)
     assert (done.stdout, done.stderr) == (b"", b"")
     assert kept(memory) == []
-
-
-def test_a_folder_that_is_gone_and_half_a_character(
-    project: Path, memory: Callable[[], Memory]
-) -> None:
-    told = failed(project, "make \ud800 \x00 now", "Exit code 1\nno rule to make target \ud800") | {
-        "cwd": str(project / "gone")
-    }
-    told["tool_input"] |= {"description": "build\x00 it"}
-    assert answer_to(told) == {}
-    (record,) = kept(memory)  # of the folder that the process is in
-    assert (record.task, record.steps[0].action) == ("build it", "make ?  now")
-    assert record.steps[0].observation == "exit code 1 after 2.3 s\nno rule to make target ?"
-
-
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-KEYS = (
-    "session_id",
-    "cwd",
-    "tool_name",
-    "tool_input",
-    "tool_response",
-    "prompt",
-    "source",
-    "error",
-    "is_interrupt",
-    "duration_ms",
-)
-INSIDE = st.dictionaries(
-    st.sampled_from(
-        ["command", "description", "run_in_background", "stdout", "stderr", "interrupted"]
-    ),
-    ANYTHING,
-    max_size=4,
-)
-
-
-@settings(
-    max_examples=examples(150),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(
-    name=st.sampled_from([*EVENTS, "x"]),
-    tool=st.sampled_from(["Bash", "Write"]),
-    more=st.dictionaries(st.sampled_from(KEYS), ANYTHING | INSIDE, max_size=8),
-)
-def test_whatever_an_event_holds_the_answer_has_the_shape_of_one(
-    project: Path, memory: Callable[[], Memory], name: str, tool: str, more: dict[str, Any]
-) -> None:
-    told = json.dumps({"hook_event_name": name, "tool_name": tool} | more).encode()
-    chosen = {"memory": str(project / ".hardwon"), "project": "shop"}
-    said, complaint = respond("claude-code", told, chosen, Manner())
-    assert complaint == ""
-    assert not said or list(json.loads(said)) == ["hookSpecificOutput"]
 
 
 # --- into the settings and out again ---
@@ -707,111 +600,6 @@ def test_links_and_what_is_no_file(project: Path, tmp_path: Path) -> None:
     assert ".claude is not a folder" in hooks("install", "claude-code", code=1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["\ufeff{}", '{\r\n\t"a": 1\r\n}\r\n', '{"a": "\\ud800"}', "", "\n", '{"a": 1, "b": 2}\n'],
-)
-def test_a_file_stays_written_as_it_was(project: Path, text: str) -> None:
-    file = project / ".claude" / "settings.json"
-    file.parent.mkdir()
-    file.write_bytes(text.encode())
-    hooks("install", "claude-code")
-    now = file.read_bytes().decode()
-    assert now.startswith("\ufeff") == text.startswith("\ufeff")
-    assert ("\r\n" in now) == ("\r\n" in text)
-    assert ("\t" in now) == ("\t" in text)
-    assert now.endswith("\n") == (text.endswith("\n") or not text)
-    assert ("\n" in now.strip()) == (text != '{"a": 1, "b": 2}\n' and "ud800" not in text)
-    hooks("remove", "claude-code")
-    if text.strip() not in ("", "\ufeff{}"):
-        assert file.read_bytes().decode() == text
-
-
-def test_whose_settings_and_which_program(project: Path, tmp_path: Path) -> None:
-    hooks("install", "claude-code", "--user", "--make-memory", "--budget", "200")
-    own = json.loads((tmp_path / "home" / ".claude" / "settings.json").read_text())["hooks"][
-        "SessionStart"
-    ][0]["hooks"][0]
-    program = Path(sys.executable).with_name("hardwon")
-    assert own["command"] == f"{program} hooks run claude-code --make-memory --budget 200 || true"
-    said = at_once(
-        "--memory", "some where", "--project", "it's", "hooks", "install", "claude-code", "--local"
-    )
-    assert "also installed in" in said.stderr
-    local = json.loads((project / ".claude" / "settings.local.json").read_text())["hooks"][
-        "SessionStart"
-    ][0]["hooks"][0]
-    words = shlex.split(local["command"])
-    assert words[:5] == [str(program), "--memory", str(project / "some where"), "--project", "it's"]
-    told = answered("hooks", "status", "claude-code")["hooks"]
-    assert len(told) == 3 * len(EVENTS)
-    assert set(told[0]) == {"name", "path", "state", "command", "found"}
-    assert [each["state"] for each in told] == ["absent"] * len(EVENTS) + ["installed"] * 2 * len(
-        EVENTS
-    )
-    assert [each["found"] for each in told] == [False] * len(EVENTS) + [True] * 2 * len(EVENTS)
-    assert len(answered("hooks", "status", "claude-code", "--user")["hooks"]) == len(EVENTS)
-    assert "still installed in" in hooks("remove", "claude-code", "--local")
-    assert "still" not in hooks("remove", "claude-code", "--user")
-
-
-def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(
-    project: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "home" / ".claude" / "settings.json"
-    other.parent.mkdir(parents=True)
-    other.write_text("{not json")
-    assert "PostToolUse" in hooks("install", "claude-code")
-    assert "not plain JSON" in hooks("status", "claude-code", code=1)
-    assert other.read_text() == "{not json"
-    moved = json.loads((project / ".claude" / "settings.json").read_text())
-    moved["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = (
-        f"LANG=C {sys.executable} x hooks run claude-code"
-    )
-    (project / ".claude" / "settings.json").write_text(json.dumps(moved))
-    found = {
-        each.event: each.found for each in AgentSettings("claude-code", "project", project).status()
-    }
-    assert found["PreToolUse"]
-
-
-def test_a_program_inside_the_project_is_named_by_its_place_in_there(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripts = project / ".venv" / "bin"
-    scripts.mkdir(parents=True)
-    (scripts / "hardwon").write_text("#!/bin/sh\n")
-    (scripts / "hardwon").chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(scripts / "python"))
-    ours = AgentSettings("claude-code", "project", project)
-    command = ours.command()
-    assert command == '"$CLAUDE_PROJECT_DIR"/.venv/bin/hardwon hooks run claude-code || true'
-    ours.install(command)
-    assert all(each.found for each in ours.status())
-    (scripts / "hardwon").unlink()
-    assert not any(each.found for each in ours.status())
-    assert (
-        AgentSettings("claude-code", "user", project)
-        .command()
-        .startswith(f"{scripts / 'python'} -P -m hardwon.surfaces.cli.main hooks run")
-    )
-
-
-def test_hooks_of_an_earlier_version_listen_to_more_once_they_are_installed_again(
-    project: Path,
-) -> None:
-    ours = AgentSettings("claude-code", "project", project)
-    ours.install(ours.command())
-    told = json.loads(ours.path.read_text())
-    told["hooks"]["PreToolUse"][0]["matcher"] = "Bash"
-    told["hooks"]["PostToolUse"][0]["matcher"] = "Bash|mine"
-    ours.path.write_text(json.dumps(told))
-    assert ours.install(ours.command())
-    found = json.loads(ours.path.read_text())["hooks"]
-    assert found["PreToolUse"][0]["matcher"] == EVENTS["PreToolUse"]
-    assert found["PostToolUse"][0]["matcher"] == "Bash|mine"
-
-
 def test_codex_and_cursor_have_theirs(project: Path) -> None:
     assert "Stop installed" in hooks("install", "codex")
     file = project / ".codex" / "hooks.json"
@@ -829,27 +617,6 @@ def test_codex_and_cursor_have_theirs(project: Path) -> None:
     assert cursor["hooks"]["postToolUseFailure"][0]["matcher"] == "Shell"
     hooks("remove", "cursor")
     assert not file.parent.exists()
-
-
-def test_what_cannot_be_started_is_complained_of(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    said = hooks("install", "claude-code")
-    assert "what it calls cannot be started: hardwon hooks run claude-code" in said
-    assert "not found" in said
-    assert "cannot be started" not in hooks("install", "claude-code", "--local")
-    assert project.exists()
-
-
-def test_a_dry_run_prints_and_changes_nothing(project: Path) -> None:
-    done = at_once("hooks", "install", "claude-code", "--dry-run", "--ask-blocked")
-    assert done.exit_code == 0
-    assert (
-        "--ask-blocked || true"
-        in json.loads(done.stdout)["hooks"]["PostToolUse"][0]["hooks"][0]["command"]
-    )
-    assert not (project / ".claude").exists()
 
 
 @pytest.mark.parametrize(
@@ -973,23 +740,3 @@ def test_whatever_the_settings_hold_comes_back(
     assert json.dumps(left) == json.dumps(held)  # in the same order
     file.parent.mkdir(exist_ok=True)
     file.unlink(missing_ok=True)
-
-
-def test_a_disk_that_cannot_be_written_is_told(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = project / ".claude" / "settings.json"
-    file.parent.mkdir()
-    file.write_text(FOREIGN)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Exception, match="no room to write") as caught:
-        AgentSettings("claude-code", "project", project).install(
-            "hardwon hooks run claude-code || true"
-        )
-    assert not isinstance(caught.value, PlaceError)
-    assert file.read_text() == FOREIGN
-    assert [each.name for each in file.parent.iterdir()] == ["settings.json"]

@@ -149,20 +149,6 @@ def test_a_hook_that_cannot_be_written_leaves_the_users_where_it_is(
     assert (hook.state, hook.chained) == ("installed", True)
 
 
-def test_where_there_are_no_hard_links_a_hook_is_copied(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unsupported(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(Path, "hardlink_to", unsupported)
-    folder = project.folder / ".git" / "hooks"
-    own_hook(folder / "post-commit", "echo mine")
-    hooks("install")
-    assert "echo mine" in (folder / "post-commit.before-hardwon").read_text()
-    assert (folder / "post-commit.before-hardwon").stat().st_mode & 0o777 == 0o755
-
-
 def test_lines_that_somebody_added_to_ours_are_kept(project: Project) -> None:
     hook = project.folder / ".git" / "hooks" / "post-commit"
     hooks("install")
@@ -181,24 +167,6 @@ def test_lines_that_somebody_added_to_ours_are_kept(project: Project) -> None:
     assert not hook.exists()
 
 
-def test_links_and_hooks_that_git_would_not_run(project: Project) -> None:
-    folder = project.folder / ".git" / "hooks"
-    own_hook(project.folder / "scripts" / "hook", "echo linked >> linked.txt")
-    (folder / "post-commit").symlink_to("../../scripts/hook")
-    hooks("install")
-    project.commit("second")
-    assert (project.folder / "linked.txt").exists()
-    hooks("remove")
-    assert (folder / "post-commit").readlink() == Path("../../scripts/hook")
-    (folder / "post-commit").unlink()
-    own_hook(folder / "post-commit", "echo never >> never.txt", 0o644)
-    hooks("install")
-    project.commit("third", "--allow-empty")
-    assert not (project.folder / "never.txt").exists()
-    hooks("remove")
-    assert (folder / "post-commit").stat().st_mode & 0o777 == 0o644
-
-
 def test_a_hooks_folder_of_ones_own(project: Project, tmp_path: Path) -> None:
     git(project.folder, "config", "core.hooksPath", ".githooks")
     hooks("install")
@@ -213,11 +181,6 @@ def test_a_hooks_folder_of_ones_own(project: Project, tmp_path: Path) -> None:
     assert (tmp_path / "everybody's" / "post-commit").exists()
     hooks("remove")
     assert not (tmp_path / "everybody's" / "post-commit").exists()
-
-
-def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "no checkout" in hooks("install", code=1)
 
 
 # --- what a commit publishes ---

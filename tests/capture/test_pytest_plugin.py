@@ -253,50 +253,11 @@ def test_a_test_that_was_renamed_does_not_fail_for_ever(project: Project) -> Non
     assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 failure recorded"]
 
 
-def test_an_interrupted_run_tells_what_it_saw(project: Project) -> None:
-    project.write("tests/test_stopped.py", "def test_stopped(): raise KeyboardInterrupt\n")
-    done = project.pytest("-p", "hardwon")
-    assert done.returncode == 2
-    assert said(done) == ["hardwon: 1 failure recorded"]
-
-
-RUNS_AGAIN = """
-from _pytest.runner import runtestprotocol
-
-def pytest_runtest_protocol(item, nextitem):
-    for again in (False, True):
-        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
-        for report in reports:
-            if not again and report.failed:
-                report.outcome = "rerun"
-            item.ihook.pytest_runtest_logreport(report=report)
-        if not any(report.outcome == "rerun" for report in reports):
-            break
-    return True
-"""
-
-
-def test_the_last_of_several_runs_counts(project: Project) -> None:
-    project.write("conftest.py", RUNS_AGAIN)
-    flaky = "runs = []\ndef test_flaky():\n    runs.append(1)\n    assert len(runs) > 1\ndef test_bad(): assert 0\n"
-    project.write("tests/test_calc.py", flaky)
-    assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 failure recorded"]
-    with project.memory() as memory:
-        assert memory.tests.failing() == ["tests/test_calc.py::test_bad"]
-
-
 def test_a_worker_writes_nothing(project: Project) -> None:
     worker = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_configure(config): config.workerinput = {}\n"
     project.write("conftest.py", worker)
     done = project.pytest("-p", "hardwon")
     assert (done.returncode, said(done)) == (1, [])
-    assert not project.brain.exists()
-
-
-def test_a_pass_alone_makes_no_memory(project: Project) -> None:
-    project.write("calc.py", RIGHT)
-    assert said(project.pytest("-p", "hardwon")) == []
     assert not project.brain.exists()
 
 

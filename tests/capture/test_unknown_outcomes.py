@@ -19,7 +19,6 @@ from hardwon.capture.agents import Manner, respond
 from hardwon.capture.tests import RanTest
 from hardwon.capture.transcripts import FORMATS, Format, take_in
 from hardwon.errors import InvalidInputError
-from hardwon.learn.actions import pairs_of, step_credit
 from hardwon.records.kinds import json_schema
 from hardwon.records.reading import parse_record, read_record
 from hardwon.surfaces.gate import Ask, Gate
@@ -144,24 +143,6 @@ def test_it_is_told_as_done_after_what_worked(memory: Memory) -> None:
     assert f"{FIX} [done" not in told, "it is known to have failed"
 
 
-def test_at_another_task_it_is_told_only_where_that_is_nearly_the_same(memory: Memory) -> None:
-    step = Step(action="edit src/models.py: tax = 1", observation=GOOD, reward=1.0)
-    memory.record_trajectory("Add a tax column to the invoices", [step])
-    asked = "Add a tax report for auditors, with a page and an email"
-    assert NOBODY_KNOWS in memory.context("Add a tax column to invoices again").text
-    assert memory.context(asked).text == ""
-    memory.record_trajectory("Add a tax column to the invoices", [step], 1.0)
-    assert step.action in memory.context(asked).text
-
-
-def test_what_failed_since_is_said_of_what_was_done(memory: Memory) -> None:
-    memory.record_trajectory(TASK, way()[1:])
-    failed = [Step(action=FIX, observation=ERROR, ok=False)]
-    for _ in range(2):
-        memory.record_trajectory("another task", failed, 0.0)
-    assert "worked" not in memory.context(TASK).text
-
-
 def test_it_is_neither_a_success_nor_a_failure(memory: Memory) -> None:
     done = memory.record_trajectory(TASK, way())
     assert [hit.record.id for hit in memory.recall(TASK)] == [done.id]
@@ -211,36 +192,6 @@ def test_it_changes_no_odds_of_solving_a_task(memory: Memory) -> None:
     (knowledge,) = (found for found in memory.doctor().findings if found.check == "knowledge")
     assert knowledge.ok, knowledge.detail
     assert memory.rebuild() == 0
-
-
-@pytest.mark.engines(*ENGINES)
-def test_of_what_was_only_done_nothing_is_said_about_solving(memory: Memory) -> None:
-    for _ in range(5):
-        memory.record_trajectory(TASK, [Step(action="make lint", observation=GOOD, reward=1.0)])
-    advice = memory.advise("make lint", task=TASK)
-    assert advice.verdict == "ok"
-    assert "has not solved" not in advice.message
-    memory.record_trajectory(TASK, [Step(action="make lint", observation=GOOD)], 0.0)
-    assert "but the run failed" in memory.advise("make lint", task=TASK).message
-
-
-def test_a_change_helped_where_what_had_failed_worked_after_it() -> None:
-    def helped(*steps: Step, reward: float | None = None) -> list[str]:
-        found = pairs_of(Trajectory(task=TASK, steps=list(steps), final_reward=reward))
-        return [steps[place].action for tried, place in found if tried.helped]
-
-    failed, *_ = way()
-    edit = Step(action="edit deploy.mk: REGION = eu")
-    again = Step(action="make deploy", observation=GOOD, reward=1.0)
-    other = Step(action="make docs", observation=GOOD, reward=0.0)
-    assert helped(failed, edit, again) == [edit.action]
-    assert helped(failed, edit, other) == [], "nobody knows whether it did any good"
-    assert helped(failed, edit, other, reward=1.0) == [edit.action]
-
-
-def test_what_it_ended_with_adds_nothing_to_what_its_steps_are_worth() -> None:
-    run_so = Trajectory(task=TASK, steps=way())
-    assert step_credit(run_so) == step_credit(run_so.copy_with(final_reward=0.0))
 
 
 # --- in and out ---
