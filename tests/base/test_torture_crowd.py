@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hardwon.memory import record as recording
 from hardwon.memory.project import Project
 from hardwon.memory.record import Recording
 from hardwon.store.base import add_tallies
-from hardwon.store.sqlite.connection import SqliteDialect
+from hardwon.store.sqlite.connection import SQLITE
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 1_500
@@ -92,7 +93,8 @@ def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
 
 
 def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteDialect, "forgotten", "SELECT value FROM json_each(?2) WHERE ?1 IS NULL")
+    careless = replace(SQLITE, forgotten="SELECT value FROM json_each(?2) WHERE ?1 IS NULL")
+    patch.setattr("hardwon.store.sqlite.engine.SQLITE", careless)
 
 
 def tear_a_batch(patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 # A piece of a word. Quotes that nobody closes reach to the end.
 _PIECE: Final = re.compile(
     r"""(?s)(?P<bare>[^\s'"\\;|&<>()`$]+)|\\(?P<escaped>.)|'(?P<single>[^']*)(?:'|\Z)"""
-    r"""|"(?P<double>(?:[^"\\]|\\.)*+)(?:"|\Z)|(?P<back>`[^`]*(?:`|\Z))|(?P<braced>\$\{[^}\n]*\})"""
+    r"""|"(?P<double>(?:[^"\\]|\\.)*+)(?:"|\Z)|(?P<back>`[^`]*(?:`|\Z))|(?P<braced>\$\{[^}\n]{0,500}\})"""
     r"""|(?P<nested>[$<>]\()|(?P<dollar>\$|\\\Z)"""
 )
 _NESTING: Final = re.compile(r"""(?s)\\.|'[^']*'|[()]""")
