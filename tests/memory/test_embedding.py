@@ -17,7 +17,7 @@ from engines import ENGINES, Places, wrong_with
 from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.outside.embedders import EMBED_BATCH_TEXTS, CallableEmbedder
-from hardwon.store.base import FORK_WAIT_S
+from hardwon.store.pool import FORK_WAIT_S
 from processes import Child, Tell
 
 pytestmark = pytest.mark.engines(*ENGINES)

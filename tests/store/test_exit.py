@@ -82,12 +82,6 @@ SCRIPTS = {
             os.waitpid(child, 0)
         m.{FACT}
     """,
-    "AIMemory": """
-        from hardwon.fixes.ai_memory import AIMemory
-        issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
-        m = AIMemory("x/memory.db")
-        m.record_fix_attempt(issue, {"analysis": "slow disk", "fix_commands": ["restart"]}, True, True, 1.0)
-    """,
 }
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from hardwon.errors import ClosedError, EmbeddingError, ForbiddenError
 from hardwon.outside.embedders import EMBED_BATCH_TEXTS, Embedder, as_vectors
 from hardwon.records.kinds import Record
-from hardwon.store.base import FORK_WAIT_S
+from hardwon.store.pool import FORK_WAIT_S
 from hardwon.store.query import readable
 from hardwon.text.terms import searchable_text
 

@@ -901,20 +901,20 @@ class Query(Reader):
             first, last = (session.first(end.format(way), (project,)) for way in ("ASC", "DESC"))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
             waiting = unembedded(session, project)
-        internal = {
-            kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS
-        }
-        ordinary = [group for group in groups if group[0] not in internal]
-        added_up: list[Counter[str]] = [Counter() for _ in range(5)]
-        for *values, number in ordinary:
-            for counter, value in zip(added_up, values, strict=True):
+        times: list[Counter[str]] = [Counter() for _ in range(5)]
+        internal: Counter[str] = Counter()
+        for kind, *others, number in groups:
+            if kind in INTERNAL_KINDS:
+                internal[kind] += number
+                continue
+            for counter, value in zip(times, (kind, *others), strict=True):
                 if value is not None:
                     counter[value] += number
         kinds, outcomes, tools, statuses, authors = (
-            dict(sorted(counter.items())) for counter in added_up
+            dict(sorted(counter.items())) for counter in times
         )
         return Counts(
-            sum(group[5] for group in ordinary),
+            times[0].total(),
             internal["decision"],
             internal["adopted"],
             internal["cleaned"],

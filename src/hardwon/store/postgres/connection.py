@@ -41,7 +41,7 @@ from hardwon.errors import (
 )
 from hardwon.outside.locations import is_url, without_password
 from hardwon.records.fields import check_that
-from hardwon.store.base import Pool, forked_midway
+from hardwon.store.pool import Pool, forked_midway
 from hardwon.store.postgres.schema import SCHEMA
 from hardwon.store.types import PAGE_ROWS, Session, Values, Witness
 

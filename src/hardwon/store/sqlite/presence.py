@@ -50,7 +50,7 @@ import apsw
 
 from hardwon.errors import ForeignLogWarning, LostFileError, PlaceError, StorageError
 from hardwon.outside import files
-from hardwon.store.base import Pool
+from hardwon.store.pool import Pool
 from hardwon.store.sqlite.connection import SqliteSession, companions_of, size_of, storage_errors
 from hardwon.store.sqlite.log import ASIDE, COPY, HEADER_BYTES, find_foreign_sign, is_backup
 
