@@ -281,8 +281,8 @@ def wait_for(is_so: Callable[[], bool]) -> None:
 def test_the_background_process_ends_when_nobody_asks_and_is_alone(shop: Path) -> None:
     at = hook.socket_path()
     code = (
-        "from hardwon import limits; AGENT_BACKGROUND_IDLE_S = 0.1\n"
-        f"from hardwon.capture.background import serve; serve({at!r})"
+        "from hardwon.capture import background; background.AGENT_BACKGROUND_IDLE_S = 0.1\n"
+        f"background.serve({at!r})"
     )
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [each.wait(60) for each in both] == [0, 0]
