@@ -12,8 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from hardwon.surfaces.cli.demo import live_story, story_text
-from hardwon.surfaces.cli.views import Screen
+from hardwon.surfaces.cli.demo import draw_story, live_story
 
 PICTURE: Final = Path(__file__).parent / "images" / "demo.svg"
 WIDTH: Final = 90
@@ -22,7 +21,7 @@ WIDTH: Final = 90
 def draw() -> str:
     """The picture as SVG. It fetches nothing: the font is whichever the reader has."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print(Text.from_ansi(story_text(Screen(WIDTH, colour=True), live_story())))
+    console.print(Text.from_ansi(draw_story(live_story())))
     svg = console.export_svg(title="hardwon demo", unique_id="demo")
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 

@@ -47,7 +47,7 @@ _LOADED: Final = (
     "hardwon.memory.knowledge",
     "hardwon.memory.staleness",
     "hardwon.surfaces.cli.agents",
-    "hardwon.surfaces.cli.designs",
+    "hardwon.surfaces.cli.fix_history",
     "hardwon.surfaces.cli.servers",
     "hardwon.tree.mirror",
     "csv",

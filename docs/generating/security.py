@@ -17,7 +17,7 @@ SECURITY: Final = Path(__file__).parent.parent / "security.md"
 # Each way in: what the author is, and the function that decides it.
 WAYS: Final = (
     ("Python", "what the caller says", "hardwon.memory.project:Project.prepare"),
-    ("command line", "`--author`, or the settings'", "hardwon.surfaces.cli.main:sign"),
+    ("command line", "`--author`, or the settings'", "hardwon.surfaces.cli.base:sign"),
     ("HTTP, `Client`, MCP over HTTP", "the token's name", "hardwon.memory.tokens:Tokens.caller"),
     ("dashboard", "the name of the token of the session", "hardwon.surfaces.web.site:Site._visit"),
     (

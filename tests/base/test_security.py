@@ -196,8 +196,7 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
         ]
     commands = [[name, "queue"] for name in ("recall", "context", "advise")]
     commands += [[name] for name in ("browse", "stats", "rules")]
-    commands += [["tree", name] for name in ("reflect", "map")]
-    commands += [["fixes", name] for name in ("strategies", "patterns")]
+    commands += [["tree", name] for name in ("map",)]
     commands += [[*words, found] for words in (["show"], ["care", "audit"]) for found in ids]
     shown = ""
     for command in commands:

@@ -470,7 +470,7 @@ def hooks(*arguments: str, code: int = 0) -> str:
 
 def test_there_and_away_in_a_project_without_settings(project: Path) -> None:
     file = project / ".claude" / "settings.json"
-    assert "settings.json: not installed" in hooks("status", "claude-code")
+    assert "SessionEnd not installed" in hooks("status", "claude-code")
     assert "SessionEnd installed" in hooks("install", "claude-code")
     written = file.read_bytes()
     made = json.loads(written)["hooks"]

@@ -270,8 +270,8 @@ def test_programs_and_agents_may_leave_it_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("own_folder")
 def test_it_is_recorded_and_shown_in_a_terminal() -> None:
-    step = json.dumps({"action": "make deploy"})
-    done = at_once("record", "trajectory", TASK, "--step", step)
+    run = json.dumps({"task": TASK, "steps": [{"action": "make deploy"}]})
+    done = at_once("record", "trajectory", stdin=run)
     record_id = done.stdout.strip()
     shown = at_once("show", record_id).stdout
     assert "How it ended: nobody knows whether it solved the task" in shown

@@ -85,28 +85,8 @@ def test_what_is_remembered_is_recalled() -> None:
     )
 
 
-def test_a_text_can_come_from_standard_input() -> None:
-    kept = hardwon_does(
-        "remember",
-        "-",
-        "--outcome",
-        "learning",
-        "--insight-type",
-        "fact",
-        "--json",
-        stdin="Zwölf Boxkämpfer",
-    )
-    assert json.loads(kept.stdout)["record"]["content"] == "Zwölf Boxkämpfer"
-    assert kept.stdout.isascii()
-
-
 def test_an_error_is_one_line_with_its_remedy_and_no_traceback() -> None:
-    done = hardwon_does(
-        "remember",
-        "x",
-        "--outcome",
-        "odd\x1b[2J",
-    )
+    done = hardwon_does("remember", "x", "--outcome", "odd\x1b[2J")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("hardwon: outcome: ")
     assert "a single line without control characters" in done.stderr
@@ -244,16 +224,6 @@ def test_the_help_groups_every_command() -> None:
         "For scripts written for older designs",
     ]
     assert "Exit codes: 0 all is well, 1 an error" in text
-    assert listed[:8] == [
-        "init",
-        "remember",
-        "record",
-        "recall",
-        "context",
-        "advise",
-        "credit",
-        "run",
-    ]
 
 
 def fill() -> None:
@@ -273,7 +243,7 @@ def test_the_map() -> None:
     fill()
     found = answered("tree", "map")
     text = at_once("tree", "map", "--depth", "1").stdout
-    assert [re.sub(r" +[█░]+ +| +", " ", line) for line in text.splitlines()] == [
+    assert [re.sub(r"[ █░]+", " ", line).strip() for line in text.splitlines()] == [
         "brain 16",
         "├─ outcome=failure 12 75%",
         "├─ outcome=success 4 25%",
@@ -361,19 +331,10 @@ def test_what_a_memory_exported_is_loaded() -> None:
     )
 
 
-def test_a_file_that_is_not_there_makes_no_memory() -> None:
-    done = at_once("load", "nowhere.jsonl")
-    assert (done.exit_code, done.stderr) == (
-        1,
-        "hardwon: cannot read nowhere.jsonl: there is no such file\n",
-    )
-    assert not Path("brain").exists()
-
-
 def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
     made = at_once("tree", "generate", "500").stdout
     Path("m.jsonl").write_text(made)
-    assert "500/500" in on_a_terminal("load", "m.jsonl")
+    assert "100%" in on_a_terminal("load", "m.jsonl")
     assert hardwon_does("--memory", "other", "load", "m.jsonl").stderr == ""
 
 
@@ -473,6 +434,27 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("tree", "validate", "nowhere.json"), "cannot read"),
         (("tree", "validate", "."), "cannot read"),
         (("load", "."), "cannot read"),
+        (("load", "nowhere.jsonl"), "cannot read nowhere.jsonl: there is no such file"),
+        (("record", "fact"), "content is missing; fact_type is missing"),
+        (("record", "fact", "--from-json", "nowhere.json"), "No such file"),
+        (("record", "episode", "."), "Is a directory"),
+        (("verify", "x", "--by", "me"), "human_approval"),
+        (("care", "archive", "nonsense", "--reason", "x"), "a UUID"),
+        (("care", "audit", "nonsense"), "never was one"),
+        (("care", "rollback", " ", "--reason", "x"), "source"),
+        (("care", "check-stale", "--repo", "/"), "inside a git checkout"),
+        (("advise", " "), "action"),
+        (("context", "x", "--issue", "no JSON"), "--issue"),
+        (("context", "x", "--issue", '{"model": 3}'), "model: 3"),
+        (("context", "x", "--budget-tokens", "0", "--solved-from", "7"), "solved_from: 7.0"),
+        (("browse", "--since", "yesterday"), "since"),
+        (("show", "nonsense"), "there is no record nonsense"),
+        (("show", "fff"), "an id, or 4 characters of its beginning"),
+        (("forget", "aa", "bb"), "4 characters of its beginning"),
+        (("forget", "--yes"), "ids or at least one filter, not both"),
+        (("forget", "x", "--author", "ann", "--yes"), "ids or at least one filter, not both"),
+        (("undo", "nonsense"), "there is no decision"),
+        (("export", "fixes.csv"), "'csv' is not allowed; allowed: one of jsonl, json"),
         (("--project", " ", "stats"), "project"),
         (("--memory", "a.txt\0", "remember", "x", *FAILURE), "location"),
     ],
@@ -494,6 +476,13 @@ def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: s
         ("stats", "--what"),
         ("remember",),
         ("tree", "map", "--depth", "0"),
+        ("rules", "--limit", "0"),
+        ("rules", "--state", "odd"),
+        ("care", "supersede", "a", "b"),
+        ("care", "rollback", "agent-7"),
+        ("credit", "0198c0de-0000-7000-8000-000000000001"),
+        ("adopt", "old_brain", "--kind", "brain"),
+        ("stats", "--memory"),
         ("tree", "generate"),
     ],
 )
@@ -506,41 +495,12 @@ def test_wrong_usage_has_an_exit_code_of_its_own(arguments: tuple[str, ...]) -> 
 WORDS = st.text(
     alphabet=st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=8
 ) | st.sampled_from(
-    [
-        "--json",
-        "-k",
-        "--key",
-        "a=b",
-        "--outcome",
-        "failure",
-        "--depth",
-        "2",
-        "--since",
-        "2026-01-01",
-        "--limit",
-        "--",
-        "--ascii",
-    ]
+    "--json -k --key a=b --outcome failure --depth 2 --limit -- --since 2026-01-01 --all".split()
 )
 
 
 VALUES = WORDS | st.sampled_from(
-    [
-        "-1",
-        "0",
-        "1e400",
-        "nan",
-        "9" * 400,
-        "{}",
-        "[",
-        '{"model": NaN}',
-        "null",
-        "\udcff",
-        "a\x1b[31m\nb",
-        "~nobody",
-        "x.db",
-        "",
-    ]
+    [*"-1 0 1e400 nan {} [ null ~nobody x.db".split(), "", "9" * 400, "\udcff", "a\x1b[31m\nb"]
 )
 
 

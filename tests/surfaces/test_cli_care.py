@@ -13,7 +13,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -67,8 +66,9 @@ def fixes() -> int:
     return int(answered("stats")["by_kind"].get("fix", 0))
 
 
-def parsed(done: Any) -> Any:
-    return json.loads(done.stdout)
+def learned_patterns() -> list[tuple[str, int, int]]:
+    with Memory("brain") as memory:
+        return [(one.name, one.success_count, one.failure_count) for one in memory.patterns()]
 
 
 # --- cleanup and compress ---
@@ -89,7 +89,7 @@ def test_a_script_must_say_yes() -> None:
 
 def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     fill()
-    before, learned = fixes(), answered("fixes", "patterns")
+    before, learned = fixes(), learned_patterns()
     preview = answered("care", "cleanup", "30", "--dry-run")
     assert preview["dry_run"] is True
     assert preview["event_id"] is None
@@ -101,9 +101,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     )
     assert preview["failed"] > preview["successful"] > 0
     assert fixes() == before - preview["failed"] - preview["successful"]
-    assert [{**each, "best_fix": None} for each in answered("fixes", "patterns")] == [
-        {**each, "best_fix": None} for each in learned
-    ]
+    assert learned_patterns() == learned
     words = shlex.split(hint.removeprefix("to take it back: "))
     assert words[:2] == ["hardwon", "--memory"]
     undone = hardwon_does(*words[1:])
@@ -112,7 +110,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     assert healthy()
 
 
-@pytest.mark.parametrize("answer", ["n\n", "\n", "yes please\n", "\x04"])
+@pytest.mark.parametrize("answer", ["n\n", "yes please\n", "\x04"])
 def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
     fill()
     before = fixes()
@@ -122,11 +120,10 @@ def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
     assert fixes() == before
 
 
-@pytest.mark.parametrize("answer", ["y\n", "YES\n"])
-def test_on_a_terminal_yes_means_yes(answer: str) -> None:
+def test_on_a_terminal_yes_means_yes() -> None:
     fill()
     before = fixes()
-    shown = on_a_terminal("care", "cleanup", answer=answer)
+    shown = on_a_terminal("care", "cleanup", answer="YES\n")
     preview, question, done = shown.partition("Take them out? [y/N]")
     assert " would be taken out: " in preview
     assert question
@@ -137,7 +134,6 @@ def test_on_a_terminal_yes_means_yes(answer: str) -> None:
 
 def test_what_cannot_be_undone_is_told() -> None:
     fill()
-    assert "there is no decision" in refused("undo", "nonsense")
     assert "there is no decision" in refused("undo", "0198c0de-0000-7000-8000-000000000001")
     done = answered("care", "cleanup", "--yes")
     assert answered("undo", done["event_id"])["id"] == done["event_id"]
@@ -161,27 +157,18 @@ def test_compacting_ends_undo_and_says_so_first() -> None:
     assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
 
 
-def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
-    fill()
-    assert "checking" in on_a_terminal("doctor")
-    assert hardwon_does("doctor").stderr == ""
-
-
 # --- export, backup, restore ---
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("r.jsonl", "jsonl"), ("r.json", "json"), ("r", "jsonl"), ("r.JSON", "json")]
+    ("name", "form"), [("r.jsonl", "jsonl"), ("r", "jsonl"), ("r.JSON", "json")]
 )
 def test_records_are_exported(name: str, form: str) -> None:
     fill()
-    done = hardwon_does("export", name)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"35 records written to {name} as {form}\n"
+    assert at_once("export", name).stdout == f"35 records written to {name} as {form}\n"
     text = Path(name).read_text()
     found = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
-    assert len(found) == 35
-    assert {record["kind"] for record in found} == {"fix"}
+    assert [record["kind"] for record in found] == ["fix"] * 35
 
 
 def test_exports_overwrite_nothing_unless_forced() -> None:
@@ -194,7 +181,6 @@ def test_exports_overwrite_nothing_unless_forced() -> None:
     assert Path("mine.json").read_text() == "mine"
     answered("export", "mine.json", "--force")
     assert len(json.loads(Path("mine.json").read_text())) == 35
-    assert "'csv' is not allowed; allowed: one of jsonl, json" in refused("export", "fixes.csv")
     assert "database" in refused("export", "brain/memory.db", "--force", "--format", "jsonl")
     assert fixes() == 35
 
@@ -247,7 +233,9 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
     assert "BAD  permissions: 644" in sick.stdout
     told = at_once("doctor", "--json")
     assert told.exit_code == 1
-    assert [each["check"] for each in parsed(told)["findings"] if not each["ok"]] == ["permissions"]
+    assert [each["check"] for each in json.loads(told.stdout)["findings"] if not each["ok"]] == [
+        "permissions"
+    ]
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
 
 
@@ -272,7 +260,68 @@ def test_what_is_derived_is_derived_again() -> None:
     assert answered("care", "rebuild") == 0
 
 
-# --- all of them ---
+# --- what is believed ---
+
+
+def a_fact(content: str = "Port 80 is open.") -> str:
+    with Memory("brain") as memory:
+        return memory.record_fact(content, "observation", author="ann").id
+
+
+def test_a_whole_life_is_shown() -> None:
+    old, new = a_fact(), a_fact("Port 80 is \x1b[31mshut.")
+    assert (
+        hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout
+        == f"{old} is verified\n"
+    )
+    assert hardwon_does("care", "publish", old, "--by", "bob").stdout == f"{old} is published\n"
+    with Memory("brain") as memory:
+        memory.credit(old, False)
+        memory.supersede(old, new, "measured \x1b[31magain")
+    lines = hardwon_does("care", "audit", old).stdout.splitlines()
+    assert [line.split()[2] for line in lines[:-1]] == [
+        "created",
+        "status",
+        "status",
+        "credited",
+        "superseded",
+    ]
+    assert lines[0].endswith("ann")
+    assert "test_runner, test_runner, ci-7" in lines[1]
+    assert "it did not help" in lines[3]
+    assert f"replaced by {new}" in lines[4]
+    assert lines[-1] == f"replaced by: {new}"
+    assert "\x1b" not in "".join(lines)
+    assert f"replaces: {old}" in hardwon_does("care", "audit", new).stdout
+
+
+def test_a_forgotten_record_has_its_tombstone_left() -> None:
+    record = a_fact()
+    with Memory("brain") as memory:
+        memory.forget(record)
+    assert answered("care", "audit", record)["record"] is None
+    assert "forgotten" in at_once("care", "audit", record).stdout
+
+
+def test_stale_records_are_archived_and_come_back() -> None:
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@e.com", "-c", "commit.gpgsign=false")
+    subprocess.run([*git, "init", "-q"], check=True)
+    Path("app.py").write_text("one")
+    subprocess.run([*git, "add", "app.py"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    answered("remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown")
+    assert at_once("care", "check-stale").stdout.startswith(
+        "1 record checked, 0 stale; 0 archived, 0 brought back"
+    )
+    Path("app.py").write_text("two")
+    told = answered("care", "check-stale", "--dry-run")
+    names = ("checked", "stale", "archived", "dry_run")
+    assert [told[name] for name in names] == [1, 1, 1, True]
+    assert "app.py  changed" in at_once("care", "check-stale").stdout
+    assert answered("recall", "app.py tests") == []
+    Path("app.py").write_text("one")
+    assert answered("care", "check-stale")["restored"] == 1
+    assert len(answered("recall", "app.py tests")) == 1
 
 
 # --- the example of a scheduled backup ---

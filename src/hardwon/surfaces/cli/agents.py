@@ -9,7 +9,7 @@ in one line on standard error.
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,32 +26,18 @@ from hardwon.memory import Memory
 from hardwon.memory.places import find_place, memory_exists
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository, last_commit
-from hardwon.surfaces.cli.main import (
-    DryRun,
-    Text,
-    Texts,
-    add_group,
-    arg,
-    chosen,
-    command,
-    make_app,
-    memory_options,
-    opt,
-    read_memory,
-    read_settings,
-)
-from hardwon.surfaces.cli.output import FAILED, Line, complain, progress, show, write
-from hardwon.surfaces.cli.views import counted
+from hardwon.surfaces.cli import base as cli
+from hardwon.text.terms import counted
 from hardwon_cli import hook
 
 # How long a command waits for what the memory has to say before it. Fifty times what it takes.
 RUN_ADVICE_S: Final = 3.0
 
 T = TypeVar("T")
-app = make_app()
+app = cli.make_app()
 
 
-@command(
+@cli.command(
     app,
     "run",
     prints_json=False,
@@ -60,16 +46,16 @@ app = make_app()
 )
 def run(
     words: Annotated[
-        list[str], arg("The command, with everything that belongs to it.", "COMMAND...")
+        list[str], cli.arg("The command, with everything that belongs to it.", "COMMAND...")
     ],
     task: Annotated[
-        Text, opt("What it is for.", offer="task_id", show_default="the command itself")
+        cli.Text, cli.opt("What it is for.", offer="task_id", show_default="the command itself")
     ] = None,
-    author: Annotated[Text, opt("Who runs it.", offer="author")] = None,
-    tag: Annotated[Texts, opt("A tag of the record; as often as you like.")] = None,
-    quiet: Annotated[bool, opt("Say nothing beforehand.", "--quiet", "-q")] = False,
+    author: Annotated[cli.Text, cli.opt("Who runs it.", offer="author")] = None,
+    tag: Annotated[cli.Texts, cli.opt("A tag of the record; as often as you like.")] = None,
+    quiet: Annotated[bool, cli.opt("Say nothing beforehand.", "--quiet", "-q")] = False,
     stop_if_blocked: Annotated[
-        bool, opt("Do not run what failed the same way again and again.", "--stop-if-blocked")
+        bool, cli.opt("Do not run what failed the same way again and again.", "--stop-if-blocked")
     ] = False,
 ) -> None:
     """Run a command, warn where it failed before, record it.
@@ -91,7 +77,7 @@ def run(
 
     if not words[0].strip():
         raise typer.BadParameter("it is empty", param_hint="COMMAND")
-    author = read_settings().author.value if author is None else author
+    author = cli.read_settings().author.value if author is None else author
     folder = None
     attempts.check(task, author, tag or ())
     with suppress(OSError):  # the folder is gone: the line alone is kept then
@@ -108,12 +94,12 @@ def run(
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
-            complain(attempts.told_of_tests(advice.failures) if tests else advice.message)
+            cli.complain(attempts.told_of_tests(advice.failures) if tests else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
-            raise typer.Exit(FAILED)
+            raise typer.Exit(cli.FAILED)
     ran = process.run(words, os.environ | session.environment(line))
     if ran.refusal:
-        complain(ran.refusal)
+        cli.complain(ran.refusal)
     if not again:
         record = partial(
             attempts.record,
@@ -137,30 +123,30 @@ def ask_in_time(
     from hardwon.capture.run import within
 
     def ask() -> T:
-        with chosen().open() as memory:
+        with cli.chosen().open() as memory:
             return question(memory)
 
     try:
         return within(seconds, ask)
     except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
         if not troubles:
-            complain(f"the memory {trouble}: {error}")
+            cli.complain(f"the memory {trouble}: {error}")
         troubles.append(trouble)
         return None
 
 
-@command(app, "import")
+@cli.command(app, "import")
 def import_sessions(
     form: Annotated[
-        Literal["claude-code", "codex", "otlp"], arg("claude-code, codex or otlp.", "FORMAT")
+        Literal["claude-code", "codex", "otlp"], cli.arg("claude-code, codex or otlp.", "FORMAT")
     ],
     path: Annotated[
-        Text, arg("A file, or a folder of them.", show_default="where the agent keeps them")
+        cli.Text, cli.arg("A file, or a folder of them.", show_default="where the agent keeps them")
     ] = None,
     everywhere: Annotated[
-        bool, opt("Also sessions of other repositories.", "--everywhere")
+        bool, cli.opt("Also sessions of other repositories.", "--everywhere")
     ] = False,
-    dry_run: DryRun = False,
+    dry_run: cli.DryRun = False,
 ) -> None:
     """Take in sessions that coding agents left on disk.
 
@@ -187,7 +173,7 @@ def import_sessions(
         raise typer.BadParameter("say where the traces are", param_hint="PATH")
     at = Path(HOMES[form] if path is None else path).expanduser()
     kept = "what came in so far stays; do it again to go on"
-    with chosen().open(to_read=dry_run) as memory, progress("importing", kept) as bar:
+    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("importing", kept) as bar:
         done = take_in(memory, form, at, everywhere=everywhere, dry_run=dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines = [
@@ -198,19 +184,17 @@ def import_sessions(
         f"of the work, {done.solved} solved, {done.failed} left failing, "
         f"{done.unknown} done: nobody knows whether that solved it",
     ]
-    show(done, "\n".join(lines))
+    cli.show(done, "\n".join(lines))
 
-
-# --- hooks ---
 
 HooksOf = Literal["git", "claude-code", "codex", "cursor"]
-Into = Annotated[HooksOf, arg("What they are hooks of.")]
+Into = Annotated[HooksOf, cli.arg("What they are hooks of.")]
 Local = Annotated[
-    bool, opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
+    bool, cli.opt("claude-code: in .claude/settings.local.json, for you alone.", "--local")
 ]
-User = Annotated[bool, opt("agents: in your own settings, wherever you work.", "--user")]
+User = Annotated[bool, cli.opt("agents: in your own settings, wherever you work.", "--user")]
 
-hooks = add_group(
+hooks = cli.add_group(
     app,
     "hooks",
     """Let git and coding agents ask and tell by themselves.
@@ -226,29 +210,29 @@ hooks = add_group(
 )
 
 
-@command(hooks, "install")
+@cli.command(hooks, "install")
 def install_hooks(
     into: Into = "git",
     shared: Annotated[
-        bool, opt("git: also in a hooks folder that other repositories use.", "--shared")
+        bool, cli.opt("git: also in a hooks folder that other repositories use.", "--shared")
     ] = False,
     local: Local = False,
     user: User = False,
     ask_blocked: Annotated[
-        bool, opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
+        bool, cli.opt("agents: ask you before what failed the same way twice.", "--ask-blocked")
     ] = False,
-    deny_blocked: Annotated[bool, opt("agents: do not allow it.", "--deny-blocked")] = False,
+    deny_blocked: Annotated[bool, cli.opt("agents: do not allow it.", "--deny-blocked")] = False,
     make_memory: Annotated[
-        bool, opt("agents: record also where there is no memory yet.", "--make-memory")
+        bool, cli.opt("agents: record also where there is no memory yet.", "--make-memory")
     ] = False,
     no_prompts: Annotated[
-        bool, opt("agents: do not keep what was asked as the task.", "--no-prompts")
+        bool, cli.opt("agents: do not keep what was asked as the task.", "--no-prompts")
     ] = False,
     budget: Annotated[
-        int, opt("agents: tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
+        int, cli.opt("agents: tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
     ] = limits.CONTEXT_TOKENS,
     dry_run: Annotated[
-        bool, opt("agents: print the settings file as it would be.", "--dry-run")
+        bool, cli.opt("agents: print the settings file as it would be.", "--dry-run")
     ] = False,
 ) -> None:
     """Install them. What is there already stays, and keeps running.
@@ -270,7 +254,7 @@ def install_hooks(
     if into == "git":
         refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
         folder = git_hooks.folder_of_hooks(find_root(), shared=shared)
-        show_hooks([git_hooks.install(folder, memory_options())], [])
+        show_hooks([git_hooks.install(folder, cli.memory_options())], [])
         return
     refuse(into, shared=shared)
     if ask_blocked and deny_blocked:
@@ -278,24 +262,24 @@ def install_hooks(
     options = [f"--{name.replace('_', '-')}" for name, wanted in flags.items() if wanted]
     settings = find_settings(into, local, user)
     called = settings.command(
-        memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
+        cli.memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
     )
     if dry_run:
-        write(settings.planned(called))
+        cli.write(settings.planned(called))
         return
     settings.install(called)
-    if not make_memory and not memory_exists(chosen().memory):
-        complain(
-            f"there is no memory at {find_place(chosen().memory).location} yet: until there is "
+    if not make_memory and not memory_exists(cli.chosen().memory):
+        cli.complain(
+            f"there is no memory at {find_place(cli.chosen().memory).location} yet: until there is "
             "one, nothing is recorded (or install with --make-memory)"
         )
     if why := settings.why_not_started(called):
-        complain(f"what it calls cannot be started: {called}: {why}")
+        cli.complain(f"what it calls cannot be started: {called}: {why}")
     note_others(settings, "where both apply, everything is recorded twice: also installed in")
     show_hooks([], [settings])
 
 
-@command(hooks, "remove")
+@cli.command(hooks, "remove")
 def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -> None:
     """Remove them, and put back what was there before.
 
@@ -316,9 +300,9 @@ def remove_hooks(into: Into = "git", local: Local = False, user: User = False) -
     show_hooks([], [settings])
 
 
-@command(hooks, "status")
+@cli.command(hooks, "status")
 def hooks_status(
-    into: Annotated[HooksOf | None, arg("Of these alone.")] = None,
+    into: Annotated[HooksOf | None, cli.arg("Of these alone.")] = None,
     local: Local = False,
     user: User = False,
 ) -> None:
@@ -349,11 +333,11 @@ def hooks_status(
         except PlaceError as error:  # agents work there too
             if into:
                 raise
-            complain(str(error))
+            cli.complain(str(error))
     show_hooks(of_git, [find_settings(str(into), local, user)] if local or user else files)
 
 
-@command(
+@cli.command(
     hooks,
     "run",
     prints_json=False,
@@ -363,7 +347,7 @@ def hooks_status(
 def run_hook(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
     if name != git_hooks.NAME:
-        named = {"--memory": Line.memory, "--project": Line.project}
+        named = {"--memory": cli.Line.memory, "--project": cli.Line.project}
         before = [word for option, value in named.items() if value for word in (option, value)]
         if not hook.main([*before, "hooks", "run", name, *ctx.args]):
             words = " ".join((name, *ctx.args))
@@ -380,24 +364,24 @@ def run_hook(ctx: typer.Context, name: str) -> None:
     try:
         publish_commit()
     except Exception as error:  # noqa: BLE001  # who works does not wait for a memory, nor for what is wrong with it
-        complain(str(error))
+        cli.complain(str(error))
     finally:
         alarm.cancel()
 
 
 def publish_commit() -> None:
     root = repository_root(Path.cwd())
-    memory = chosen().memory
+    memory = cli.chosen().memory
     if root is None or Repository(root).is_rebasing or not memory_exists(memory):
         return
     commit = last_commit(root)
     if commit is None:
         return
-    with Memory(memory, chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+    with Memory(memory, cli.chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
         published = opened.tests.publish(commit)
     if published:
         records = counted(len(published), "record")
-        write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
+        cli.write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
 
 
 def find_root() -> Path:
@@ -419,30 +403,29 @@ def refuse(target: str, **options: bool) -> None:
         raise typer.BadParameter(f"--{name} has no meaning for hooks of {target}")
 
 
-def show_hooks(of_git: Iterable[git_hooks.Hook], files: Iterable[AgentSettings]) -> None:
-    listed: list[Any] = []
+_STATES: Final = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
+
+
+def show_hooks(of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings]) -> None:
+    """Prints the state of each hook; of an agent's, whether what it calls is there."""
+    listed: list[Any] = list(of_git)
     lines, missing = [], []
-    states = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}
     for one in of_git:
-        chained = one.chained and one.state == "installed"
-        also = f"; calls {one.path.name}{git_hooks.SAVED} first" if chained else ""
+        chained = f"; calls {one.path.name}{git_hooks.SAVED} first" if one.chained else ""
         edited = ", with changes of somebody's" if one.edited else ""
-        lines.append(f"{one.name}: {states[one.state]}{edited} ({one.path}{also})")
-        listed.append(one)
+        lines.append(f"{one.name}: {_STATES[one.state]}{edited} ({one.path}{chained})")
     for settings in files:
-        events = settings.status()
-        present = ", ".join(event.event for event in events if event.command)
-        absent = ", ".join(event.event for event in events if not event.command)
-        rest = f"; {absent} not installed" if absent else ""
-        state = f"{present} installed{rest}" if present else "not installed"
-        lines.append(f"{settings.path}: {state}")
-        for event in events:
-            if event.command and not event.found:
-                missing.append(f"what it calls cannot be found: {event.command}")
+        events: dict[str, list[str]] = {"installed": [], "absent": []}
+        for event in settings.status():
             state = "installed" if event.command else "absent"
+            events[state].append(event.event)
             about = {"name": event.event, "path": str(event.path), "state": state}
             listed.append({**about, "command": event.command, "found": event.found})
-    show({"hooks": listed}, "\n".join(lines), complaints=list(dict.fromkeys(missing)))
+            if event.command and not event.found:
+                missing.append(f"what it calls cannot be found: {event.command}")
+        states = [f"{', '.join(names)} {_STATES[name]}" for name, names in events.items() if names]
+        lines.append(f"{settings.path}: {'; '.join(states)}")
+    cli.show({"hooks": listed}, "\n".join(lines), complaints=list(dict.fromkeys(missing)))
 
 
 def note_others(settings: AgentSettings, note: str) -> None:
@@ -453,18 +436,16 @@ def note_others(settings: AgentSettings, note: str) -> None:
         other = AgentSettings(settings.agent, scope, settings.root)
         with suppress(PlaceError):
             if other.path != settings.path and any(event.command for event in other.status()):
-                complain(f"{note} {other.path}")
+                cli.complain(f"{note} {other.path}")
 
 
-# --- skills ---
-
-Unverified = Annotated[bool, opt("Also what nobody vouched for.", "--unverified")]
-skills = add_group(app, "skills", "What has proved itself, as Agent Skills.")
+Unverified = Annotated[bool, cli.opt("Also what nobody vouched for.", "--unverified")]
+skills = cli.add_group(app, "skills", "What has proved itself, as Agent Skills.")
 
 
-@command(skills, "export")
+@cli.command(skills, "export")
 def export_skills(
-    folder: Annotated[str, arg("The folder of skills, such as .claude/skills.")],
+    folder: Annotated[str, cli.arg("The folder of skills, such as .claude/skills.")],
     unverified: Unverified = False,
 ) -> None:
     """Write what has proved itself as Agent Skills (SKILL.md).
@@ -480,8 +461,8 @@ def export_skills(
       hardwon skills export .claude/skills
       hardwon skills export ~/.agents/skills --unverified --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         done = memory.skills.export(folder, unverified=unverified)
     counts = {"written": done.written, "unchanged": done.unchanged, "removed": done.removed}
     text = ", ".join(f"{len(names)} {name}" for name, names in counts.items())
-    show(done, f"{done.folder}: {text}")
+    cli.show(done, f"{done.folder}: {text}")

@@ -6,6 +6,7 @@ import subprocess
 import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final, NamedTuple
@@ -14,11 +15,11 @@ from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
 from hardwon.outside.locations import without_password
-from hardwon.surfaces.cli.main import Target, command, make_app, opt
-from hardwon.surfaces.cli.output import Line, require_packages, show
-from hardwon.surfaces.cli.views import Screen, counted
+from hardwon.surfaces.cli import base as cli
+from hardwon.surfaces.cli import views
+from hardwon.text.terms import counted
 
-app = make_app()
+app = cli.make_app()
 # Deploys, but not to where it goes by itself.
 SCRIPT: Final = """#!/bin/sh
 case "$*" in
@@ -47,14 +48,16 @@ class Try(NamedTuple):
     warning: str = ""
 
 
-@command(app, "demo")
+@cli.command(app, "demo")
 def demo(
-    seed: Annotated[int, opt("The same seed makes the same two months, which end now.", min=0)] = 0,
+    seed: Annotated[
+        int, cli.opt("The same seed makes the same two months, which end now.", min=0)
+    ] = 0,
     serve: Annotated[
-        bool, opt("Look at two months of a made-up team in the dashboard.", "--serve")
+        bool, cli.opt("Look at two months of a made-up team in the dashboard.", "--serve")
     ] = False,
     port: Annotated[
-        int, opt("Where to; 0 takes one that is free.", min=0, max=65535)
+        int, cli.opt("Where to; 0 takes one that is free.", min=0, max=65535)
     ] = limits.SERVE_PORT,
 ) -> None:
     """See in a minute what a memory is good for. With --serve, look at a whole one; with --memory,
@@ -74,24 +77,24 @@ def demo(
       hardwon demo
       hardwon --memory demo_brain demo --seed 7
     """
-    target = Target(Line.memory, Line.project)
+    target = cli.Target(cli.Line.memory, cli.Line.project)
     if not target.memory and not serve:
         story = live_story()
-        show(story, lambda screen: story_text(screen, story))
+        cli.show(story, partial(draw_story, story))
         return
     if serve:
-        require_packages("serving", "starlette", "uvicorn", "jinja2", "mcp")
+        cli.require_packages("serving", "starlette", "uvicorn", "jinja2", "mcp")
     with nullcontext() if target.memory else TemporaryDirectory(prefix="hardwon-demo-") as passing:
         location = target.memory or str(passing)
-        fill_memory(Target(location, target.project), seed, passing=not target.memory)
+        fill_memory(cli.Target(location, target.project), seed, passing=not target.memory)
         if serve:
             from hardwon.surfaces.cli.servers import serve as serve_memory
 
-            Line.memory = location
+            cli.Line.memory = location
             serve_memory(port=port, no_auth=True)
 
 
-def fill_memory(target: Target, seed: int, passing: bool) -> None:
+def fill_memory(target: cli.Target, seed: int, passing: bool) -> None:
     from hardwon.tree.datasets.demo import fill_demo
 
     shown = without_password(str(target.memory))
@@ -108,7 +111,7 @@ def fill_memory(target: Target, seed: int, passing: bool) -> None:
     made = ", ".join(counted(count, kind, several.get(kind, "")) for kind, count in records.items())
     text = f"{made}: gone when this ends" if passing else f"made {shown}: {made}"
     text += "" if passing else f"\nto look at it: {look_at}"
-    show({"memory": place, "records": records}, text)
+    cli.show({"memory": place, "records": records}, text)
 
 
 def live_story() -> list[list[Try]]:
@@ -142,15 +145,16 @@ def work(folder: Path, memory: Memory, author: str) -> Iterator[Try]:
             return
 
 
-def story_text(screen: Screen, story: list[list[Try]]) -> str:
+def draw_story(story: list[list[Try]]) -> str:
+    """The three days, each with what was typed and what came of it."""
     lines: list[str] = []
 
-    def tell(typed: str, printed: str, style: str) -> None:
-        lines.append(screen.styled("  $ ", "dim") + typed)
-        lines.extend(f"    {screen.styled(line, style)}" for line in textwrap.wrap(printed, 84))
+    def tell(typed: str, printed: str, look: str) -> None:
+        lines.append(views.dim("  $ ") + typed)
+        lines.extend(f"    {views.style(line, look)}" for line in textwrap.wrap(printed, 84))
 
     for title, attempts in zip(_DAYS, story, strict=True):
-        lines.append(screen.styled(title, "bold"))
+        lines.append(views.bold(title))
         for attempt in attempts:
             if attempt.warning:
                 tell(f'hardwon advise {IDEAS[0]} --task "{TASK}"', attempt.warning, "cyan")
@@ -158,6 +162,6 @@ def story_text(screen: Screen, story: list[list[Try]]) -> str:
         lines.append("")
     counts = ", ".join(counted(len(attempts), "attempt") for attempts in story)
     without = counted(len(IDEAS), "attempt")
-    lines += [screen.styled(f"{counts}; without a memory it is {without} each time", "bold")]
-    lines += ["", screen.styled("Two months of a made-up team: hardwon demo --serve", "dim")]
+    lines += [views.bold(f"{counts}; without a memory it is {without} each time")]
+    lines += ["", views.dim("Two months of a made-up team: hardwon demo --serve")]
     return "\n".join(lines)

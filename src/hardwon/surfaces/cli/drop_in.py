@@ -7,18 +7,17 @@ to `hardwon.fixes` or `hardwon.training`; the older one is kept beside it under 
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from pkgutil import get_data
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.outside import files
-from hardwon.surfaces.cli.main import add_group, arg, command, make_app, opt
-from hardwon.surfaces.cli.output import fail, show
+from hardwon.surfaces.cli import base as cli
 
-app = make_app()
+app = cli.make_app()
 ASIDE: Final = ".before-hardwon"
 _MARK: Final = "hardwon drop-in remove"
 _PYTHON: Final = f'"""By Hardwon. `{_MARK}` puts back what was here before."""\n\n'
@@ -54,25 +53,22 @@ _KNOWN_BY: Final = {
 Whose = Literal["hardwon", "older", "another", "nobody"]
 
 
-class DropIn(NamedTuple):
-    """One of these modules: where it is, or would be, and whose it is that is there."""
-
-    module: str
-    path: Path
-    whose: Whose
-
-    @property
-    def aside(self) -> Path:
-        return self.path.with_name(self.path.name + ASIDE)
-
-
 def write_module(module: str) -> bytes:
+    """What stands in the file of this module."""
     if module.endswith(".sh"):
         return get_data("hardwon.fixes", "memory.sh") or b""
     return (_PYTHON + _BODIES[module]).encode()
 
 
+def find_owners(folder: Path) -> dict[str, Whose]:
+    """Whose each of these modules is that lies in a project's folder."""
+    if not folder.is_dir():
+        raise PlaceError(f"{folder} is not a folder: name the folder of the project")
+    return {module: find_owner(module, folder / module) for module in _BODIES}
+
+
 def find_owner(module: str, path: Path) -> Whose:
+    """Whose the file is."""
     if not files.exists(path):
         return "nobody"
     text = files.read_regular(path, limits.AGENT_SETTINGS_BYTES_MAX).decode(errors="replace")
@@ -81,15 +77,9 @@ def find_owner(module: str, path: Path) -> Whose:
     return "older" if re.search(_KNOWN_BY[module], text) else "another"
 
 
-def find_places(folder: Path) -> list[DropIn]:
-    if not folder.is_dir():
-        raise PlaceError(f"{folder} is not a folder: name the folder of the project")
-    return [DropIn(name, folder / name, find_owner(name, folder / name)) for name in _BODIES]
+Folder = Annotated[Path, cli.arg("The project's folder.", "DIR", show_default="here")]
 
-
-Folder = Annotated[Path, arg("The project's folder.", "DIR", show_default="here")]
-
-group = add_group(
+group = cli.add_group(
     app,
     "drop-in",
     f"""Replace the modules that scripts import, or put them back.
@@ -102,11 +92,11 @@ group = add_group(
 )
 
 
-@command(group, "install")
+@cli.command(group, "install")
 def install(
     folder: Folder = Path(),
     module: Annotated[
-        list[str] | None, opt(f"Also put this one there: {', '.join(_BODIES)}.", metavar="NAME")
+        list[str] | None, cli.opt(f"Also put this one there: {', '.join(_BODIES)}.", metavar="NAME")
     ] = None,
 ) -> None:
     """Put Hardwon's modules in place of the older ones, which are kept aside.
@@ -122,59 +112,58 @@ def install(
       hardwon drop-in install . --module Scripts.ai_memory --module memory.sh --json
     """
     wanted = {read_name(name) for name in module or ()}
-    places = find_places(folder)
-    taken = [
-        place
-        for place in places
-        if place.whose == "older" or (place.whose == "nobody" and place.module in wanted)
+    owners = find_owners(folder)
+    answer = {
+        "installed": [name for name in owners if owners[name] == "older" or name in wanted],
+        "already": [name for name, owner in owners.items() if owner == "hardwon"],
+        "left": [name for name, owner in owners.items() if owner == "another"],
+    }
+    answer["installed"] = [
+        name for name in answer["installed"] if owners[name] in ("older", "nobody")
     ]
-    already = [place for place in places if place.whose == "hardwon"]
-    left = [place for place in places if place.whose == "another"]
-    if not taken and not already:
-        fail(
+    if not answer["installed"] and not answer["already"]:
+        cli.fail(
             f"there is nothing to replace in {folder}: no {', '.join(_BODIES)} of an older design; "
             "--module NAME puts one there"
         )
-    for place in taken:
-        if place.whose == "older":
-            keep_aside(place)
-        like = place.path if place.whose == "older" else None
-        mode = 0o755 if place.module.endswith(".sh") else 0o644
-        with files.writing_atomically(place.path, mode, like=like) as file:
-            file.write(write_module(place.module))
-    lines = [*list_places("Hardwon's now", taken), *list_places("Hardwon's already", already)]
-    lines += [*list_places("left, for it is something else", left), f"to go back: {_MARK} {folder}"]
-    groups = {"installed": taken, "already": already, "left": left}
-    answer = {name: [place.module for place in group] for name, group in groups.items()}
-    show(answer, "\n".join(lines))
+    for name in answer["installed"]:
+        path, is_older = folder / name, owners[name] == "older"
+        if is_older:
+            keep_aside(path)
+        mode = 0o755 if name.endswith(".sh") else 0o644
+        with files.writing_atomically(path, mode, like=path if is_older else None) as file:
+            file.write(write_module(name))
+    cli.show(answer, f"{list_files(folder, answer)}\nto go back: {_MARK} {folder}")
 
 
 def read_name(name: str) -> str:
-    """A module's name, or a file's."""
+    """The file of a module's name, or of a file's."""
     path = name if name in _BODIES else name.replace(".", "/") + ".py"
     if path not in _BODIES:
         raise InvalidInputError.one("module", name, ", ".join(_BODIES))
     return path
 
 
-def keep_aside(place: DropIn) -> None:
-    if place.path.is_symlink():
-        raise PlaceError(f"{place.path} is a link: install where it leads, {place.path.resolve()}")
+def keep_aside(path: Path) -> None:
+    """Gives the older module a second name."""
+    if path.is_symlink():
+        raise PlaceError(f"{path} is a link: install where it leads, {path.resolve()}")
+    aside = path.with_name(path.name + ASIDE)
     try:
-        os.link(place.path, place.aside)
+        os.link(path, aside)
     except FileExistsError:
-        if place.aside.read_bytes() != place.path.read_bytes():  # of an interrupted run
+        if aside.read_bytes() != path.read_bytes():  # of an interrupted run
             raise PlaceError(
-                f"{place.aside} is there already and says something else: move it away, then try "
-                f"again"
+                f"{aside} is there already and says something else: move it away, then try again"
             ) from None
 
 
-def list_places(what: str, places: Iterable[DropIn]) -> Iterator[str]:
-    return (f"{place.path}: {what}" for place in places)
+def list_files(folder: Path, groups: Mapping[str, list[str]]) -> str:
+    """A line for each file, with what became of it."""
+    return "\n".join(f"{folder / name}: {what}" for what, names in groups.items() for name in names)
 
 
-@command(group, "remove")
+@cli.command(group, "remove")
 def remove(folder: Folder = Path()) -> None:
     """Take Hardwon's modules out, and put those back that were there before.
 
@@ -188,13 +177,14 @@ def remove(folder: Folder = Path()) -> None:
       hardwon drop-in remove
       hardwon drop-in remove . --json
     """
-    ours = [place for place in find_places(folder) if place.whose == "hardwon"]
-    restored = [place for place in ours if place.aside.is_file()]
-    removed = [place for place in ours if place not in restored]
-    for place in restored:
-        place.aside.replace(place.path)
-    files.remove(*(place.path for place in removed))
-    lines = [*list_places("as it was before", restored), *list_places("taken away", removed)]
-    groups = {"restored": restored, "removed": removed}
-    answer = {name: [place.module for place in group] for name, group in groups.items()}
-    show(answer, "\n".join(lines or [f"none of Hardwon's modules is in {folder}"]))
+    ours = [folder / name for name, owner in find_owners(folder).items() if owner == "hardwon"]
+    asides = {path: path.with_name(path.name + ASIDE) for path in ours}
+    answer: dict[str, list[str]] = {"restored": [], "removed": []}
+    for path, aside in asides.items():
+        name = path.relative_to(folder).as_posix()
+        answer["restored" if aside.is_file() else "removed"].append(name)
+        if aside.is_file():
+            aside.replace(path)
+        else:
+            files.remove(path)
+    cli.show(answer, list_files(folder, answer) or f"none of Hardwon's modules is in {folder}")

@@ -22,44 +22,25 @@ from hardwon.records.kinds import RuleState, Source, Trajectory
 from hardwon.runs.read import read_records
 from hardwon.runs.story import outline_run
 from hardwon.search.terms import Narrowing
+from hardwon.surfaces.cli import base as cli
 from hardwon.surfaces.cli import views
-from hardwon.surfaces.cli.main import (
-    By,
-    Limit,
-    RecordId,
-    RecordIds,
-    Target,
-    Text,
-    Texts,
-    arg,
-    chosen,
-    command,
-    make_app,
-    opt,
-    read_memory,
-    read_settings,
-    read_time,
-    whole_id,
-    whole_ids,
-    with_options,
-)
-from hardwon.surfaces.cli.output import complain, show, write
 from hardwon.surfaces.cli.recording import read_object
-from hardwon.surfaces.cli.story import story_text
-from hardwon.surfaces.cli.views import Screen, counted
+from hardwon.surfaces.cli.story import draw_story
+from hardwon.text.terms import counted
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
     from hardwon.memory.context import Context
 
-app = make_app()
+app = cli.make_app()
 
 _RUN_RECORDS_MAX: Final = 200
-
 _COMPLETED: Final = {"task_id", "tool", "author", "model", "issue_type"}
 # What a question may be narrowed by, as options.
 FILTERS: Final = {
-    name: Annotated[Text, opt(str(field.description), offer=name if name in _COMPLETED else "")]
+    name: Annotated[
+        cli.Text, cli.opt(str(field.description), offer=name if name in _COMPLETED else "")
+    ]
     for name, field in Narrowing.model_fields.items()
 }
 
@@ -67,25 +48,24 @@ FILTERS: Final = {
 def read_filters(filters: dict[str, Any]) -> dict[str, Any]:
     """As a memory takes them."""
     return {
-        name: read_time(value) if name in ("since", "until") else value
+        name: cli.read_time(value) if name in ("since", "until") else value
         for name, value in filters.items()
     }
 
 
-with_filters = with_options("filters", FILTERS, read_filters)
-AsOf = Annotated[Text, opt("As it was believed then.", metavar="TIME")]
-Issue = Annotated[Text, opt("An issue that is to be fixed.", metavar="JSON")]
+with_filters = cli.with_options("filters", FILTERS, read_filters)
+AsOf = Annotated[cli.Text, cli.opt("As it was believed then.", metavar="TIME")]
+Issue = Annotated[cli.Text, cli.opt("An issue that is to be fixed.", metavar="JSON")]
 
 
-# --- a memory ---
-
-
-@command(app, "init")
+@cli.command(app, "init")
 def init(
     tree: Annotated[
-        bool, opt("Give it a tree of files, one for each experience.", "--tree")
+        bool, cli.opt("Give it a tree of files, one for each experience.", "--tree")
     ] = False,
-    agents: Annotated[bool, opt("Tell agents of it: a section in AGENTS.md.", "--agents")] = False,
+    agents: Annotated[
+        bool, cli.opt("Tell agents of it: a section in AGENTS.md.", "--agents")
+    ] = False,
 ) -> None:
     """Make a memory: .hardwon here, or where --memory says. One that is there stays as it is.
 
@@ -101,7 +81,7 @@ def init(
       hardwon init
       hardwon --memory agent_brain init --tree
     """
-    target = chosen()
+    target = cli.chosen()
     with make_memory(target) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not target.memory:
@@ -119,11 +99,10 @@ def init(
         f"{state}: {place['location']}, project {place['project']}",
         *([f"its files: {root}"] if root else []),
         f'to keep something:          hardwon{options} remember "what happened"',
-        f'to find it again:           hardwon{options} recall "what it is about"',
         f"to record what you run:     hardwon{options} run -- COMMAND",
         f'before the next attempt:    hardwon{options} context "what is to be done"',
     ]
-    show({**place, "created": created, "tree": root}, "\n".join(lines))
+    cli.show({**place, "created": created, "tree": root}, "\n".join(lines))
 
 
 def own_folder() -> Path:
@@ -135,7 +114,7 @@ def own_folder() -> Path:
 
 
 @contextmanager
-def make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
+def make_memory(target: cli.Target) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
     folder = own_folder()
     makes_folder = not target.memory and not folder.is_dir()
@@ -151,7 +130,7 @@ def make_memory(target: Target) -> Iterator[tuple[Memory, bool]]:
                 folder.rmdir()
 
 
-@command(app, "config")
+@cli.command(app, "config")
 def config() -> None:
     """Show every setting, its value, and where that comes from.
 
@@ -167,7 +146,7 @@ def config() -> None:
     Examples:
       hardwon --memory agent_brain config --json
     """
-    settings = read_settings()
+    settings = cli.read_settings()
     place = find_place(settings.memory.value)
     defaults = {"memory": place.location, "project": place.project, "author": Source().author}
     values = [
@@ -176,25 +155,23 @@ def config() -> None:
     ]
     # named also where there is none: somebody may want to make it
     file = {"path": str(settings.user_file), "exists": settings.user_file.exists()}
-    lines = [
-        f"{one['name']:<9}{one['value']}  ({': '.join(filter(None, (one['origin'], one['where'])))})"
+    shown = {
+        one["name"]: f"{one['value']}  ({': '.join(filter(None, (one['origin'], one['where'])))})"
         for one in values
-    ]
-    lines.append(f"in the {'database' if is_url(place.location) else 'file'} {place.location}")
+    }
+    shown["database" if is_url(place.location) else "file"] = place.location
     missing = "" if file["exists"] else ", which does not exist"
-    lines.append(f"user file: {file['path']}{missing}")
-    show({"settings": values, "location": place.location, "file": file}, "\n".join(lines))
+    shown["user file"] = f"{file['path']}{missing}"
+    answer = {"settings": values, "location": place.location, "file": file}
+    cli.show(answer, partial(views.draw_values, shown))
 
 
-# --- before the next attempt ---
-
-
-@command(app, "recall")
+@cli.command(app, "recall")
 @with_filters
 def recall(
-    query: Annotated[str, arg("What it is about: an error, a task, a few words.")],
+    query: Annotated[str, cli.arg("What it is about: an error, a task, a few words.")],
     filters: dict[str, Any],
-    k: Annotated[int, opt("How many.", "--limit", "-k")] = 5,
+    k: Annotated[int, cli.opt("How many.", "--limit", "-k")] = 5,
     as_of: AsOf = None,
 ) -> None:
     """Find what answers a question, the best first.
@@ -206,21 +183,23 @@ def recall(
       hardwon recall "login fails with KeyError"
       hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01
     """
-    with read_memory() as memory:
-        hits = memory.recall(query, k, as_of=read_time(as_of), **filters)
-    show(hits, lambda screen: views.hits_text(screen, hits))
+    with cli.read_memory() as memory:
+        hits = memory.recall(query, k, as_of=cli.read_time(as_of), **filters)
+    cli.show(hits, partial(views.draw_hits, hits))
 
 
-@command(app, "context")
+@cli.command(app, "context")
 def context(
-    query: Annotated[Text, arg("What it is about: an error, a task, a few words.")] = None,
-    task_id: Annotated[Text, opt("Of this task.", offer="task_id")] = None,
+    query: Annotated[cli.Text, cli.arg("What it is about: an error, a task, a few words.")] = None,
+    task_id: cli.OfTask = None,
     issue: Issue = None,
     budget_tokens: Annotated[
-        int, opt("The text has at most so many tokens.")
+        int, cli.opt("The text has at most so many tokens.")
     ] = limits.CONTEXT_TOKENS,
-    solved_from: Annotated[float, opt("What earned less than this did not solve its task.")] = 1.0,
-    explain: Annotated[bool, opt("Also say why each line is there.", "--explain")] = False,
+    solved_from: Annotated[
+        float, cli.opt("What earned less than this did not solve its task.")
+    ] = 1.0,
+    explain: Annotated[bool, cli.opt("Also say why each line is there.", "--explain")] = False,
 ) -> None:
     """Print what matters before the next attempt.
 
@@ -232,7 +211,7 @@ def context(
       hardwon context "login fails with KeyError"
       hardwon context --task-id easy --issue '{"model": "m", "issue_type": "TIMEOUT"}' --budget-tokens 200 --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         made = memory.context(
             query,
             task_id=task_id,
@@ -241,45 +220,39 @@ def context(
             solved_from=solved_from,
             explain=explain,
         )
-    show(made, partial(write_context, made))
+    cli.show(made, partial(write_context, made))
 
 
-def write_context(made: "Context", _: Screen) -> str:
-    """Written as it is, whatever a terminal does with it: a program reads it."""
+def write_context(made: "Context") -> str:
+    """Written as it is, whatever a terminal does with it: a program reads it. Nothing is left to be
+    drawn.
+    """
     text = str(made)
-    write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
+    cli.write(text + "\n" if text and not text.endswith("\n") and sys.stdout.isatty() else text)
     if not text:
-        complain(made.empty_reason)
-    if made.lines or made.unsaid:
-        print(*explain_context(made), sep="\n", file=sys.stderr)
+        cli.complain(made.empty_reason)
+    for line in made.lines:
+        print(f"{line.kind}: {views.cut_line(line.text)} ({line.why})", file=sys.stderr)
+    for unsaid in made.unsaid:
+        print(f"left out, {unsaid.reason}: {views.cut_line(unsaid.text)}", file=sys.stderr)
     return ""
 
 
-def explain_context(made: "Context") -> list[str]:
-    """Of each line of a context why it is there, and of each that is not why not."""
-    from hardwon.text.clean import clean_line
-
-    begin = partial(clean_line, limit=limits.EXAMPLE_TASK_CHARS_MAX)
-    return [
-        *(f"{line.kind}: {begin(line.text)} ({line.why})" for line in made.lines),
-        *(f"left out, {line.reason}: {begin(line.text)}" for line in made.unsaid),
-    ]
-
-
-@command(app, "advise")
+@cli.command(app, "advise")
 def advise(
-    action: Annotated[str, arg("The very command or change.")],
-    task: Annotated[Text, opt("What it is for.", offer="task_id")] = None,
-    error: Annotated[Text, opt("The error, as it was seen.")] = None,
+    action: Annotated[str, cli.arg("The very command or change.")],
+    task: Annotated[cli.Text, cli.opt("What it is for.", offer="task_id")] = None,
+    error: Annotated[cli.Text, cli.opt("The error, as it was seen.")] = None,
     issue: Issue = None,
     steps: Annotated[
-        Texts, opt("A step of the current attempt; each so far.", "--step", metavar="JSON")
+        cli.Texts, cli.opt("A step of the current attempt; each so far.", "--step", metavar="JSON")
     ] = None,
     author: Annotated[
-        Text, opt("Who takes the action: for an issue, the fixer.", offer="author")
+        cli.Text, cli.opt("Who takes the action: for an issue, the fixer.", offer="author")
     ] = None,
     fail_if_blocked: Annotated[
-        bool, opt("Exit code 1 where it failed the same way again and again.", "--fail-if-blocked")
+        bool,
+        cli.opt("Exit code 1 where it failed the same way again and again.", "--fail-if-blocked"),
     ] = False,
 ) -> None:
     """Say what is known of an action before it is taken.
@@ -289,7 +262,7 @@ def advise(
       hardwon advise "pip install torch"
       hardwon advise "retry the upload" --task "nightly backup" --error "timed out" --fail-if-blocked --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         advice = memory.advise(
             action,
             task=task,
@@ -298,14 +271,16 @@ def advise(
             steps=[read_object("--step", step) for step in steps or ()],
             author=author,
         )
-    show(advice, str(advice), failed=fail_if_blocked and advice.verdict == "blocked")
+    cli.show(advice, str(advice), failed=fail_if_blocked and advice.verdict == "blocked")
 
 
-@command(app, "credit")
+@cli.command(app, "credit")
 def credit(
-    ids: RecordIds,
-    helped: Annotated[bool, opt("Whether what they say was of use.", "--helped/--did-not-help")],
-    by: By = "user",
+    ids: cli.RecordIds,
+    helped: Annotated[
+        bool, cli.opt("Whether what they say was of use.", "--helped/--did-not-help")
+    ],
+    by: cli.By = "user",
 ) -> None:
     """Say whether what was recalled helped. It stands higher, or lower, from now on.
 
@@ -316,19 +291,16 @@ def credit(
       hardwon credit 0198c0de-0000-7000-8000-000000000001 --helped
       hardwon credit 0198c0de-0000-7000-8000-000000000001 --did-not-help --by reviewer --json
     """
-    with read_memory() as memory:
-        wanted = whole_ids(memory, ids)
+    with cli.read_memory() as memory:
+        wanted = cli.whole_ids(memory, ids)
         credited = memory.credit(wanted, helped, by)
     for unknown in (one for one in wanted if one.lower() not in credited):
-        complain(f"there is no record {unknown}")
+        cli.complain(f"there is no record {unknown}")
     did = "helped" if helped else "did not help"
-    show(credited, f"{counted(len(credited), 'record')} {did}")
+    cli.show(credited, f"{counted(len(credited), 'record')} {did}")
 
 
-# --- what there is ---
-
-
-@command(app, "stats")
+@cli.command(app, "stats")
 def stats() -> None:
     """Print how much there is, of what, and where.
 
@@ -337,19 +309,19 @@ def stats() -> None:
       hardwon stats
       hardwon --memory agent_brain stats --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         counts = memory.stats()
-    show(counts, lambda screen: views.stats_text(screen, counts))
+    cli.show(counts, partial(views.draw_stats, counts))
 
 
-@command(app, "browse")
+@cli.command(app, "browse")
 @with_filters
 def browse(
     filters: dict[str, Any],
     limit: Annotated[
-        int, opt("How many.", "--limit", "-k", min=1, max=limits.PAGE_RECORDS_MAX)
+        int, cli.opt("How many.", "--limit", "-k", min=1, max=limits.PAGE_RECORDS_MAX)
     ] = limits.PAGE_RECORDS,
-    cursor: Annotated[Text, opt("What the page before gave as its next.")] = None,
+    cursor: Annotated[cli.Text, cli.opt("What the page before gave as its next.")] = None,
 ) -> None:
     """List records, the newest first. For all of them there is export.
 
@@ -358,30 +330,28 @@ def browse(
       hardwon browse
       hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         page = memory.care.page(limit, cursor, **filters)
 
-    def draw(screen: Screen) -> str:
-        if not page.records:
-            return screen.styled("No records.", "dim")
+    def draw() -> str:
         more = f"\nThe newest {len(page.records)}; there are more." if page.next else ""
-        return views.records_text(screen, page.records) + more
+        return views.draw_records(page.records) + more or views.dim("No records.")
 
-    show(page, draw)
+    cli.show(page, draw)
 
 
-@command(app, "show")
+@cli.command(app, "show")
 def show_record(
-    record_id: RecordId,
+    record_id: cli.RecordId,
     as_of: AsOf = None,
     run: Annotated[
         bool,
-        opt(
+        cli.opt(
             "The whole run that it is a part of: a session, the commands of one terminal.", "--run"
         ),
     ] = False,
     fields: Annotated[
-        bool, opt("Of a run all fields, and all that was printed.", "--fields")
+        bool, cli.opt("Of a run all fields, and all that was printed.", "--fields")
     ] = False,
 ) -> None:
     """Print one record; a run as a story.
@@ -396,16 +366,16 @@ def show_record(
       hardwon show 0198c0de-0000-7000-8000-000000000001 --run
       hardwon show 0198c0de-0000-7000-8000-000000000001 --json
     """
-    with read_memory() as memory:
-        record_id = whole_id(memory, record_id)
-        record = memory.get(record_id, read_time(as_of))
+    with cli.read_memory() as memory:
+        record_id = cli.whole_id(memory, record_id)
+        record = memory.get(record_id, cli.read_time(as_of))
         if record is None:
             raise UnknownRecordError(
                 f"there is no record {record_id} in project {memory.project!r}"
             )
         parts = _find_run(memory, record) if isinstance(record, Trajectory) else []
     if not isinstance(record, Trajectory):
-        show(record, lambda screen: views.record_text(screen, record))
+        cli.show(record, partial(views.draw_record, record))
         return
     from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
@@ -417,12 +387,10 @@ def show_record(
     notes = []
     if len(parts) > 1 and not run:
         notes = [f"a part of a run of {len(parts)} records: hardwon show {record.id} --run"]
-    draw = (
-        partial(views.record_text, record=record)
-        if fields
-        else partial(story_text, run=whole, records=chosen_parts)
+    view = (
+        partial(views.draw_record, record) if fields else partial(draw_story, whole, chosen_parts)
     )
-    show(value, draw, complaints=notes)
+    cli.show(value, view, complaints=notes)
 
 
 def _find_run(memory: Memory, record: Trajectory) -> list[Trajectory]:
@@ -439,15 +407,16 @@ def _find_run(memory: Memory, record: Trajectory) -> list[Trajectory]:
     return parts[::-1] or [record]
 
 
-@command(app, "rules")
+@cli.command(app, "rules")
 def rules(
     task_id: Annotated[
-        Text, arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id")
+        cli.Text,
+        cli.arg("Of this task, and of the whole project.", metavar="TASK", offer="task_id"),
     ] = None,
     state: Annotated[
-        RuleState | None, opt("Only such rules.", show_default="active, of a task all")
+        RuleState | None, cli.opt("Only such rules.", show_default="active, of a task all")
     ] = None,
-    limit: Limit = 10,
+    limit: cli.Limit = 10,
 ) -> None:
     """List what works and what to avoid, by task.
 
@@ -459,7 +428,7 @@ def rules(
       hardwon rules easy
       hardwon rules --state candidate --limit 50 --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         tasks = [task_id]
         if not task_id:
             tasks += sorted(task.task_id for task in memory.episodes.tasks(limits.SHOWN_MAX))
@@ -469,4 +438,4 @@ def rules(
     listed = list({rule.id: rule for rule in every}.values())
     nothing = "No such rule was learned yet."
     columns = ("task_id", "state", "kind", "helpful", "harmful", "text")
-    show(listed, lambda screen: views.draw_table(screen, listed, columns, nothing))
+    cli.show(listed, partial(views.draw_table, listed, columns, nothing))

@@ -14,36 +14,25 @@ from hardwon.memory.results import Merged, StoreKind
 from hardwon.records.fields import check_that
 from hardwon.records.reading import is_record
 from hardwon.surfaces import adopt as adoption
-from hardwon.surfaces.cli.main import (
-    DryRun,
-    Target,
-    Text,
-    arg,
-    chosen,
-    command,
-    make_app,
-    opt,
-    read_memory,
-)
-from hardwon.surfaces.cli.output import fail, progress, show, write
-from hardwon.surfaces.cli.views import counted
+from hardwon.surfaces.cli import base as cli
+from hardwon.text.terms import counted
 
-app = make_app()
-Author = Annotated[str, opt("Who recorded what names nobody; rollback can undo a source.")]
+app = cli.make_app()
+Author = Annotated[str, cli.opt("Who recorded what names nobody; rollback can undo a source.")]
 _LEFT_SHOWN: Final = 20  # of what is not taken over
 _STAYS: Final = "what came in so far stays; do it again to go on"
 
 
-@command(app, "load")
+@cli.command(app, "load")
 def load(
-    file: Annotated[str, arg("A data set, or records; - reads standard input.")],
-    dry_run: DryRun = False,
+    file: Annotated[str, cli.arg("A data set, or records; - reads standard input.")],
+    dry_run: cli.DryRun = False,
     author: Author = "agent",
     strict: Annotated[
-        bool, opt("Of records, demand all that the metadata schema does.", "--strict")
+        bool, cli.opt("Of records, demand all that the metadata schema does.", "--strict")
     ] = False,
     trust: Annotated[
-        bool, opt("Records keep the standing that the file gives them.", "--trust")
+        bool, cli.opt("Records keep the standing that the file gives them.", "--trust")
     ] = False,
 ) -> None:
     """Take in records that were exported, or a data set. Also the metadata schema's JSON; exit code 1
@@ -78,7 +67,7 @@ def load(
             path.write_bytes(sys.stdin.buffer.read())
             load_file(path, dry_run, author, strict, trust)
     elif not Path(file).is_file():  # told before a memory is made for it
-        fail(f"cannot read {file}: there is no such file")
+        cli.fail(f"cannot read {file}: there is no such file")
     else:
         load_file(Path(file), dry_run, author, strict, trust)
 
@@ -88,9 +77,9 @@ def load_file(path: Path, dry_run: bool, author: str, strict: bool, trust: bool)
         check_that(not trust, "--trust", trust, "for records alone: a data set has no statuses")
         made = load_dataset(str(path), author, dry_run)
         answer = {"source": "dataset", **asdict(made)}
-        show(answer, str(made), failed=bool(made.rejected))
+        cli.show(answer, str(made), failed=bool(made.rejected))
         return
-    with chosen().open(to_read=dry_run) as memory, progress("loading", _STAYS) as bar:
+    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
         records = memory.load(path, dry_run, progress=bar, strict=strict, trust=trust)
     would = "would be " if dry_run else ""
     lines = [
@@ -104,14 +93,14 @@ def load_file(path: Path, dry_run: bool, author: str, strict: bool, trust: bool)
         lines.append(f"{counted(records.events, 'event')} {would}added")
     lines += map(tell_conflict, records.conflicting)
     answer = {"source": "records", **asdict(records)}
-    show(answer, "\n".join(lines), failed=bool(records.conflicting))
+    cli.show(answer, "\n".join(lines), failed=bool(records.conflicting))
 
 
 def load_dataset(source: Any, author: str, dry_run: bool = False) -> Any:
     """What became of the memories of a data set."""
     from hardwon.tree import datasets
 
-    with chosen().open(to_read=dry_run) as memory, progress("loading", _STAYS) as bar:
+    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
         return datasets.load_dataset(  # nosec B615  # our own, of a file
             memory, source, author=author, progress=bar, dry_run=dry_run
         )
@@ -121,14 +110,14 @@ def tell_conflict(record_id: str) -> str:
     return f"{record_id} is kept here with other content, which stays"
 
 
-@command(app, "export")
+@cli.command(app, "export")
 def export(
-    file: Annotated[str, arg("Where to; - is standard output.")],
+    file: Annotated[str, cli.arg("Where to; - is standard output.")],
     form: Annotated[
         Literal["jsonl", "json"] | None,
-        opt("How.", "--format", show_default="by the file's name, else jsonl"),
+        cli.opt("How.", "--format", show_default="by the file's name, else jsonl"),
     ] = None,
-    force: Annotated[bool, opt("Replace the file where there is one.", "--force")] = False,
+    force: Annotated[bool, cli.opt("Replace the file where there is one.", "--force")] = False,
 ) -> None:
     """Write the records to a file.
 
@@ -145,10 +134,10 @@ def export(
     """
     wanted: Any = form or Path(file).suffix.lower().lstrip(".") or "jsonl"
     if file != "-" and not force and Path(file).exists():
-        fail(f"{file} exists already: choose another name, or add --force")
+        cli.fail(f"{file} exists already: choose another name, or add --force")
     with (
-        read_memory() as memory,
-        progress("exporting", "no file was written") as bar,
+        cli.read_memory() as memory,
+        cli.progress("exporting", "no file was written") as bar,
         TemporaryDirectory(prefix="hardwon-exporting-") as folder,
     ):
         path = Path(folder) / "export" if file == "-" else Path(file)
@@ -156,19 +145,21 @@ def export(
         if file == "-":
             with path.open(encoding="utf-8", newline="") as lines:
                 for line in lines:
-                    write(line)
+                    cli.write(line)
             return
     answer = {"file": str(path), "format": wanted, "records": count}
-    show(answer, f"{counted(count, 'record')} written to {path} as {wanted}")
+    cli.show(answer, f"{counted(count, 'record')} written to {path} as {wanted}")
 
 
-@command(app, "merge")
+@cli.command(app, "merge")
 def merge(
     other: Annotated[
-        str, arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
+        str, cli.arg("Another memory: a folder, a .db file, a backup for instance, or a database.")
     ],
-    trust: Annotated[bool, opt("Take over what was decided there too.", "--trust")] = False,
-    dry_run: Annotated[bool, opt("Tell what would come, and change nothing.", "--dry-run")] = False,
+    trust: Annotated[bool, cli.opt("Take over what was decided there too.", "--trust")] = False,
+    dry_run: Annotated[
+        bool, cli.opt("Tell what would come, and change nothing.", "--dry-run")
+    ] = False,
 ) -> None:
     """Bring in what another memory knows. Its records, and what was decided about them if you trust
     it.
@@ -197,33 +188,33 @@ def merge(
       hardwon --memory agent_brain merge copy.db --trust
     """
     if not memory_exists(other):  # told before a memory is made for it
-        fail(
+        cli.fail(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with chosen().open(to_read=dry_run) as memory, progress("merging", _STAYS) as bar:
+    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("merging", _STAYS) as bar:
         project = memory.project
         done = memory.merge(other, bar, trust=trust, dry_run=dry_run)
-    lines = [*tell_merge(done, other, project), *map(tell_conflict, done.conflicting)]
     answer = {"other": find_place(other).location, **asdict(done)}
-    show(answer, "\n".join(lines), failed=bool(done.conflicting))
+    lines = [*tell_merge(done, other, project), *map(tell_conflict, done.conflicting)]
+    cli.show(answer, "\n".join(lines), failed=bool(done.conflicting))
 
 
 def tell_merge(done: Merged, other: str, project: str) -> list[str]:
-    with Target(other, project).open(to_read=True, of_all=True) as there:
+    """What came, and what of the other memory did not."""
+    with cli.Target(other, project).open(to_read=True, of_all=True) as there:
         others = [name for name in there.care.projects() if name != project]
     names = ", ".join(others[: limits.SCREEN_ITEMS])
-    if not any((done.added, done.present, done.forgotten, done.conflicting, done.events)):
-        return [
-            f"there is nothing in project {project} of the other memory, which has "
-            f"{names or 'none'}: --project names another"
-        ]
-    would, now = ("would be ", "then") if done.dry_run else ("", "now")
+    only = (
+        f"only project {project} was merged"
+        if done.added + done.present + done.events
+        else (f"there is nothing in project {project} of the other memory")
+    )
+    would = "would be " if done.dry_run else ""
     lines = [
-        f"{counted(done.added, 'record')} {would}added, "
-        f"{done.present} were here already, {done.forgotten} stay forgotten",
-        f"{counted(done.events, 'event')} {would}added, "
-        f"{counted(done.erased, 'record')} forgotten there and gone here {now}",
+        f"{counted(done.added, 'record')} and {counted(done.events, 'event')} {would}added, "
+        f"{done.present} were here already, {done.forgotten} stay forgotten, "
+        f"{done.erased} {would}forgotten as they are there"
     ]
     if done.decision:
         lines.append(
@@ -235,23 +226,21 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
         lines += ["not taken over without --trust:", *(f"  {left}" for left in shown)]
         lines += [f"  and {more} more"] if more else []
     if others:
-        lines.append(
-            f"only project {project} was merged; the other memory also has {names}: --project "
-            "names one"
-        )
+        lines.append(f"{only}; the other memory also has {names}: --project names one")
     return lines
 
 
-@command(app, "adopt")
+@cli.command(app, "adopt")
 def adopt(
-    path: Annotated[str, arg("An older store: a file or a folder.")],
+    path: Annotated[str, cli.arg("An older store: a file or a folder.")],
     kind: Annotated[
-        StoreKind | None, opt("What it is.", show_default="found out by looking")
+        StoreKind | None, cli.opt("What it is.", show_default="found out by looking")
     ] = None,
     author: Annotated[
-        Text, opt("The source that it counts as.", show_default="one for each kind of store")
+        cli.Text,
+        cli.opt("The source that it counts as.", show_default="one for each kind of store"),
     ] = None,
-    dry_run: DryRun = False,
+    dry_run: cli.DryRun = False,
 ) -> None:
     """Take in an older store of any kind. It is only read.
 
@@ -271,6 +260,6 @@ def adopt(
       hardwon --memory agent_brain adopt old/ai_memory.db --author old-fixer --json
     """
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with chosen().open(to_read=dry_run) as memory, progress("adopting", _STAYS) as bar:
+    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("adopting", _STAYS) as bar:
         done = adoption.adopt(path, memory, kind=what, author=author, progress=bar, dry_run=dry_run)
-    show({"source": path, **asdict(done)}, str(done), failed=bool(done.rejected))
+    cli.show({"source": path, **asdict(done)}, str(done), failed=bool(done.rejected))

@@ -7,7 +7,7 @@ import json
 import shlex
 import shutil
 import sys
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final, Literal
@@ -27,65 +27,44 @@ from hardwon.memory.later import databases
 from hardwon.memory.tokens import Token, author_name
 from hardwon.outside.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.records.fields import check_that, now
-from hardwon.surfaces.cli.main import (
-    Text,
-    Texts,
-    Yes,
-    add_group,
-    arg,
-    chosen,
-    command,
-    make_app,
-    memory_options,
-    opt,
-    read_memory,
-)
-from hardwon.surfaces.cli.output import (
-    Line,
-    complain,
-    require_consent,
-    require_packages,
-    show,
-    write,
-)
-from hardwon.surfaces.cli.views import counted, visible
+from hardwon.surfaces.cli import base as cli
+from hardwon.surfaces.cli import views
 from hardwon.surfaces.mcp import clients as mcp_clients
+from hardwon.text.terms import counted
 from hardwon.trust.access import Caller, Scope
 
-app = make_app()
+app = cli.make_app()
 Tools = Annotated[
-    Literal["few", "all"], opt("MCP: the few tools that an agent needs, or all there are.")
+    Literal["few", "all"], cli.opt("MCP: the few tools that an agent needs, or all there are.")
 ]
-Btb = Annotated[bool, opt("MCP: also under the tool names of BTB.", "--btb")]
+Btb = Annotated[bool, cli.opt("MCP: also under the tool names of BTB.", "--btb")]
 # Who everybody is where no token is asked for.
 ANYBODY: Final = Caller("anonymous", "admin")
 
 
-# --- HTTP ---
-
-
-@command(app, "serve")
+@cli.command(app, "serve")
 def serve(
-    host: Annotated[str, opt("The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, cli.opt("The address to listen at.")] = "127.0.0.1",
     port: Annotated[
-        int, opt("The port; 0 takes one that is free.", min=0, max=65535)
+        int, cli.opt("The port; 0 takes one that is free.", min=0, max=65535)
     ] = limits.SERVE_PORT,
     no_auth: Annotated[
-        bool, opt("Ask for no token. Only where nobody but this machine reaches it.", "--no-auth")
+        bool,
+        cli.opt("Ask for no token. Only where nobody but this machine reaches it.", "--no-auth"),
     ] = False,
-    tls_cert: Annotated[Path | None, opt("A certificate with its chain, in PEM.")] = None,
-    tls_key: Annotated[Path | None, opt("Its key, in PEM.")] = None,
+    tls_cert: Annotated[Path | None, cli.opt("A certificate with its chain, in PEM.")] = None,
+    tls_key: Annotated[Path | None, cli.opt("Its key, in PEM.")] = None,
     plain_http: Annotated[
-        bool, opt("Without TLS: whoever is in between reads every token.", "--plain-http")
+        bool, cli.opt("Without TLS: whoever is in between reads every token.", "--plain-http")
     ] = False,
     allow_host: Annotated[
-        Texts, opt("A name that the server also goes by; as often as you like.")
+        cli.Texts, cli.opt("A name that the server also goes by; as often as you like.")
     ] = None,
     allow_origin: Annotated[
-        Texts, opt("An origin whose pages may ask; as often as you like.")
+        cli.Texts, cli.opt("An origin whose pages may ask; as often as you like.")
     ] = None,
     rate: Annotated[
-        float, opt("Requests of one caller per second.", min=0.1)
+        float, cli.opt("Requests of one caller per second.", min=0.1)
     ] = limits.REQUESTS_PER_S,
     tools: Tools = "few",
     btb: Btb = False,
@@ -103,7 +82,7 @@ def serve(
       hardwon serve --port 0 --json
       hardwon serve --no-auth
     """
-    require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
+    cli.require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "mcp")
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import app as rest
     from hardwon.surfaces.rest import server
@@ -115,12 +94,10 @@ def serve(
     tls = tls_cert is not None
     check_reach(host, is_loopback(host), tls, no_auth=no_auth, plain_http=plain_http)
     with (
-        Memory(chosen().memory, chosen().project, checkout=False) as memory,
+        Memory(cli.chosen().memory, cli.chosen().project, checkout=False) as memory,
         closing(server.bind(host, port)) as listening,
-        # for what is on its way: beside the memory's file, and of a database one of our own
-        TemporaryDirectory(prefix="hardwon-serving-")
-        if is_url(memory.location)
-        else nullcontext(Path(memory.location).parent) as spool,
+        # for what is on its way; TMPDIR says where
+        TemporaryDirectory(prefix="hardwon-serving-") as spool,
     ):
         names, origins = tuple(allow_host or ()), tuple(allow_origin or ())
         at = host, listening.getsockname()[1], memory.project, Path(spool), tls
@@ -129,17 +106,16 @@ def serve(
             plant_tree(memory)
         open_to = ANYBODY if no_auth else None
         gate = Gate(memory.care.in_project, memory.tokens, open_to=open_to, requests_per_s=rate)
-        rest.remove_left_over(settings.spool)
         if not no_auth and not memory.tokens.all():
-            complain(
+            cli.complain(
                 "there is no token yet, so nobody is let in: hardwon tokens create NAME --scope "
                 "write makes one"
             )
 
         def tell_ready() -> None:
-            complain(f"serving {settings.url}")
-            if Line.as_json:
-                write(json.dumps({"url": settings.url}) + "\n")
+            cli.complain(f"serving {settings.url}")
+            if cli.Line.as_json:
+                cli.write(json.dumps({"url": settings.url}) + "\n")
 
         made = rest.build_app(gate, settings)
         server.run(server.Server(made, tell_ready, tls_cert, tls_key), listening)
@@ -150,7 +126,7 @@ def check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_ht
     alone = f"an address of this machine alone, and not {host}: make tokens instead"
     check_that(loopback or not no_auth, "no_auth", True, alone)
     if no_auth:
-        complain(
+        cli.complain(
             "--no-auth: whoever reaches this port, any program of this machine, may read and "
             "change everything"
         )
@@ -160,37 +136,35 @@ def check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_ht
     )
     check_that(loopback or tls or plain_http, "host", host, allowed)
     if not loopback and not tls:
-        complain(
+        cli.complain(
             "--plain-http: whoever is between a caller and this server reads every token, and "
             "everything else"
         )
 
 
-# --- MCP ---
-
 # `mcp_clients.CLIENTS`.
 ClientName = Literal[
     "claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "gemini-cli", "codex"
 ]
-Which = Annotated[ClientName, arg("The client.", "CLIENT", show_default=False)]
-Write = Annotated[bool, opt("Change the client's file instead of printing it.", "--write")]
+Which = Annotated[ClientName, cli.arg("The client.", "CLIENT", show_default=False)]
+Write = Annotated[bool, cli.opt("Change the client's file instead of printing it.", "--write")]
 ForUser = Annotated[
-    bool, opt("For all projects, where the client also has a file in each.", "--user")
+    bool, cli.opt("For all projects, where the client also has a file in each.", "--user")
 ]
-Name = Annotated[str, opt("What the client calls the server.", metavar="NAME")]
+Name = Annotated[str, cli.opt("What the client calls the server.", metavar="NAME")]
 
 
 def serve_mcp(
     ctx: typer.Context,
     author: Annotated[
-        Text,
-        opt("Who is named in what is recorded.", show_default="the client, as it names itself"),
+        cli.Text,
+        cli.opt("Who is named in what is recorded.", show_default="the client, as it names itself"),
     ] = None,
-    scope: Annotated[Scope, opt("How far the client may go.")] = "write",
+    scope: Annotated[Scope, cli.opt("How far the client may go.")] = "write",
     tools: Tools = "few",
     btb: Btb = False,
     check: Annotated[
-        bool, opt("Only say whether it could start: exit code 0 or 1.", "--check")
+        bool, cli.opt("Only say whether it could start: exit code 0 or 1.", "--check")
     ] = False,
 ) -> None:
     if author is not None:
@@ -211,7 +185,7 @@ def serve_mcp(
         ) from None
     if check:
         return
-    with chosen().open(to_read=scope == "read") as memory:
+    with cli.chosen().open(to_read=scope == "read") as memory:
         if btb and scope != "read":
             plant_tree(memory)
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
@@ -223,7 +197,7 @@ def plant_tree(memory: Memory) -> None:
         memory.tree.make()
 
 
-mcp = add_group(
+mcp = cli.add_group(
     app,
     "mcp",
     """Serve the memory to an MCP client, or tell one to start it.
@@ -249,7 +223,7 @@ mcp = add_group(
 )
 
 
-@command(mcp, "install")
+@cli.command(mcp, "install")
 def install(
     ctx: typer.Context,
     client: Which,
@@ -272,7 +246,7 @@ def install(
     path = known.file(user, Path.home(), Path.cwd())
     words = [
         *find_program(shared=not user and known.project is not None),
-        *memory_options(),
+        *cli.memory_options(),
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
@@ -288,7 +262,7 @@ def install(
     ]
     where = [] if save else ["; ".join(filter(None, ways))]
     answer = {"client": client, "file": str(path), "command": words, "written": changed}
-    show({**answer, "config": config}, text if save else config, complaints=where)
+    cli.show({**answer, "config": config}, text if save else config, complaints=where)
 
 
 def find_program(*, shared: bool) -> list[str]:
@@ -302,9 +276,7 @@ def find_program(*, shared: bool) -> list[str]:
     return [str(beside)] if beside.is_file() else started
 
 
-# --- tokens ---
-
-tokens = add_group(
+tokens = cli.add_group(
     app,
     "tokens",
     """Tokens: who may reach the memory through a server.
@@ -315,18 +287,18 @@ tokens = add_group(
 )
 
 
-@command(tokens, "create")
+@cli.command(tokens, "create")
 def create_token(
-    name: Annotated[str, arg("The author of whatever is written with it.")],
-    scope: Annotated[Scope, opt("What it may do.")] = "read",
+    name: Annotated[str, cli.arg("The author of whatever is written with it.")],
+    scope: Annotated[Scope, cli.opt("What it may do.")] = "read",
     project: Annotated[
-        Texts,
-        opt("A project that it reaches; as often as you like.", show_default="all"),
+        cli.Texts,
+        cli.opt("A project that it reaches; as often as you like.", show_default="all"),
     ] = None,
     days: Annotated[
-        float | None, opt("How long it is valid.", show_default=str(limits.TOKEN_DAYS))
+        float | None, cli.opt("How long it is valid.", show_default=str(limits.TOKEN_DAYS))
     ] = None,
-    never_expires: Annotated[bool, opt("Until it is revoked.", "--never-expires")] = False,
+    never_expires: Annotated[bool, cli.opt("Until it is revoked.", "--never-expires")] = False,
 ) -> None:
     """Make a token. It is printed once, and kept nowhere.
 
@@ -341,15 +313,15 @@ def create_token(
     allowed = "--days or --never-expires, not both"
     check_that(not never_expires or days is None, "days", days, allowed)
     valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
-    with chosen().open() as memory:
+    with cli.chosen().open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
     notes = [f"keep it safe: it is not shown again. {describe_token(made.token)}"]
     notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
     answer = {**add_state(made.token), "token": made.secret}
-    show(answer, made.secret, complaints=notes)
+    cli.show(answer, made.secret, complaints=notes)
 
 
-@command(tokens, "list")
+@cli.command(tokens, "list")
 def list_tokens() -> None:
     """List the tokens, and those that ended not long ago. Never the tokens themselves.
 
@@ -361,18 +333,18 @@ def list_tokens() -> None:
       hardwon tokens list
       hardwon tokens list --json
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         listed = memory.tokens.all()
     lines = (
         "\n".join(map(describe_token, listed)) or "no tokens: hardwon tokens create NAME makes one"
     )
-    show(list(map(add_state, listed)), lines)
+    cli.show(list(map(add_state, listed)), lines)
 
 
-@command(tokens, "revoke")
+@cli.command(tokens, "revoke")
 def revoke_token(
-    id_or_name: Annotated[str, arg("The id of a token, or the name of one or more.")],
-    yes: Yes = False,
+    id_or_name: Annotated[str, cli.arg("The id of a token, or the name of one or more.")],
+    yes: cli.Yes = False,
 ) -> None:
     """End a token at once, or all of one name. Asks first.
 
@@ -382,13 +354,13 @@ def revoke_token(
     Examples:
       hardwon tokens revoke ci --yes
     """
-    with read_memory() as memory:
+    with cli.read_memory() as memory:
         meant = memory.tokens.named(id_or_name)
-        listed = ", ".join(visible(describe_token(token)) for token in meant)
-        require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes)
+        listed = ", ".join(views.visible(describe_token(token)) for token in meant)
+        cli.require_consent(f"Revoke {counted(len(meant), 'token')}: {listed}?", yes)
         ended = memory.tokens.revoke(id_or_name)
     names = "\n".join(f"revoked: {token.name} ({token.id})" for token in ended)
-    show(list(map(add_state, ended)), names)
+    cli.show(list(map(add_state, ended)), names)
 
 
 def add_state(token: Token) -> dict[str, Any]:
@@ -408,9 +380,7 @@ def describe_token(token: Token) -> str:
     return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
 
 
-# --- PostgreSQL ---
-
-postgres = add_group(
+postgres = cli.add_group(
     app,
     "postgres",
     """Set up a PostgreSQL database, and say who reaches what.
@@ -421,20 +391,20 @@ postgres = add_group(
     These commands need the extra `postgres`.
     """,
 )
-Url = Annotated[Text, arg("The database.", "URL", show_default="the chosen memory's")]
-DatabaseUser = Annotated[str, arg("A database user that exists.", "USER")]
-Project = Annotated[Text, opt("The project.", show_default="the chosen one, else default")]
+Url = Annotated[cli.Text, cli.arg("The database.", "URL", show_default="the chosen memory's")]
+DatabaseUser = Annotated[str, cli.arg("A database user that exists.", "USER")]
+Project = Annotated[cli.Text, cli.opt("The project.", show_default="the chosen one, else default")]
 ForServer = Annotated[
-    bool, opt("Instead of a project: the tokens, for who runs hardwon serve.", "--server")
+    bool, cli.opt("Instead of a project: the tokens, for who runs hardwon serve.", "--server")
 ]
 
 
-@command(postgres, "init")
+@cli.command(postgres, "init")
 def init_postgres(
     url: Url = None,
     project: Annotated[
-        Texts,
-        opt(
+        cli.Texts,
+        cli.opt(
             "A project to make; as often as you like.", show_default="the chosen one, else default"
         ),
     ] = None,
@@ -453,18 +423,18 @@ def init_postgres(
       hardwon postgres init postgresql://admin@localhost/brain
       hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json
     """
-    names = project or [chosen().project or DEFAULT_PROJECT]
+    names = project or [cli.chosen().project or DEFAULT_PROJECT]
     made = databases.initialise(read_url(url), names)
     ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
-    show(made, f"{ready}\n{describe_database(made)}")
+    cli.show(made, f"{ready}\n{describe_database(made)}")
 
 
-@command(postgres, "grant")
+@cli.command(postgres, "grant")
 def grant(
     user: DatabaseUser,
     project: Project = None,
     access: Annotated[
-        Literal["reader", "writer", "governor"], opt("How far it reaches.", "--as")
+        Literal["reader", "writer", "governor"], cli.opt("How far it reaches.", "--as")
     ] = "writer",
     server: ForServer = False,
 ) -> None:
@@ -483,10 +453,10 @@ def grant(
     where = read_project(project, server)
     databases.grant(read_url(None), user, where, access)
     answer = {"user": user, "project": where, "access": "server" if where is None else access}
-    show(answer, tell_reach(user, where, access))
+    cli.show(answer, tell_reach(user, where, access))
 
 
-@command(postgres, "revoke")
+@cli.command(postgres, "revoke")
 def revoke_access(
     user: DatabaseUser,
     project: Project = None,
@@ -505,10 +475,10 @@ def revoke_access(
     revoked = databases.revoke(read_url(None), user, where)
     what = "the tokens of a server" if where is None else f"project {where}"
     text = f"{user} {'no longer reaches' if revoked else 'did not reach'} {what}"
-    show({"user": user, "project": where, "revoked": revoked}, text)
+    cli.show({"user": user, "project": where, "revoked": revoked}, text)
 
 
-@command(postgres, "status")
+@cli.command(postgres, "status")
 def database_status(url: Url = None) -> None:
     """Tell what a database is set up for, and who reaches what, as far as its user sees it.
 
@@ -520,11 +490,11 @@ def database_status(url: Url = None) -> None:
       hardwon --memory postgresql://admin@localhost/brain postgres status --json
     """
     setup = databases.describe(read_url(url))
-    show(setup, describe_database(setup))
+    cli.show(setup, describe_database(setup))
 
 
-def read_url(url: Text) -> str:
-    place = chosen().memory if url is None else url
+def read_url(url: cli.Text) -> str:
+    place = cli.chosen().memory if url is None else url
     if place is None or not is_url(place):
         raise InvalidInputError.one(
             "url",
@@ -534,10 +504,10 @@ def read_url(url: Text) -> str:
     return place
 
 
-def read_project(project: Text, server: bool) -> Text:
+def read_project(project: cli.Text, server: bool) -> cli.Text:
     allowed = "--project or --server, not both"
     check_that(not server or project is None, "project", project, allowed)
-    return None if server else project or chosen().project or DEFAULT_PROJECT
+    return None if server else project or cli.chosen().project or DEFAULT_PROJECT
 
 
 def describe_database(setup: Any) -> str:
@@ -551,7 +521,7 @@ def describe_database(setup: Any) -> str:
     return "\n".join(lines)
 
 
-def tell_reach(user: str, project: Text, access: str) -> str:
+def tell_reach(user: str, project: cli.Text, access: str) -> str:
     if project is None:
         return f"{user} keeps the tokens of a server"
     return f"{user} is a {access} of project {project}"

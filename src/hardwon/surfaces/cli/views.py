@@ -1,14 +1,20 @@
 """What a person reads in a terminal: records, the map of a memory, fixes, and plain tables. A view
-is a text, drawn for a screen. Commands are shown as they were recorded, and never run.
+is a text, with the codes of colours in it. Commands are shown as they were recorded, and never run.
 
 Whatever came out of a memory passes `visible` first: it may hold what a terminal would obey.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
 
 from hardwon import limits
 from hardwon.records.kinds import (
@@ -20,21 +26,17 @@ from hardwon.records.kinds import (
     headline,
     judge_record,
 )
-from hardwon.text.terms import counted as counted
 from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 if TYPE_CHECKING:
-    from hardwon.fixes.reports import TemporalPattern
     from hardwon.memory.ask import Stats
-    from hardwon.memory.fix_lessons import Pattern, Strategy
-    from hardwon.memory.results import SimilarIssues
     from hardwon.search.rank import Hit
-    from hardwon.tree.topology import Branch, Reflection
+    from hardwon.tree.topology import Branch
 
 PIPE_CELLS: Final = 100_000  # more than any text that is shown in a line has
-_CODES: Final = {
-    "bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36,
-}  # fmt: skip
+_CELLS_MIN: Final = 20
+_BAR_CELLS: Final = 12
+_SHARE_CELLS: Final = 30  # what stands behind the name of a share
 # The colour of a word that says how something went.
 STYLES: Final[Mapping[str, str]] = {
     "success": "green",
@@ -48,8 +50,7 @@ STYLES: Final[Mapping[str, str]] = {
     INTAKE: "yellow",
 }
 
-
-# --- drawing ---
+# Texts.
 
 
 def visible(text: str) -> str:
@@ -64,93 +65,51 @@ def visible(text: str) -> str:
     )
 
 
-class Screen(NamedTuple):
-    """What is drawn on: how many cells wide, with colours or without."""
-
-    width: int = 80
-    colour: bool = False
-
-    def styled(self, text: str, style: str) -> str:
-        """The text in a colour or a weight, where there are colours."""
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and style and text else text
-
-    def line(self, text: str, cells: int = 0) -> str:
-        """The text on one line of at most so many cells; 0: of the whole width."""
-        return cut(visible(" ".join(text[: 8 * self.width].split())), cells or self.width)
-
-
-def cut(text: str, cells: int) -> str:
-    """At most so many cells, with a sign that it was cut."""
-    room = max(4, cells)
-    if count_cells(text) <= room:
+def style(text: str, look: str) -> str:
+    """The text in a colour, bold or dim; as it is where it has no look."""
+    if not (text and look):
         return text
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, room - 1) + "…"
-
-
-def draw_bar(share: float, cells: int = 10) -> str:
-    full = max(1, round(min(share, 1) * cells)) if share > 0 else 0
-    return "█" * full + "░" * (cells - full)
+    colour = look if look not in ("bold", "dim") else None
+    return typer.style(text, fg=colour, bold=look == "bold" or None, dim=look == "dim" or None)
 
 
-def count_cells(text: str) -> int:
-    """How many cells of a terminal the text takes."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+def unstyle(text: str) -> str:
+    """The text without colours."""
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
-def pad(texts: Iterable[str]) -> list[str]:
-    """The texts as a column: all as wide as the widest."""
-    column = list(texts)
-    widest = max(map(count_cells, column), default=0)
-    return [text + " " * (widest - count_cells(text)) for text in column]
+bold: Final = partial(style, look="bold")
+dim: Final = partial(style, look="dim")
 
 
-def draw_table(
-    screen: Screen, rows: Sequence[Any], columns: Iterable[str], nothing: str = ""
-) -> str:
-    """A table of these attributes of the rows, or of what is inside of them ("issue.model");
-    `nothing` where there are no rows.
-    """
-    if not rows:
-        return screen.styled(nothing, "dim")
-    # whoever draws no table does not wait for it
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    texts = []
-    for name in columns:
-        values = [read_attribute(row, name) for row in rows]
-        shown = [screen.line(text_value(value)) for value in values]
-        texts.append([Text(text, style=STYLES.get(text, "")) for text in shown])
-        is_number = all(isinstance(value, int | float | None) for value in values)
-        title = Text(name.rpartition(".")[2].replace("_", " "), style="bold")
-        justify: Any = "right" if is_number else "left"
-        # words that are short, and ids, are not broken
-        whole = name == "id" or max(map(len, shown)) <= 20
-        table.add_column(title, justify=justify, no_wrap=is_number or whole, overflow="fold")
-    for cells in zip(*texts, strict=True):
-        table.add_row(*cells)
-    colours: Any = "standard" if screen.colour else None
-    console = Console(
-        width=screen.width, color_system=colours, force_terminal=screen.colour, _environ={}
-    )
-    with console.capture() as drawn:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in drawn.get().splitlines())
+def count_cells() -> int:
+    """How wide the terminal is, or what COLUMNS says; what goes elsewhere is not cut."""
+    return max(_CELLS_MIN, shutil.get_terminal_size((PIPE_CELLS, 0)).columns)
 
 
-def read_attribute(row: Any, path: str) -> Any:
-    """What is found there; None where there is nothing."""
-    for name in path.split("."):
-        row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-    return row
+def cut_line(text: str, less: int = 0) -> str:
+    """The text on one line that leaves so many cells free, with a sign where it was cut."""
+    cells = max(4, count_cells() - less)
+    line = visible(" ".join(text[: 8 * cells].split()))
+    if line.isascii() and len(line) <= cells:
+        return line
+    from rich.cells import cell_len, set_cell_size
+
+    return line if cell_len(line) <= cells else set_cell_size(line, cells - 1) + "…"
+
+
+def percent(share: float) -> str:
+    """Never 0% or 100% where that is not so."""
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
+def size_text(size_bytes: int) -> str:
+    """Bytes, in the unit that people would choose."""
+    power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
+    unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
+    return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
 
 
 def text_value(value: object) -> str:
@@ -174,20 +133,62 @@ def text_value(value: object) -> str:
             return str(value)
 
 
-def values_text(screen: Screen, values: Mapping[str, Any], indent: str = "") -> str:
+# Tables, and names with values.
+
+
+def draw_table(rows: Sequence[Any], columns: Iterable[str], nothing: str = "") -> str:
+    """A table of these attributes of the rows, or of what is inside of them ("issue.model");
+    `nothing` where there are no rows.
+    """
+    if not rows:
+        return dim(nothing)
+    # whoever draws no table does not wait for it
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    texts = []
+    for name in columns:
+        values = [read_attribute(row, name) for row in rows]
+        cells = [cut_line(text_value(value)) for value in values]
+        texts.append([Text(text, style=STYLES.get(text, "")) for text in cells])
+        is_number = all(isinstance(value, int | float | None) for value in values)
+        title = Text(name.rpartition(".")[2].replace("_", " "), style="bold")
+        # words that are short, names and ids are not broken
+        whole = is_number or name in ("id", "name") or max(map(len, cells)) <= 20
+        justify: Any = "right" if is_number else "left"
+        overflow: Any = "ellipsis" if name == "name" else "fold"
+        table.add_column(title, justify=justify, no_wrap=whole, overflow=overflow)
+    for row in zip(*texts, strict=True):
+        table.add_row(*row)
+    drawn = StringIO()
+    console = Console(file=drawn, width=count_cells(), color_system="standard", force_terminal=True)
+    console.print(table)
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
+
+
+def read_attribute(row: Any, path: str) -> Any:
+    """What is there; None where there is nothing."""
+    for name in path.split("."):
+        row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+    return row
+
+
+def draw_values(values: Mapping[str, Any], indent: str = "") -> str:
     """Names and values, what is inside of them below them; what is empty is left out."""
     lines = []
     for name, value in values.items():
         if is_empty(value):
             continue
-        title = indent + screen.styled(f"{visible(name)}:", "bold")
+        title = indent + bold(f"{visible(name)}:")
         if isinstance(value, list | tuple) and any(
             isinstance(inner, Mapping) or "\n" in text_value(inner) for inner in value
         ):
             value = {str(number): inner for number, inner in enumerate(value, 1)}
         text = "" if isinstance(value, Mapping) else text_value(value)
         if isinstance(value, Mapping):
-            lines += [title, values_text(screen, value, indent + "  ")]
+            lines += [title, draw_values(value, indent + "  ")]
         elif "\n" in text:
             lines += [title, *(f"{indent}  {visible(line)}" for line in text.splitlines())]
         else:
@@ -202,137 +203,104 @@ def is_empty(value: object) -> bool:
     return value is None or value in ("", [], ())
 
 
-def percent(share: float) -> str:
-    """Never 0% or 100% where that is not so."""
-    if 0 < share < 0.005:
-        return "<1%"
-    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+def draw_sections(texts: Mapping[str, str], nothing: str = "") -> str:
+    """Each of these texts under its title; `nothing` where there is none."""
+    parts = [
+        f"{bold(visible(title.replace('_', ' ')))}\n{text}" for title, text in texts.items() if text
+    ]
+    return "\n\n".join(parts) or dim(nothing)
 
 
-def size_text(size_bytes: int) -> str:
-    power = min((max(size_bytes, 1).bit_length() - 1) // 10, 4)
-    unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
-    return f"{size_bytes / 1024**power:.1f} {unit}" if power else f"{size_bytes} {unit}"
+# The memory and its tree.
 
 
-# --- the memory and its tree ---
-
-
-def stats_text(screen: Screen, stats: Stats) -> str:
+def draw_stats(stats: Stats) -> str:
+    """How much there is, then how much of each kind, outcome and so on."""
     between = f"{stats.first:%Y-%m-%d %H:%M}, {stats.last:%Y-%m-%d %H:%M} UTC" if stats.last else ""
     facts = {
         "memory": stats.location,
         "project": stats.project,
         "size": size_text(stats.size_bytes),
-        "records": str(stats.records),
-        "forgotten": str(stats.forgotten),
-        "decisions": str(stats.decisions),
-        "events": str(stats.events),
-        "no vector": str(stats.unembedded or ""),
+        "records": stats.records,
+        "forgotten": stats.forgotten,
+        "decisions": stats.decisions,
+        "events": stats.events,
+        "no vector": stats.unembedded or None,
         "from, to": between,
     }
-    lines = [
-        screen.styled(f"{name:<10}", "bold") + visible(value)
-        for name, value in facts.items()
-        if value
-    ]
+    tables = {}
     for what in ("kind", "outcome", "tool", "status", "author"):
-        rows = sorted(getattr(stats, f"by_{what}").items(), key=lambda row: (-row[1], row[0]))
-        if rows:
-            lines += ["", screen.styled(f"By {what}", "bold")]
-            lines += draw_counts(screen, rows[: limits.SCREEN_ITEMS], stats.records)
-    return "\n".join(lines)
+        counts = sorted(getattr(stats, f"by_{what}").items(), key=lambda row: (-row[1], row[0]))
+        rows = [(name, count, stats.records) for name, count in counts[: limits.SCREEN_ITEMS]]
+        tables[f"By {what}"] = draw_shares(rows)
+    return "\n\n".join(filter(None, [draw_values(facts), draw_sections(tables)]))
 
 
-def draw_counts(screen: Screen, rows: Sequence[tuple[str, int]], whole: int) -> Iterator[str]:
-    """A name, its count, its share and a bar in each line, in the colour of an outcome."""
-    names = pad(visible(name) for name, _ in rows)
-    for name, (plain, number) in zip(names, rows, strict=True):
-        share = number / whole if whole else 0.0
-        line = f"{name}  {number:>{len(str(whole))}}  {percent(share):>4}  {draw_bar(share)}"
-        yield "  " + screen.styled(line, STYLES.get(plain, ""))
-
-
-def map_text(screen: Screen, branch: Branch, depth: int = TOPOLOGY_DEPTH_MAX) -> str:
-    """The tree: a bar, the count and the share of the folder above for every folder, down to as
-    many levels.
+def draw_shares(rows: Sequence[tuple[str, int, int]]) -> str:
+    """In each line a name, its count, which share of the whole that is, and that as a bar; of a
+    whole of 0 only the count.
     """
-    rows = [(visible(branch.name), branch.count, 0), *_map_rows(branch, "", depth)]
-    room = screen.width - 44
-    bars = min(24, max(0, room))
-    names = pad(cut(name, max(8, room)) for name, *_ in rows)
+    names = [cut_line(name, _SHARE_CELLS) for name, *_ in rows]
+    widest = max(map(len, names), default=0)
+    digits = max((len(str(count)) for _, count, _ in rows), default=0)
     lines = []
-    for name, (_, count, above) in zip(names, rows, strict=True):
-        share = count / above if above else 0.0
-        bar = draw_bar(share, bars) if above else " " * bars
-        line = f"{name}  {bar}  {count:>{len(str(branch.count))}}"
-        lines.append(f"{line}  {percent(share):>4}" if above else line.rstrip())
+    for name, (plain, count, whole) in zip(names, rows, strict=True):
+        line = f"{name:<{widest}}  {count:>{digits}}"
+        if whole:
+            share = count / whole
+            full = max(1, round(share * _BAR_CELLS)) if share > 0 else 0
+            line += f"  {percent(share):>4}  {'█' * full}{'░' * (_BAR_CELLS - full)}"
+        lines.append(style(line, STYLES.get(plain, "")))
     return "\n".join(lines)
 
 
-def _map_rows(parent: Branch, indent: str, levels: int) -> Iterator[tuple[str, int, int]]:
-    """Of what lies below: its name behind its twig, its count, and that of the folder above."""
+def draw_map(branch: Branch, depth: int = TOPOLOGY_DEPTH_MAX) -> str:
+    """The tree: the count of every folder and its share of the one above, down to so many levels."""
+    return draw_shares([(branch.name, branch.count, 0), *_list_branches(branch, "", depth)])
+
+
+def _list_branches(parent: Branch, indent: str, levels: int) -> Iterator[tuple[str, int, int]]:
     for branch in parent.branches if levels else ():
-        yield f"{indent}├─ {visible(branch.name)}", branch.count, parent.count
-        yield from _map_rows(branch, f"{indent}│  ", levels - 1)
+        yield f"{indent}├─ {branch.name}", branch.count, parent.count
+        yield from _list_branches(branch, f"{indent}│ ", levels - 1)
     beside = parent.count - sum(branch.count for branch in parent.branches)
     if levels and parent.branches and beside:
         yield f"{indent}└─ … the rest", beside, parent.count
 
 
-def reflection_text(screen: Screen, seen: Reflection) -> str:
-    """What is known as names and values, then the newest records."""
-    values = {
-        "memories": seen.total,
-        "by outcome": {**seen.by_outcome, INTAKE: seen.intake or None},
-        "by tool": seen.by_tool,
-        "failures gather in": dict(seen.hotspots),
-        "successes gather in": dict(seen.strengths),
-        "in short": "\n".join(seen.insights) + "\n" if seen.insights else None,
-    }
-    newest = records_text(screen, seen.recent)
-    title = screen.styled("newest:", "bold")
-    return "\n".join([values_text(screen, values), *([title, newest] if newest else [])])
+# Records.
 
 
-# --- records ---
-
-
-def hits_text(screen: Screen, hits: Sequence[Hit]) -> str:
+def draw_hits(hits: Sequence[Hit]) -> str:
     """Each hit in two lines: what it is, and what it says; a third where files that it is about are
     others by now.
     """
     lines: list[str] = []
     for hit in hits:
         more = f"{', stale' if hit.stale else ''}, {hit.record.metadata.context.timestamp:%Y-%m-%d}"
-        lines += _record_lines(screen, hit.record, f"{hit.score:.2f}", more)
+        lines += _draw_record(hit.record, f"{hit.score:.2f}", more)
         if hit.changed:
-            changes = screen.line("; ".join(map(str, hit.changed)), screen.width - 2)
-            lines.append("  " + screen.styled(changes, "yellow"))
-    return "\n".join(lines) or screen.styled("Nothing here answers that.", "dim")
+            lines.append("  " + style(cut_line("; ".join(map(str, hit.changed)), 2), "yellow"))
+    return "\n".join(lines) or dim("Nothing here answers that.")
 
 
-def records_text(screen: Screen, records: Iterable[AnyRecord]) -> str:
+def draw_records(records: Iterable[AnyRecord]) -> str:
     """Each record in two lines: what it is, and what it says."""
     lines: list[str] = []
     for record in records:
-        at = f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}"
-        lines += _record_lines(screen, record, at)
+        lines += _draw_record(record, f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}")
     return "\n".join(lines)
 
 
-def _record_lines(screen: Screen, record: AnyRecord, start: str, more: str = "") -> tuple[str, str]:
+def _draw_record(record: AnyRecord, start: str, more: str = "") -> tuple[str, str]:
     """`more` is told of it beside its status."""
     name = judge_record(record)
-    shown = screen.styled(f"  {visible(name)}" if name else "", STYLES.get(name, ""))
+    outcome = style(f"  {visible(name)}" if name else "", STYLES.get(name, ""))
     about = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
-    return (
-        screen.styled(start, "bold") + shown + screen.styled(about, "dim"),
-        "  " + screen.line(headline(record), screen.width - 2),
-    )
+    return bold(start) + outcome + dim(about), "  " + cut_line(headline(record), 2)
 
 
-def record_text(screen: Screen, record: AnyRecord) -> str:
+def draw_record(record: AnyRecord) -> str:
     """All of a record: first what it says, then where it comes from."""
     from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
@@ -340,68 +308,21 @@ def record_text(screen: Screen, record: AnyRecord) -> str:
     if record.kind == "trajectory":
         shape.setdefault("final_reward", REWARD_UNKNOWN)
     shape["metadata"] = shape.pop("metadata")
-    return values_text(screen, shape)
+    return draw_values(shape)
 
 
 def status_text(record: AnyRecord) -> str:
+    """How far it is believed by now."""
     return f"{record.id} is {record.metadata.validation.status}"
 
 
-def decisions_text(screen: Screen, decisions: Sequence[Decision]) -> str:
+def draw_decisions(decisions: Sequence[Decision]) -> str:
+    """A table of them."""
     columns = ("id", "metadata.context.timestamp", "action", "target", "replacement", "text")
-    return draw_table(screen, decisions, (*columns, "reason"), "Nothing was decided yet.")
+    return draw_table(decisions, (*columns, "reason"), "Nothing was decided yet.")
 
 
-# --- fixes ---
-
-_DONE: Final = ("fix_commands", "analysis")
-
-
-def fix_outcome(fix: Fix) -> str:
+def judge_fix(fix: Fix) -> str:
     """Applied is one thing, verified to work another; verified without being applied is neither."""
     applied = "verified" if fix.verification_success else "applied"
     return applied if fix.fix_success else "failed"
-
-
-def fixes_text(screen: Screen, fixes: Sequence[Fix]) -> str:
-    rows = [{"fix": fix, "outcome": fix_outcome(fix)} for fix in fixes]
-    about = ("issue.model", "issue.issue_type", "fixer_type", "issue.description", *_DONE)
-    columns = ("fix.metadata.context.timestamp", "outcome", *(f"fix.{name}" for name in about))
-    return draw_table(screen, rows, columns)
-
-
-def similar_text(screen: Screen, similar: SimilarIssues) -> str:
-    tables = {name: fixes_text(screen, fixes) for name, fixes in vars(similar).items()}
-    return draw_sections(screen, tables, "Nothing like that was fixed yet.")
-
-
-def strategies_text(
-    screen: Screen, by_type: Mapping[str, Sequence[Strategy]], nothing: str = ""
-) -> str:
-    """What was done about each issue type, and how it went."""
-    columns = ("attempts", "applied", "verified", "p_success", "last_used", *_DONE)
-    tables = {name: draw_table(screen, ways, columns) for name, ways in by_type.items()}
-    return draw_sections(screen, tables, nothing)
-
-
-def patterns_text(
-    screen: Screen, patterns: Sequence[Pattern], times: Sequence[TemporalPattern]
-) -> str:
-    """The issues that keep coming up, then the times at which some do."""
-    counts = ("success_count", "failure_count", "applied_count", "p_success", "last_seen")
-    columns = ("name", *counts, "best_fix.fix_commands", "best_fix.analysis")
-    nothing = "No issue came up more than once yet."
-    parts = [draw_table(screen, patterns, columns, nothing)]
-    if times:
-        parts.append(draw_table(screen, times, ("name", "count", "total", "p_value")))
-    return "\n\n".join(parts)
-
-
-def draw_sections(screen: Screen, texts: Mapping[str, str], nothing: str = "") -> str:
-    """Each of these texts under its title; `nothing` where there is none."""
-    parts = [
-        f"{screen.styled(visible(title.replace('_', ' ')), 'bold')}\n{text}"
-        for title, text in texts.items()
-        if text
-    ]
-    return "\n\n".join(parts) or screen.styled(nothing, "dim")

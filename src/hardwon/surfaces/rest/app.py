@@ -2,19 +2,16 @@
 
 What a request says becomes the arguments of its operation; whatever is wrong with it is an
 InvalidInputError. Exports, imports and backups go by way of a file, so that a slow reader holds up
-no writer, and a large one no memory. The file has no name any more while it is sent. What a server
-that is killed leaves of one that is still made, the next removes.
+no writer, and a large one no memory. The file has no name any more while it is sent.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
@@ -63,12 +60,8 @@ from hardwon.trust.access import Caller
 
 A = TypeVar("A", bound=Arguments)
 Endpoint = Callable[[Request], Awaitable[Response]]
-_PREFIX: Final = ".hardwon-serving-"
 PROJECT_HEADER: Final = "Hardwon-Project"
 _ASK: Final = "hardwon.ask"
-# Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow
-# as it may be, takes less than three hours.
-_SPOOLED_S_MAX: Final = 86_400.0
 
 
 def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
@@ -297,7 +290,7 @@ class Endpoints:
         self._streams += 1
         spool = self._service.settings.spool
         try:
-            with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=spool) as folder:
+            with tempfile.TemporaryDirectory(dir=spool) as folder:
                 yield Path(folder)
         finally:
             self._streams -= 1
@@ -390,14 +383,3 @@ class _FileAnswer(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
         with self._while_sent:
             await self.stream_response(send)
-
-
-def remove_left_over(spool: Path) -> None:
-    """What a server left that was killed while it took something in. Another may be at work beside
-    us: no request of one takes so long.
-    """
-    since = time.time() - _SPOOLED_S_MAX
-    for folder in spool.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
-                shutil.rmtree(folder, ignore_errors=True)
