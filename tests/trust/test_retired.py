@@ -92,6 +92,11 @@ def load_schema(memory: Memory, other: Memory, folder: Path) -> Loaded:
     return memory.load(folder / "schema.jsonl")
 
 
+def adopt(memory: Memory, other: Memory, _: Path) -> Loaded:
+    """As what an older store had, record by record."""
+    return memory.care.take_in(everything(other))
+
+
 def everything(memory: Memory) -> list[Any]:
     return [*memory.browse(), *memory.browse(status="archived")]
 
@@ -123,10 +128,14 @@ def test_what_was_retired_stays_retired_whichever_way_it_comes(
 
 
 @on_both_engines
-def test_what_the_metadata_schema_calls_archived_stays_so(place: Places, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [load_schema, adopt])
+def test_what_has_no_history_and_is_archived_stays_so(
+    place: Places, tmp_path: Path, way: Way
+) -> None:
     with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
         fill(theirs)
-        done = load_schema(mine, theirs, tmp_path)
+        done = way(mine, theirs, tmp_path)
+        assert isinstance(done, Loaded)
         kept = {
             fact.content.split()[3]: fact.metadata.validation.status for fact in everything(mine)
         }
