@@ -25,7 +25,7 @@ from hardwon import limits
 from hardwon.capture.process import OutputExcerpt, RunResult
 from hardwon.errors import BusyError, PlaceError, T
 from hardwon.memory import Memory
-from hardwon.memory.record import metadata_of
+from hardwon.memory.record import make_metadata
 from hardwon.outside import files
 from hardwon.outside.files import repository_root, user_folder
 from hardwon.records.fields import new_id
@@ -266,7 +266,7 @@ def record_step(
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
     """InvalidInputError for what could not be recorded: better told before the command is run."""
-    metadata_of(_envelope(RunSession(""), False, author, tags), datetime.now(UTC), None)
+    make_metadata(_envelope(RunSession(""), False, author, tags), datetime.now(UTC), None)
     Trajectory(task=task or "", steps=[], final_reward=0.0)
 
 

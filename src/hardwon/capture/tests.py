@@ -42,7 +42,7 @@ from hardwon.learn.tallies import keys_of
 from hardwon.memory import Memory
 from hardwon.memory.places import Settings, memory_exists
 from hardwon.memory.project import Change, Group, Project
-from hardwon.memory.record import metadata_of
+from hardwon.memory.record import make_metadata
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Commit, signature_at
 from hardwon.records.fields import (
@@ -522,7 +522,7 @@ class _TestRun:
                 : limits.FILES_NAMED_MAX
             ],
         } | ({"failure_hash": failure} if failure else {})
-        metadata = metadata_of(envelope, at, self._project.root, self._project.place.path)
+        metadata = make_metadata(envelope, at, self._project.root, self._project.place.path)
         fact = Fact(
             id=new_id(at),
             metadata=metadata,

@@ -28,12 +28,12 @@ class _Threaded:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        if isinstance(found, Group):
-            return _Threaded(found)
+        value = getattr(self._inner, name)
+        if isinstance(value, Group):
+            return _Threaded(value)
         if name in _BLOCKS:
-            return lambda *given, **named: AsyncBlock(found(*given, **named))
-        return _in_thread(found) if callable(found) else found
+            return lambda *args, **keywords: AsyncBlock(value(*args, **keywords))
+        return _in_thread(value) if callable(value) else value
 
     def __dir__(self) -> Iterable[str]:
         return {*super().__dir__(), *dir(self._inner)}
@@ -45,8 +45,8 @@ def _awaited(
     """The method in a thread, with its signature: editors and type checkers know it."""
 
     @wraps(method)
-    async def call(self: AsyncMemory, /, *given: P.args, **named: P.kwargs) -> T:
-        return await asyncio.to_thread(method, self.memory, *given, **named)
+    async def call(self: AsyncMemory, /, *args: P.args, **keywords: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self.memory, *args, **keywords)
 
     return call
 
@@ -111,10 +111,10 @@ class AsyncBlock(Generic[T]):
 
 def _in_thread(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    async def call(*given: Any, **named: Any) -> Any:
+    async def call(*args: Any, **keywords: Any) -> Any:
         def work() -> Any:
-            found = method(*given, **named)
-            return list(found) if isinstance(found, Iterator) else found
+            result = method(*args, **keywords)
+            return list(result) if isinstance(result, Iterator) else result
 
         return await asyncio.to_thread(work)
 

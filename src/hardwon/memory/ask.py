@@ -21,7 +21,7 @@ from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import DamagedError, InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.later import advise, consolidate, context, lessons, results, times
-from hardwon.memory.project import NO_LLM, Group, Project, standing_of
+from hardwon.memory.project import NO_LLM, Group, Project, derive_standing
 from hardwon.records.fields import (
     EPOCH,
     TIME_US_MAX,
@@ -117,21 +117,21 @@ class PastView:
         if stored.at_us > self.at_us or any(event.at_us > self.at_us for event in came):
             return None
         record = original_of(stored)
-        validation, credited, author = standing_of(record, before)
+        validation, credited, author = derive_standing(record, before)
         changed = None if validation == record.metadata.validation else validation.to_json()
         return Stored(*stored[:5], changed, *credited, author), validation.status
 
     @lazy
     def _rolled_back(self) -> set[str]:
-        found = set[str]()
+        sources = set[str]()
         for undone in (False, True):
             for stored in self._store.decisions(
                 self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
             ):
                 decision, then = original_of(stored), self._then(stored)
                 if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
-                    found.update(name_sources(decision.target))
-        return found
+                    sources.update(name_sources(decision.target))
+        return sources
 
 
 # Records that are looked at for one answer, the best by their text. Twice as many change nothing,
@@ -190,25 +190,28 @@ class Finder:
                     until=min(filter(None, (filters.until, span[1]))),
                 )
                 searched += self._store.search(self._project, terms, dated, RANKED_MIN)
-            found: dict[str, Found] = {}
-            for each, text in searched:
-                found[each.id], each.text = each, text
-            best = [each for each, _ in searched[:NEIGHBOURED] if each.session]
+            candidates: dict[str, Found] = {}
+            for candidate, text in searched:
+                candidates[candidate.id], candidate.text = candidate, text
+            best = [candidate for candidate, _ in searched[:NEIGHBOURED] if candidate.session]
             if vector is not None or keys or best:
-                self._add_others(found, vector, keys, best, filters)
+                self._add_others(candidates, vector, keys, best, filters)
         if then:
-            seen = (then.seen(each, asked.status, asked.author) for each in found.values())
-            found = {each.id: each for each in seen if each}
+            seen = (
+                then.seen(candidate, asked.status, asked.author)
+                for candidate in candidates.values()
+            )
+            candidates = {candidate.id: candidate for candidate in seen if candidate}
         if span:
-            for each in found.values():
-                each.in_time = to_us(span[0]) <= each.at_us < to_us(span[1])
+            for candidate in candidates.values():
+                candidate.in_time = to_us(span[0]) <= candidate.at_us < to_us(span[1])
         today = (now - EPOCH).days
-        ranked = rank(found.values(), k, today, terms, about_error=about_error, also=also)
-        return [(each, each.candidate) for each in ranked]
+        ranked = rank(candidates.values(), k, today, terms, about_error=about_error, also=also)
+        return [(hit, hit.candidate) for hit in ranked]
 
     def _add_others(
         self,
-        found: dict[str, Found],
+        candidates: dict[str, Found],
         vector: Sequence[float] | None,
         keys: Sequence[str],
         best: Sequence[Found],
@@ -218,14 +221,16 @@ class Finder:
         in their sessions.
         """
         if vector is not None:
-            for each, cosine in self._store.nearest(self._project, vector, filters, CANDIDATES):
-                found.setdefault(each.id, each).vector = cosine
-        for each in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
-            found.setdefault(each.id, each).exact = True
-        texts = {each.seq: each.text for each in best}
-        for hit, each in self._store.beside(self._project, best, filters):
-            share = AFTER if each.seq > hit else BEFORE
-            found.setdefault(each.id, each).neighbour += share * texts[hit]
+            for candidate, cosine in self._store.nearest(
+                self._project, vector, filters, CANDIDATES
+            ):
+                candidates.setdefault(candidate.id, candidate).vector = cosine
+        for candidate in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
+            candidates.setdefault(candidate.id, candidate).exact = True
+        texts = {candidate.seq: candidate.text for candidate in best}
+        for hit, candidate in self._store.beside(self._project, best, filters):
+            share = AFTER if candidate.seq > hit else BEFORE
+            candidates.setdefault(candidate.id, candidate).neighbour += share * texts[hit]
 
     def read_hits(
         self, ranked: Sequence[tuple[Ranked[Found], Found]], *, marked: bool = True
@@ -233,22 +238,28 @@ class Finder:
         """The records that were found. Those whose files changed are `marked`, and a little lower:
         only what is handed out is looked at.
         """
-        best, records = [each for each, _ in ranked], dict[str, AnyRecord]()
-        for _, found in ranked:
+        best, records = [hit for hit, _ in ranked], dict[str, AnyRecord]()
+        for _, candidate in ranked:
             with suppress(DamagedError):  # doctor names them
-                records[found.id] = record_of(found)
+                records[candidate.id] = record_of(candidate)
         changed: dict[str, tuple[StaleFile, ...]] = {}
         stale = set[str]()
         if marked and self._changes_of:
-            for each, record in records.items():
+            for record_id, record in records.items():
                 if changes := self._changes_of(record):
-                    changed[each] = changes
+                    changed[record_id] = changes
                     if any(change.stale for change in changes):
-                        stale.add(each)
+                        stale.add(record_id)
         return [
-            Hit(records[each], hit.score, hit.why, each in stale, changed.get(each, ()))
+            Hit(
+                records[record_id],
+                hit.score,
+                hit.why,
+                record_id in stale,
+                changed.get(record_id, ()),
+            )
             for hit in (lowered(best, stale) if changed else best)
-            if (each := hit.candidate.id) in records
+            if (record_id := hit.candidate.id) in records
         ]
 
 
@@ -316,8 +327,8 @@ class Asking(Group):
             lambda: Filters.of(self._project.name, {**filters}),
         )
         self._project.before_read()
-        found = map(record_of, self._project.pages(asked, limit))
-        return found if limit is None else islice(found, limit)
+        records = map(record_of, self._project.pages(asked, limit))
+        return records if limit is None else islice(records, limit)
 
     def recall(
         self,
@@ -376,7 +387,7 @@ class Asking(Group):
                 "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
             )
 
-        (given, fixer), budget, solved, *_ = check_all(
+        (given_issue, fixer), budget, solved, *_ = check_all(
             lambda: (None, None) if issue is None else parse_issue(issue),
             lambda: check_whole_number(
                 "budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX
@@ -396,7 +407,7 @@ class Asking(Group):
         with self._project.store.together(self._project.name):
             return context.Recaller(self._project).context(
                 context.ContextRequest(
-                    query or "", task_id, given, fixer, budget, counted, solved, explain
+                    query or "", task_id, given_issue, fixer, budget, counted, solved, explain
                 )
             )
 
@@ -415,7 +426,7 @@ class Asking(Group):
         of, `issue` what is to be fixed, `steps` are those of the current attempt so far, `author` is
         who takes it: for an issue, the fixer.
         """
-        _, (given, fixer), so_far, *_ = check_all(
+        _, (given_issue, fixer), so_far, *_ = check_all(
             lambda: check_prose("action", action),
             lambda: (None, None) if issue is None else parse_issue(issue),
             lambda: [
@@ -430,7 +441,12 @@ class Asking(Group):
         )
         with self._project.store.together(self._project.name):
             return advise.Adviser(self._project).advise(
-                action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :], author or fixer
+                action,
+                task,
+                error,
+                given_issue,
+                so_far[-limits.STEPS_LEARNED_MAX :],
+                author or fixer,
             )
 
     @lazy
@@ -459,10 +475,10 @@ def as_data(lines: Iterable[str]) -> str:
     return fenced([*cut[:kept], *more], mark_of(int.from_bytes(os.urandom(8))))
 
 
-def advice_text(found: Advice) -> str:
+def advice_text(advice: Advice) -> str:
     """Advice for a model: the verdict and its numbers are ours, what they rest on is data."""
-    often = f", identical failures: {found.failures}" if found.failures else ""
-    return f"{found.verdict} (p = {found.p_success:.2f}{often})\n{as_data([found.message])}"
+    often = f", identical failures: {advice.failures}" if advice.failures else ""
+    return f"{advice.verdict} (p = {advice.p_success:.2f}{often})\n{as_data([advice.message])}"
 
 
 class Learned(Group):
@@ -482,7 +498,7 @@ class Learned(Group):
         `fixer_type` is the fixer, where `fixer` names none), fixes of a `model`, an `issue_type` or
         both, a `tool` at a `task`; with nothing said, all fixes.
         """
-        (given, named_fixer), *_ = check_all(
+        (given_issue, named_fixer), *_ = check_all(
             lambda: (None, None) if issue is None else parse_issue(issue),
             model=model,
             issue_type=issue_type,
@@ -491,7 +507,9 @@ class Learned(Group):
             task=task,
         )
         if tool is not None or task is not None:
-            if tool is None or any(each is not None for each in (issue, model, issue_type, fixer)):
+            if tool is None or any(
+                value is not None for value in (issue, model, issue_type, fixer)
+            ):
                 raise InvalidInputError.one(
                     "tool", tool, "a tool, or a tool and a task, and nothing else beside them"
                 )
@@ -501,13 +519,13 @@ class Learned(Group):
         alone = model is None and issue_type is None
         check_that(alone, "issue", issue, "an issue, or a model and issue type, not both")
         return self._project.knowledge.fix_odds(
-            given, None, None, named_fixer if fixer is None else fixer
+            given_issue, None, None, named_fixer if fixer is None else fixer
         )
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""
-        (given, _), most = check_all(lambda: parse_issue(issue), lambda: check_limit(limit))
-        return self._project.knowledge.similar_issues(given, most)
+        (given_issue, _), most = check_all(lambda: parse_issue(issue), lambda: check_limit(limit))
+        return self._project.knowledge.similar_issues(given_issue, most)
 
     def patterns(self, limit: int = 20) -> list[Pattern]:
         """Issues that came up, by signature, by model and type, and by type; the most frequent
@@ -537,7 +555,7 @@ class Learned(Group):
         check_all(error=error, limit=limit, action=action, task=task)
         finder = lessons.LessonFinder(self._project)
         if error is None:
-            return [each for each in finder.list_lessons(limit) if each.kind == "cure"]
+            return [lesson for lesson in finder.list_lessons(limit) if lesson.kind == "cure"]
         failure = lessons.read_shown_failure(error, action or "")
         situation = lessons.Situation(task or "", action or "", failure)
         with self._project.store.together(self._project.name):

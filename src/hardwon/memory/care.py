@@ -94,7 +94,7 @@ class Keeping(Group):
         done, total = 0, project.store.counts(project.name).unembedded
         while missing := project.store.without_vector(project.name, embedding.EMBED_WAITING_MAX):
             for batch in batches(missing, embedders.EMBED_BATCH_TEXTS):
-                made = project.embedding.made([original_of(stored) for stored in batch])
+                made = project.embedding.make_vectors([original_of(stored) for stored in batch])
                 with project.write() as change:
                     change.keep_vectors(made)
                 done += len(made)
@@ -195,14 +195,14 @@ class Keeping(Group):
         """Puts the backup at `path` where the memory at `location` is, also while others have it
         open. Returns where the memory that was there is kept, or None if there was none.
         """
-        found, backup = check_all(lambda: find_place(location), lambda: check_path("path", path))
-        if found.path is None:
-            raise FileOnlyError(f"{found.location} is a database: {COPIES}")
-        refuse_foreign_log(found.path)
+        place, backup = check_all(lambda: find_place(location), lambda: check_path("path", path))
+        if place.path is None:
+            raise FileOnlyError(f"{place.location} is a database: {COPIES}")
+        refuse_foreign_log(place.path)
         aside = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        kept = restore_file(backup, found.path, aside, progress)
+        kept = restore_file(backup, place.path, aside, progress)
         with suppress(PlaceError, FullError):  # it is there all the same
-            note(found.path)
+            note(place.path)
         return kept
 
     def doctor(self, progress: Progress | None = None) -> Diagnosis:
@@ -254,7 +254,7 @@ class Keeping(Group):
     def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
         """Every row of the project with its events, while somebody is told how far it is."""
         total = self._project.store.counts(self._project.name).total
-        return transfer.told(self._project.store.rows(self._project.name), progress, total)
+        return transfer.report(self._project.store.rows(self._project.name), progress, total)
 
     def rebuild(self, progress: Progress | None = None) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many
@@ -342,10 +342,15 @@ class Care(Group):
             lambda: Filters.of(self._project.name, {**filters}),
         )
         self._project.before_read()
-        found = self._project.store.page(self._project.name, asked, before, size + 1)
-        more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
+        stored_rows = self._project.store.page(self._project.name, asked, before, size + 1)
+        more = (
+            Cursor(stored_rows[size - 1].at_us, stored_rows[size - 1].id)
+            if len(stored_rows) > size
+            else None
+        )
         return results.Page(
-            [record_of(stored) for stored in found[:size]], write_cursor(more) if more else None
+            [record_of(stored) for stored in stored_rows[:size]],
+            write_cursor(more) if more else None,
         )
 
     def projects(self) -> list[str]:
@@ -394,10 +399,10 @@ class Care(Group):
         ever did.
         """
         check_all(lambda: check_choice("status", status, STATUSES), limit=limit)
-        found = self._project.store.most_helpful(self._project.name, status, limit)
+        stored_rows = self._project.store.most_helpful(self._project.name, status, limit)
         return [
             results.Credited(record, *counts)
-            for stored, *counts in found
+            for stored, *counts in stored_rows
             for record in readable([stored])
         ]
 
@@ -442,7 +447,7 @@ class Care(Group):
         before, and are archived by now where they come from, are archived here. `own`: they are the
         owner's, and no stranger's word, as far as who brings them may say so.
         """
-        given, *_ = check_all(
+        taken, *_ = check_all(
             lambda: (
                 records
                 if at_once and isinstance(records, Iterator)
@@ -452,7 +457,7 @@ class Care(Group):
             by=by,
             may_retire=may_retire,
         )
-        read = partial(iter, given)
+        read = partial(iter, taken)
         return transfer.load(
             self._project, read, by, dry_run, progress, at_once, trust=own, may_retire=may_retire
         )
@@ -477,13 +482,13 @@ class Care(Group):
         where = self._project.place
         return Memory(where.url or where.path, project, checkout=False)
 
-    def once(self, key: bytes, said: bytes) -> AbstractContextManager[None]:
+    def once(self, key: bytes, fingerprint: bytes) -> AbstractContextManager[None]:
         """For whoever may be asked the same thing twice: in the block, what is written first (a
         record, a status, a credit, a decision) is written once under this key, also by several
         processes. Where that happened before, nothing is written and `RepeatedError` tells what had
         been asked, as `said`, and the ids that it concerned. Of this thread alone.
         """
-        return self._project.once(key, said)
+        return self._project.once(key, fingerprint)
 
     def now(self) -> datetime:
         """What the memory's clock says."""
@@ -503,4 +508,5 @@ def parse_cursor(value: Any) -> Cursor:
 
 
 def write_cursor(place: Cursor) -> str:
+    """The place as a text that `parse_cursor` reads."""
     return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()

@@ -24,7 +24,7 @@ from hardwon.lessons.issues import (
     strategy_key,
 )
 from hardwon.lessons.keys import exact_key
-from hardwon.memory.project import Change, Project, Standing, standing_of
+from hardwon.memory.project import Change, Project, Standing, derive_standing
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
@@ -65,7 +65,7 @@ def clean_up(
             left += 1
 
     def make_row(stored: Stored, fix: Fix, standing: Standing) -> Row:
-        return row_of(cleaned_of(fix, decision.id, pack(sound_body(stored))), *standing)
+        return row_of(make_cleaned(fix, decision.id, pack(sound_body(stored))), *standing)
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
@@ -122,7 +122,7 @@ def _pack_away(
         writer, done = change.writer, list[Kept]()
         for stored, fix in picked:
             if writer.get(project.name, fix.id) == stored:
-                standing = standing_of(fix, writer.events_of(project.name, fix.id))
+                standing = derive_standing(fix, writer.events_of(project.name, fix.id))
                 writer.replace(make_row(stored, fix, standing))
                 done.append((stored, fix))
             if progress and len(done) % PAGE_ROWS == 0:
@@ -137,15 +137,15 @@ def _pack_away(
 def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
     """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
-    while found := project.store.fixes_before(project.name, before_us, after, PAGE_ROWS):
-        for stored in found:
+    while page := project.store.fixes_before(project.name, before_us, after, PAGE_ROWS):
+        for stored in page:
             try:
                 record = original_of(stored)
             except DamagedError:  # doctor names it
                 continue
             if isinstance(record, Fix):
                 yield stored, record
-        after = Cursor(found[-1].at_us, found[-1].id)
+        after = Cursor(page[-1].at_us, page[-1].id)
 
 
 def is_valuable(status: str, helped: int, *tells_last: bool) -> bool:
@@ -164,8 +164,8 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     @cache
     def is_proven(issue_type: str, strategy: str) -> bool:
-        found = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
-        return sum(tally.levels[SUCCEEDED] for tally in found) >= limits.PROOFS_MIN
+        tallies = store.tallies_of_items(name, "strategy.type", issue_type, [strategy])
+        return sum(tally.levels[SUCCEEDED] for tally in tallies) >= limits.PROOFS_MIN
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         status = record_of(stored).metadata.validation.status
@@ -178,7 +178,7 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
     return has_value
 
 
-def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
+def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
     """What stays of a fix that leaves the history."""
     signature = document_signature(fix)
     metadata = fix.metadata
@@ -217,14 +217,14 @@ def compact(project: Project, progress: Progress | None) -> Compacted:
 
     def drop_packed(change: Change) -> int:
         done, after = 0, ""
-        while found := change.writer.cleaned(name, after, PAGE_ROWS):
-            for stored in found:
+        while page := change.writer.cleaned(name, after, PAGE_ROWS):
+            for stored in page:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:
-                    standing = standing_of(record, change.writer.events_of(name, record.id))
+                    standing = derive_standing(record, change.writer.events_of(name, record.id))
                     change.writer.replace(row_of(record.copy_with(packed=None), *standing))
                     done += 1
-            after = found[-1].id
+            after = page[-1].id
             if progress:
                 progress(done, done)
         return done

@@ -60,11 +60,11 @@ def consolidate_when_due(project: Project) -> None:
     if project.carry_out(is_due):
         newest = min(project.consolidate_every, limits.CONSIDERED_MAX)
         recent = list(readable(project.store.last_arrived(project.name, newest)))
-        tasks = _tasks_of(recent)[:_TASKS_AT_ONCE_MAX]
-        promoted = {each.target for each in project.knowledge.decisions(("promote",), None)}
+        tasks = _list_tasks(recent)[:_TASKS_AT_ONCE_MAX]
+        promoted = {decision.target for decision in project.knowledge.decisions(("promote",), None)}
         drafts = Drafts(project)
         _consolidate(project, tasks, recent, drafts, promoted)
-        _made(project, drafts)
+        _keep_new(project, drafts)
 
 
 @dataclass
@@ -86,15 +86,15 @@ def consolidate(project: Project, llm: Llm | None, notes: Sequence[str] = ()) ->
     store, most = project.store, limits.TASKS_CONSIDERED_MAX
     recent = list(readable(store.last_arrived(project.name, limits.CONSIDERED_MAX)))
     drafts = Drafts(project, notes=list(notes))
-    tasks = dict.fromkeys([*_tasks_of(recent), *store.most_counted(project.name, "score", most)])
+    tasks = dict.fromkeys([*_list_tasks(recent), *store.most_counted(project.name, "score", most)])
     _consolidate(project, list(tasks)[:most], recent, drafts, set())
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
-    return _made(project, drafts)
+    return _keep_new(project, drafts)
 
 
-def _tasks_of(records: Iterable[AnyRecord]) -> list[str]:
-    return list(dict.fromkeys(each.task_id for each in records if isinstance(each, Episode)))
+def _list_tasks(records: Iterable[AnyRecord]) -> list[str]:
+    return list(dict.fromkeys(record.task_id for record in records if isinstance(record, Episode)))
 
 
 def _consolidate(
@@ -115,15 +115,17 @@ def _consolidate(
         everywhere = list(dict.fromkeys([*tasks, *most]))
     for task in tasks:
         weighed, texts = _consolidate_task(task, knowledge, drafts)
-        for each in weighed:
-            kind, item = each.kind, each.support.item
+        for rule in weighed:
+            kind, item = rule.kind, rule.support.item
             target = f"{kind}:{item}"
-            if each.state == "active" and (kind, item) in vouched and target not in promoted:
+            if rule.state == "active" and (kind, item) in vouched and target not in promoted:
                 promoted.add(target)
                 shown = knowledge.across_tasks(kind, item, everywhere)
                 if item in texts[kind] and holds_for_project(shown):
                     active = [other for other in shown if other.state == "active"]
-                    evidence = {found for other in active for found in other.support.newest_ids}
+                    evidence = {
+                        record_id for other in active for record_id in other.support.newest_ids
+                    }
                     drafts.add(
                         "promote",
                         target=target,
@@ -145,19 +147,19 @@ def _consolidate_task(
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     same = knowledge.merged_rules(task)
-    found = sorted(
-        knowledge.weighed_rules(task), key=lambda each: (each.kind != "works", each.order)
+    rules = sorted(
+        knowledge.weighed_rules(task), key=lambda rule: (rule.kind != "works", rule.order)
     )
-    weighed = found[: limits.COMPARED_MAX]
+    weighed = rules[: limits.COMPARED_MAX]
     texts: Texts = {"works": {}, "avoid": {}}
-    for each in weighed:
-        if text := knowledge.worded(each, same):
-            texts[each.kind][each.support.item] = text
+    for rule in weighed:
+        if text := knowledge.worded(rule, same):
+            texts[rule.kind][rule.support.item] = text
     for worded in texts.values():
         for kept, duplicate in find_near_duplicates(worded, knowledge.undone_merges(task)):
             reason = f"nearly the same words: {worded[kept]!r} and {worded[duplicate]!r}"
             drafts.add("merge", task_id=task, target=duplicate, replacement=kept, reason=reason)
-    newest = {(each.kind, each.support.item): each.support.newest_ids[0] for each in weighed}
+    newest = {(rule.kind, rule.support.item): rule.support.newest_ids[0] for rule in weighed}
     for works, avoid in find_opposite_rules(texts["works"], texts["avoid"]):
         drafts.add(
             "contradiction",
@@ -168,17 +170,17 @@ def _consolidate_task(
             reason=f"reported as what works and as a mistake: {texts['works'][works]!r} and "
             f"{texts['avoid'][avoid]!r}",
         )
-    for each in weighed:
-        last_day = each.support.last_us // limits.DAY_US
+    for rule in weighed:
+        last_day = rule.support.last_us // limits.DAY_US
         unused_days = knowledge.today - last_day
-        shown = bool(each.support.tallies)  # what was only adopted no episode has shown yet
-        if shown and each.state != "retired" and unused_days > limits.RULE_UNUSED_DAYS:
+        shown = bool(rule.support.tallies)  # what was only adopted no episode has shown yet
+        if shown and rule.state != "retired" and unused_days > limits.RULE_UNUSED_DAYS:
             drafts.add(
                 "retire",
                 task_id=task,
-                target=each.support.item,
+                target=rule.support.item,
                 replacement=str(last_day),
-                text=texts[each.kind].get(each.support.item, ""),
+                text=texts[rule.kind].get(rule.support.item, ""),
                 reason=f"no episode showed it for {unused_days} days",
             )
     return weighed, texts
@@ -231,7 +233,7 @@ def ask_for_rules(
     return read(reply)
 
 
-def _made(project: Project, drafts: Drafts) -> Consolidation:
+def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
     """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified,
     stands in nobody's way; but a rule is a candidate anyway, and need not be written down twice.
     """
@@ -249,7 +251,9 @@ def _made(project: Project, drafts: Drafts) -> Consolidation:
             and not (decision.action == "promote" and decision.target in undone)
         ]
         change.writer.append([row_of(decision) for decision in new])
-        put_in_effect(change.writer, name, [each for each in new if each.action != "rule"])
+        put_in_effect(
+            change.writer, name, [decision for decision in new if decision.action != "rule"]
+        )
         return new
 
     made: list[Decision] = []
@@ -259,7 +263,9 @@ def _made(project: Project, drafts: Drafts) -> Consolidation:
         promoted = project.store.decisions(
             name, ["promote"], None, limits.DECISIONS_MAX, undone=True
         )
-        undone = {each.target for each in readable(promoted) if isinstance(each, Decision)}
+        undone = {
+            decision.target for decision in readable(promoted) if isinstance(decision, Decision)
+        }
         made = project.carry_out(work)
 
     def of(action: Action) -> list[Decision]:

@@ -61,12 +61,12 @@ def describe(url: str) -> Setup:
 
 @contextmanager
 def _link(url: str) -> Iterator[Link]:
-    found = find_place(url)
-    if found.url is None:
+    place = find_place(url)
+    if place.url is None:
         raise InvalidInputError.one(
             "url", url, "the address of a database: postgresql://user@host/database"
         )
-    with closing(Link(found.url)) as link:
+    with closing(Link(place.url)) as link:
         yield link
 
 

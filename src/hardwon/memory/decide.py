@@ -11,7 +11,7 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.later import results, staleness
-from hardwon.memory.project import Change, Group, batches, checkout_of, refresh_status
+from hardwon.memory.project import Change, Group, batches, find_checkout, refresh_status
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.outside.locations import check_path
@@ -49,9 +49,9 @@ class Deciding(Group):
         in what is recalled later. `context_or_ids`: the context, an id or several. Returns the ids
         that were credited; ids of no record are left out.
         """
-        given = getattr(context_or_ids, "ids", context_or_ids)
+        ids_or_id = getattr(context_or_ids, "ids", context_or_ids)
         listed, *_ = check_all(
-            lambda: _check_ids("context_or_ids", given),
+            lambda: _check_ids("context_or_ids", ids_or_id),
             lambda: check_flag("outcome", outcome),
             by=by,
         )
@@ -195,7 +195,7 @@ class Deciding(Group):
             if odd := [Problem(*each, allowed) for each in named.items() if each[1] is None]:
                 raise InvalidInputError(odd)
 
-        given, asked, *_ = check_all(
+        ids_by_word, asked, *_ = check_all(
             lambda: _check_ids("ids_or_filters", ids_or_filters),
             lambda: Filters.of(project.name, named),
             check_said,
@@ -204,9 +204,9 @@ class Deciding(Group):
         )
         narrowing = named.keys() - {"project"}
         check_that(
-            bool(given) != bool(narrowing),
+            bool(ids_by_word) != bool(narrowing),
             "ids_or_filters",
-            list(given) or ABSENT,
+            list(ids_by_word) or ABSENT,
             "ids or at least one filter, not both",
         )
         if narrowing:
@@ -214,10 +214,10 @@ class Deciding(Group):
             both = [asked] if asked.kind else [asked, asked.copy_with(kind="adopted")]
             ids = [stored.id for each in both for stored in project.pages(each)]
         else:
-            distinct = dict.fromkeys(given.values())
-            ids = [found for found in distinct if project.store.get(project.name, found)]
+            distinct = dict.fromkeys(ids_by_word.values())
+            ids = [one for one in distinct if project.store.get(project.name, one)]
         known = set(ids)
-        unknown = [said for said, found in given.items() if found not in known]
+        unknown = [word for word, record_id in ids_by_word.items() if record_id not in known]
         if dry_run:
             return results.Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
@@ -240,7 +240,9 @@ class Deciding(Group):
         """
         asked, *_ = check_all(lambda: check_path("repo", repo), dry_run=dry_run, by=by)
         root = repository_root(asked)
-        checkout = checkout_of(Repository(root), asked, self._project.place.path) if root else None
+        checkout = (
+            find_checkout(Repository(root), asked, self._project.place.path) if root else None
+        )
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
         return staleness.check_stale(
@@ -248,10 +250,10 @@ class Deciding(Group):
         )
 
 
-def _check_ids(field: str, given: Any) -> dict[str, str]:
+def _check_ids(field: str, ids: Any) -> dict[str, str]:
     """Ids, as they were said and as they are kept: empty where no record has such a one."""
-    listed = [given] if isinstance(given, str | UUID) else check_items(field, given)
-    return {str(each): parse_id(each) for each in listed}
+    listed = [ids] if isinstance(ids, str | UUID) else check_items(field, ids)
+    return {str(record_id): parse_id(record_id) for record_id in listed}
 
 
 def _taking_back(change: Change, event_id: str, by: str) -> Event:

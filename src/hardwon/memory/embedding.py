@@ -140,28 +140,28 @@ class Embedding:
                 if batch:
                     return batch
                 self._look = False
-            found = self._missing(project)
+            missing = self._missing(project)
             with self._turn:
-                self._waiting.extend(found)
-                self._look = self._look or bool(found)
+                self._waiting.extend(missing)
+                self._look = self._look or bool(missing)
 
     def _missing(self, project: Project) -> list[Record]:
         if not project.store.count_without_vector(project.name):
             return []
         size = EMBED_WAITING_MAX // 2 + len(self._refused)
-        found = readable(project.store.without_vector(project.name, size))
-        return [record for record in found if record.id not in self._refused]
+        records = readable(project.store.without_vector(project.name, size))
+        return [record for record in records if record.id not in self._refused]
 
     def _embed(self, project: Project, batch: Sequence[Record]) -> None:
         project.check_embedder()
         try:
-            made = self.made(batch)
+            made = self.make_vectors(batch)
         except EmbeddingError as error:
             made = self._one_by_one(batch, error)
         with project.write() as change:
             change.keep_vectors(made)
 
-    def made(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+    def make_vectors(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
         """The records' ids and vectors, as a store keeps them."""
         with self.model:
             rows = as_vectors(self.embedder, [searchable_text(record) for record in records])
@@ -180,7 +180,7 @@ class Embedding:
         refused: list[str] = []
         for record in batch if len(batch) > 1 else ():
             try:
-                made += self.made([record])
+                made += self.make_vectors([record])
             except EmbeddingError:
                 refused.append(record.id)
                 if not made and len(refused) == _EMBED_REFUSED_MAX:
@@ -199,7 +199,7 @@ _paused: list[Embedding] = []
 def _before_fork() -> None:
     """A model may have locks of its own, which would stay locked in the child: so it rests."""
     wait_s = FORK_WAIT_S
-    _paused.extend(each for each in list(_ALL) if each.model.acquire(timeout=wait_s))
+    _paused.extend(embedding for embedding in list(_ALL) if embedding.model.acquire(timeout=wait_s))
 
 
 def _after_in_parent() -> None:
@@ -209,15 +209,15 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     _paused.clear()
-    for each in list(_ALL):
-        each.begin_anew()
+    for embedding in list(_ALL):
+        embedding.begin_anew()
 
 
 def _at_exit() -> None:
     """Of memories that nobody closed."""
     deadline = time.monotonic() + EMBED_CLOSE_WAIT_S
-    for each in list(_ALL):
-        each.close(max(0.0, deadline - time.monotonic()))
+    for embedding in list(_ALL):
+        embedding.close(max(0.0, deadline - time.monotonic()))
 
 
 os.register_at_fork(

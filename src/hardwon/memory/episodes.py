@@ -103,13 +103,13 @@ class Episodes(Group):
         known, store = self._project.knowledge, self._project.store
         check_all(limit=limit)
         tasks = store.most_counted(self._project.name, "score", limits.LOOKED_INTO_MAX)
-        found = {
+        rules = {
             (rule.task_id, rule.id): rule
             for task in (None, *tasks)
             for rule in known.rules(task, "candidate", limit)
         }
         order = sorted(
-            found.values(),
+            rules.values(),
             key=lambda rule: (rule.kind != WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
         )
         return order[:limit]

@@ -151,32 +151,33 @@ def memory_exists(location: str | Path | None = None) -> bool:
 
 
 def current_folder() -> Path:
+    """The folder that we are in; the root where it was deleted."""
     try:
         return Path.cwd()
     except OSError:  # it was deleted under us; an absolute location still works
         return Path("/")
 
 
-def open_store(found: Place, busy_timeout_ms: int | None = None) -> Store:
+def open_store(place: Place, busy_timeout_ms: int | None = None) -> Store:
     """Opens what is there; a file that is not there yet is made. One of another version's format is
     refused, and so is one that was found, and is a stranger's: UntrustedMemoryError.
     """
-    if found.path is not None:
-        if found.found:
-            _refuse_unknown(found.path)
+    if place.path is not None:
+        if place.found:
+            _refuse_unknown(place.path)
         # only such a one is ever found
-        is_new = (found.found or found.path.parent.name == FOLDER_NAME) and not exists(found.path)
-        before = _inode(found.path)
-        store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
+        is_new = (place.found or place.path.parent.name == FOLDER_NAME) and not exists(place.path)
+        before = _inode(place.path)
+        store = SqliteStore(place.path, busy_timeout_ms=busy_timeout_ms)
         # A file that was written over while others had it open is given a copy's inode.
-        if is_new or (before != _inode(found.path) and _noted(found.path).startswith(before)):
+        if is_new or (before != _inode(place.path) and _read_note(place.path).startswith(before)):
             with suppress(PlaceError, FullError):  # it is used all the same, by its name
-                note(found.path)
+                note(place.path)
         return store
-    assert found.url is not None  # noqa: S101  # for type checkers: a place is one of the two
+    assert place.url is not None  # noqa: S101  # for type checkers: a place is one of the two
     from hardwon.store.postgres.engine import PostgresStore  # says what to install without psycopg
 
-    return PostgresStore(found.url, busy_timeout_ms=busy_timeout_ms)
+    return PostgresStore(place.url, busy_timeout_ms=busy_timeout_ms)
 
 
 # A clone or an archive may bring one along, and what it says would be told to an agent before
@@ -188,7 +189,7 @@ def open_store(found: Place, busy_timeout_ms: int | None = None) -> Store:
 
 def note(path: Path) -> None:
     """The memory at this path is this user's own. PlaceError where that cannot be kept."""
-    with writing_atomically(_note_of(path)) as file:
+    with writing_atomically(_find_note(path)) as file:
         file.write(_identity(path))
 
 
@@ -196,7 +197,7 @@ def _refuse_unknown(path: Path) -> None:
     """UntrustedMemoryError where there is a memory that was not made here, and nobody trusted."""
     if not path.exists():
         return
-    if _noted(path) != _identity(path):
+    if _read_note(path) != _identity(path):
         came = "came with the repository" if in_index(path.resolve()) else "was not made here"
         raise UntrustedMemoryError(
             f"the memory at {path} {came}, and is not used: what it says may be anybody's. If it is "
@@ -205,15 +206,15 @@ def _refuse_unknown(path: Path) -> None:
         )
 
 
-def _noted(path: Path) -> bytes:
+def _read_note(path: Path) -> bytes:
     """What was noted of the memory at this path; nothing where nobody did."""
     noted = b""
     with suppress(OSError, PlaceError):
-        noted = read_regular(_note_of(path), SETTINGS_BYTES_MAX)
+        noted = read_regular(_find_note(path), SETTINGS_BYTES_MAX)
     return noted
 
 
-def _note_of(path: Path, about: str = "known") -> Path:
+def _find_note(path: Path, about: str = "known") -> Path:
     name = sha256(str(path).encode(errors="surrogateescape")).hexdigest()
     return Path(user_folder("data"), about, name)
 
@@ -222,10 +223,10 @@ def is_new_here(place: Place) -> bool:
     """Whether what nobody named, and no folder above has, is used from this folder for the first
     time. Then it is no more.
     """
-    told = _note_of(current_folder(), "told")
-    if place.found or exists(told):
+    note_file = _find_note(current_folder(), "told")
+    if place.found or exists(note_file):
         return False
-    with suppress(PlaceError, FullError), writing_atomically(told):  # else it is told again
+    with suppress(PlaceError, FullError), writing_atomically(note_file):  # else it is told again
         return True
     return True
 
@@ -278,7 +279,7 @@ class Settings(NamedTuple):
         # a relative one would be another memory in every folder
         if "://" not in memory and not memory.startswith(("/", "~")):
             allowed = "a path from the root (/…) or from a home folder (~/…)"
-            raise _refused(file, "memory", memory, allowed)
+            raise _make_refusal(file, "memory", memory, allowed)
 
         def find(name: str) -> Setting:
             layers: list[tuple[Origin, str | None, str]] = [
@@ -295,7 +296,7 @@ class Settings(NamedTuple):
 
 
 def _values(file: Path) -> dict[str, str]:
-    text = _text_of(file)
+    text = _read_text(file)
     if text is None:
         return {}
     import tomllib  # most have no such file
@@ -303,18 +304,18 @@ def _values(file: Path) -> dict[str, str]:
     try:
         kept = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _refused(file, "syntax", "something else", f"TOML: {_KEYS} ({error})") from None
+        raise _make_refusal(file, "syntax", "something else", f"TOML: {_KEYS} ({error})") from None
     for key, value in kept.items():
         if key not in NAMES:  # what it is set to is not told: it may be a secret
-            raise _refused(file, "key", key, _KEYS)
+            raise _make_refusal(file, "key", key, _KEYS)
         most = limits.PATH_CHARS_MAX if key == "memory" else limits.NAME_CHARS_MAX
         is_line = isinstance(value, str) and value.isprintable() and bool(value.strip())
         if not is_line or len(value) > most:
-            raise _refused(file, key, value, f"a text of 1 to {most} characters on one line")
+            raise _make_refusal(file, key, value, f"a text of 1 to {most} characters on one line")
     return kept
 
 
-def _text_of(file: Path) -> str | None:
+def _read_text(file: Path) -> str | None:
     """None where there is no such file."""
     try:
         data = read_regular(file, SETTINGS_BYTES_MAX + 1)
@@ -329,14 +330,14 @@ def _text_of(file: Path) -> str | None:
             f"cannot read the settings in {file}: {error.strerror or error}"
         ) from error
     if len(data) > SETTINGS_BYTES_MAX:
-        raise _refused(file, "size", "more bytes", f"at most {SETTINGS_BYTES_MAX} bytes")
+        raise _make_refusal(file, "size", "more bytes", f"at most {SETTINGS_BYTES_MAX} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise _refused(file, "encoding", "something else", "UTF-8") from None
+        raise _make_refusal(file, "encoding", "something else", "UTF-8") from None
 
 
-def _refused(file: Path, field: str, value: object, allowed: str) -> InvalidInputError:
+def _make_refusal(file: Path, field: str, value: object, allowed: str) -> InvalidInputError:
     from hardwon.trust.redact import redact_json
 
     return InvalidInputError([Problem(field, redact_json(value)[0], allowed)], str(file))

@@ -230,7 +230,7 @@ class Project:
         now_us = self._seen_us if latest_us <= self._seen_us else to_us(self.now())
         if latest_us <= now_us:
             return records
-        return [dated(each, counted_from(each.at_us, now_us)) for each in records]
+        return [dated(record, counted_from(record.at_us, now_us)) for record in records]
 
     @property
     def today(self) -> int:
@@ -241,15 +241,20 @@ class Project:
 
     @lazy
     def root(self) -> Path | None:
+        """The root of the checkout; None where there is none."""
         return repository_root(self._folder) if self._folder else None
 
     @lazy
     def repository(self) -> Repository | None:
+        """The repository that we are in; None where there is none."""
         return Repository(self.root) if self.root else None
 
     @lazy
     def checkout(self) -> Checkout | None:
-        return checkout_of(self.repository, self._folder, self.place.path) if self._folder else None
+        """The files beside it; None where there are none."""
+        return (
+            find_checkout(self.repository, self._folder, self.place.path) if self._folder else None
+        )
 
     @lazy
     def recorded_here(self) -> RecordedHere | None:
@@ -259,6 +264,7 @@ class Project:
 
     @lazy
     def staleness(self) -> Watch | None:
+        """What looks at its files; None where there are none."""
         return staleness.Watch(self.checkout) if self.checkout else None
 
     @property
@@ -316,8 +322,8 @@ class Project:
             here = {"git_commit": head.commit, "git_branch": head.branch}
         if self.checkout and not moment.related_files:
             words = path_words("\n".join(own_texts(record)))
-            if words and (found := self.checkout.find(words)):
-                here["related_files"] = found
+            if words and (files := self.checkout.find(words)):
+                here["related_files"] = files
         return here
 
     def decision(self, action: Action, by: str, **fields: Any) -> Decision:
@@ -406,6 +412,7 @@ class Project:
     def pages(
         self, filters: Filters, limit: int | None = None, *, trusted: bool = False
     ) -> Iterator[Stored]:
+        """What passes the filters, the newest first, read a page at a time."""
         before: Cursor | None = None
         size = PAGE_ROWS if limit is None else min(PAGE_ROWS, max(limit, 1))
         while page := self.store.page(self.name, filters, before, size, trusted=trusted):
@@ -413,6 +420,7 @@ class Project:
             before = Cursor(page[-1].at_us, page[-1].id)
 
     def embed_query(self, query: str) -> Sequence[float]:
+        """The vector of a question; empty without an embedder."""
         self.check_embedder()
         self.embed()
         return list(embedders.as_vectors(self.embedder, [query])[0]) if self.embedder else []
@@ -462,7 +470,7 @@ class Change:
     def append(
         self,
         records: Sequence[R],
-        given: Sequence[Record] = (),
+        originals: Sequence[Record] = (),
         *,
         in_order: bool = False,
         made_here: bool = False,
@@ -483,8 +491,10 @@ class Change:
                 f"id"
             )
         for row in appended.conflicting:
-            said = next((each.metadata.context for each in given if each.id == row.id), None)
-            if self.conflicts(row, said):
+            moment = next(
+                (original.metadata.context for original in originals if original.id == row.id), None
+            )
+            if self.conflicts(row, moment):
                 raise ConflictError(
                     f"record {row.id} is kept already and says something else: records are "
                     "append-only; record the new version under an id of its own and supersede the "
@@ -497,7 +507,7 @@ class Change:
             self.afterwards.append(partial(self.project.recorded_here.add, appended.added))
         self._check_new([record for record in records if record.id in added])
         if appended.has_tree:
-            self.tell_appended(records, rows, added)
+            self.tell_listeners(records, rows, added)
         return list(records)
 
     def _check_new(self, records: Iterable[Record]) -> None:
@@ -510,7 +520,7 @@ class Change:
             if record.recalled and record.turned_out_well:
                 self.publish_proven(dict.fromkeys(record.recalled))
 
-    def conflicts(self, row: Row, said: Moment | None = None) -> bool:
+    def conflicts(self, row: Row, moment: Moment | None = None) -> bool:
         """Whether the id of a row is kept with something else. Another status is not something
         else (a record that is read carries the one it has by then), nor is JSON of an older
         version; nor are the commit and the files of now, where the caller, who `said` this, says
@@ -521,20 +531,20 @@ class Change:
             return False
         kept, record = original_of(stored), original_of(row)
         then, now_as_then = kept.metadata.context, dict[str, Any]()
-        if said and not said.git_commit and not said.git_branch:
+        if moment and not moment.git_commit and not moment.git_branch:
             now_as_then |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
-        if said and not said.related_files:
+        if moment and not moment.related_files:
             now_as_then["related_files"] = then.related_files
         context = record.metadata.context.copy_with(**now_as_then)
         return not same_content(
             kept, record.copy_with(metadata=record.metadata.copy_with(context=context))
         )
 
-    def tell_appended(
+    def tell_listeners(
         self, records: Sequence[Record], rows: Sequence[Row], added: Collection[str]
     ) -> None:
         """Tells listeners, if there are any, of what was new among these."""
-        kept = [each for each in zip(records, rows, strict=True) if each[1].id in added]
+        kept = [pair for pair in zip(records, rows, strict=True) if pair[1].id in added]
         for listener in self.project.find_listeners(self.writer.session):
             listener.on_append(self, kept)
 
@@ -573,6 +583,7 @@ class Change:
                 self.happen(record_id, "status", BY_MEMORY, status="published", reason=reason)
 
     def must_find(self, record_id: str) -> Stored:
+        """The record as it is stored; UnknownRecordError where there is none."""
         stored = self.writer.get(self.project.name, record_id)
         if not stored:
             raise UnknownRecordError(
@@ -581,6 +592,7 @@ class Change:
         return stored
 
     def must_get(self, record_id: str) -> AnyRecord:
+        """The record; UnknownRecordError where there is none."""
         return record_of(self.must_find(record_id))
 
     def happen(self, record_id: str, kind: EventKind, by: str, **details: Any) -> None:
@@ -647,7 +659,7 @@ class Change:
             self.writer.set_embedder(self.project.name, embedder.name, embedder.dimension)
 
 
-def checkout_of(
+def find_checkout(
     repository: Repository | None, folder: Path, memory_file: Path | None
 ) -> Checkout | None:
     """The files beside a repository; None where there are none."""
@@ -672,17 +684,21 @@ def made_elsewhere(record: Record) -> InvalidInputError:
     )
 
 
-def project_name(given: str) -> str:
+def project_name(name_given: str) -> str:
     """The name as that of a project."""
-    if given == DEFAULT_PROJECT:
-        return given
-    plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
+    if name_given == DEFAULT_PROJECT:
+        return name_given
+    plain = (
+        type(name_given) is str
+        and name_given.isprintable()
+        and len(name_given) <= limits.NAME_CHARS_MAX
+    )
     # The model says what is wrong with any other. Opening a memory does not wait for pydantic to
     # build it.
-    name = given if plain else Metadata(project_id=given).project_id
-    told, secrets = redact(name)
+    name = name_given if plain else Metadata(project_id=name_given).project_id
+    clean, secrets = redact(name)
     check_that(
-        name.strip() and not secrets, "project", told, "a name that is neither empty nor a secret"
+        name.strip() and not secrets, "project", clean, "a name that is neither empty nor a secret"
     )
     return name
 
@@ -893,7 +909,7 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
                 )
             fix = original_of(whole)
             writer.replace(
-                kept_row(whole, fix, *standing_of(fix, writer.events_of(project, fix.id)))
+                kept_row(whole, fix, *derive_standing(fix, writer.events_of(project, fix.id)))
             )
 
 
@@ -924,7 +940,7 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     stored = writer.get(project, record_id)
     if stored:
         record = original_of(stored)
-        effective, credited, source = standing_of(record, writer.events_of(project, record_id))
+        effective, credited, source = derive_standing(record, writer.events_of(project, record_id))
         changed = None if effective == record.metadata.validation else effective.to_json()
         writer.set_standing(project, record_id, effective.status, changed, credited, source)
 
@@ -932,7 +948,7 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be."""
     record = original_of(row)
-    derived = kept_row(row, record, *standing_of(record, list(events)))
+    derived = kept_row(row, record, *derive_standing(record, list(events)))
     return derived._replace(taught=None, record=None)
 
 
@@ -940,7 +956,7 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
 Standing = tuple[Validation, tuple[int, int], str]
 
 
-def standing_of(record: Record, events: Sequence[Event]) -> Standing:
+def derive_standing(record: Record, events: Sequence[Event]) -> Standing:
     """What a record's events add up to."""
     credited = count_credits(events, record.metadata.source.author)
     source = find_source(record.metadata.source.author, events)

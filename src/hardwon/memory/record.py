@@ -125,9 +125,9 @@ class Recording(Group):
         transaction.
         """
         # All of them first: no code of the caller's runs while others wait.
-        given = check_items("records", records)
-        keep_all(self._project, given, returned=False)
-        return [record.id for record in given]
+        many = check_items("records", records)
+        keep_all(self._project, many, returned=False)
+        return [record.id for record in many]
 
     def record(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its
@@ -182,7 +182,7 @@ class Recording(Group):
         `findings`. Who says again what is known strengthens it: the first fact comes back, and no
         other is kept.
         """
-        given = make(
+        fact = make(
             self._project,
             Fact,
             {
@@ -193,7 +193,7 @@ class Recording(Group):
             },
             envelope,
         )
-        return _record_facts(self._project, [_prepare(self._project, given)])[0]
+        return _record_facts(self._project, [_prepare(self._project, fact)])[0]
 
     def record_trajectory(
         self,
@@ -208,14 +208,15 @@ class Recording(Group):
         the task, 0 or less failed, between is partial; None where nobody knows: then it is told as
         done, and counts neither as solved nor as failed. Of a run that is longer than a record, as much is kept as fits.
         """
-        given = list_items(steps)
-        if isinstance(given, list) and len(given) > limits.STEPS_MAX:  # the middle tells least
+        all_steps = list_items(steps)
+        is_list = isinstance(all_steps, list)
+        if is_list and len(all_steps) > limits.STEPS_MAX:  # the middle tells least
             half = limits.STEPS_MAX // 2
-            given = [*given[:half], *given[-half:]]
+            all_steps = [*all_steps[:half], *all_steps[-half:]]
         made = make(
             self._project,
             Trajectory,
-            {"task": task, "steps": given, "final_reward": final_reward},
+            {"task": task, "steps": all_steps, "final_reward": final_reward},
             envelope,
         )
         return self.record(made.copy_with(steps=_fitting(made.steps)))
@@ -297,12 +298,12 @@ class Entries(Group):
         nothing.
         """
         project = self._project
-        given, *_ = check_all(
+        by_name, *_ = check_all(
             lambda: check_mapping("entries", entries),
             lambda: check_items("authors", authors),
             by=by,
         )
-        ready = {name: record and self._entry(name, record) for name, record in given.items()}
+        ready = {name: record and self._entry(name, record) for name, record in by_name.items()}
 
         def work(change: Change) -> bool:
             erases = False
@@ -310,15 +311,15 @@ class Entries(Group):
                 stood: list[Stored] = []
                 for author in authors or (None,):
                     whose = Filters(tag=name, author=author, recorded_here=True)
-                    found = partial(change.writer.page, project.name, whose, None)
-                    while record is None and (page := found(limits.BATCH_ROWS)):
+                    read_page = partial(change.writer.page, project.name, whose, None)
+                    while record is None and (page := read_page(limits.BATCH_ROWS)):
                         change.erase([stored.id for stored in page], by)
                         erases = True
                     # More than one where two memories were merged, or where somebody may not
                     # archive.
-                    stood += found(_ENTRIES_REPLACED_MAX, trusted=True) if record else ()
+                    stood += read_page(_ENTRIES_REPLACED_MAX, trusted=True) if record else ()
                 if record:
-                    stood.sort(key=lambda each: each.at_us, reverse=True)
+                    stood.sort(key=lambda stored: stored.at_us, reverse=True)
                     change.append([_behind(record, stood)], in_order=True)
                     for old in stood if change.writer.may_govern(project.name) else ():
                         change.happen(
@@ -341,10 +342,10 @@ class Entries(Group):
         transaction: all of them or none.
         """
         project = self._project
-        given, _ = check_all(
+        many, _ = check_all(
             lambda: check_items("records", records), lambda: check_text("name", name)
         )
-        ready = [self._entry(name, record) for record in given]
+        ready = [self._entry(name, record) for record in many]
 
         def work(change: Change) -> list[R]:
             stood = change.writer.page(project.name, Filters(tag=name), None, 1)
@@ -393,32 +394,32 @@ class Entries(Group):
         whose = Filters(
             tag=name, author=authors[0] if len(authors) == 1 else None, recorded_here=True
         )
-        found = (
+        records = (
             record
             for record in map(record_of, self._project.pages(whose, limit, trusted=True))
             if not authors or record.said_by in authors
         )
-        return found if limit is None else islice(found, limit)
+        return records if limit is None else islice(records, limit)
 
 
-def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> list[R]:
+def keep_all(project: Project, records: Sequence[R], *, returned: bool = True) -> list[R]:
     """One transaction. Nothing is `returned` to whoever only wants ids: Python's collector would
     look through the copies of a hundred thousand records again and again, which takes a sixth of
     the time.
     """
     head, size = project.head, _ADD_BATCH_ROWS
-    ready, rows = given, None
-    if len(given) <= size:  # before anybody waits for us, where they are few
-        ready = project.date([project.prepare(record, head) for record in given])
+    ready, rows = records, None
+    if len(records) <= size:  # before anybody waits for us, where they are few
+        ready = project.date([project.prepare(record, head) for record in records])
         rows = project.store.make_rows(project.name, ready)
 
     def work(change: Change) -> list[R]:
         kept: list[R] = []
-        for start in range(0, len(given), size):
+        for start in range(0, len(records), size):
             batch = ready[start : start + size]
             if rows is None:
                 batch = [project.prepare(record, head) for record in batch]
-            batch = change.append(batch, given[start : start + size], made_here=True, rows=rows)
+            batch = change.append(batch, records[start : start + size], made_here=True, rows=rows)
             if project.embedder:
                 change.embed(batch)
             kept += batch if returned else ()
@@ -427,9 +428,9 @@ def keep_all(project: Project, given: Sequence[R], *, returned: bool = True) -> 
 
     # Where nothing but new rows comes of it, others may append at the same time. Records that prove
     # themselves by these are more. What is no record is refused later.
-    more = any(getattr(record, "recalled", None) for record in given)
-    kept = project.carry_out(work, exclusive=more or len(given) > size)
-    if project.consolidate_every and any(type(record) is Episode for record in given):
+    more = any(getattr(record, "recalled", None) for record in records)
+    kept = project.carry_out(work, exclusive=more or len(records) > size)
+    if project.consolidate_every and any(type(record) is Episode for record in records):
         try:  # they are safely kept: what goes wrong here must not look as if they were not
             consolidate.consolidate_when_due(project)
         except HardwonError as error:
@@ -442,9 +443,9 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     check_that(kind in _RECORDED_KINDS, "kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
     made: list[AnyRecord] = []
     items = check_items("many", many)
-    for number, given in enumerate(items, 1):
+    for number, keywords in enumerate(items, 1):
         try:
-            own = check_mapping("many", given)
+            own = check_mapping("many", keywords)
             for name in _NOT_EXTRA_KEYS:
                 if name in own:
                     raise InvalidInputError.one(
@@ -463,25 +464,25 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
             where = f"record {number}" if len(items) > 1 else ""
             raise InvalidInputError(error.problems, where) from None
     if kind == "fact":
-        return [*_record_facts(project, [each for each in made if isinstance(each, Fact)])]
+        return [*_record_facts(project, [record for record in made if isinstance(record, Fact)])]
     return keep_all(project, made)
 
 
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
     """A record from what a caller says of it."""
     at, problems = project.now(), list[Problem]()
-    given = {**own, "id": new_id(at)}
+    data = {**own, "id": new_id(at)}
     if "recalled" in envelope:  # a context knows the ids of what it showed
         shown = list_items(getattr(envelope["recalled"], "ids", envelope["recalled"]))
-        given["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
+        data["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
     try:
-        given["metadata"] = metadata_of(
+        data["metadata"] = make_metadata(
             envelope, at, project.root, project.place.path, project.name
         )
     except InvalidInputError as error:
         problems = error.problems
     try:
-        made = kind.model_validate(given)
+        made = kind.model_validate(data)
     except InvalidInputError as error:  # whatever is wrong is told at once
         raise InvalidInputError([*error.problems, *problems]) from None
     if problems:
@@ -498,8 +499,8 @@ def _without_secrets(cards: Any) -> Any:
     return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
 
 
-def metadata_of(
-    given: Mapping[str, Any],
+def make_metadata(
+    keywords: Mapping[str, Any],
     at: datetime,
     root: Path | None,
     memory_file: Path | None = None,
@@ -508,35 +509,37 @@ def metadata_of(
     """The envelope from a caller's keywords; `root` is the checkout that related files are named
     from, `memory_file` the one file that none of them may be, where the memory has one.
     """
-    if not given and at.tzinfo is UTC and at >= EPOCH:  # as by far the most are, and it shows
+    if not keywords and at.tzinfo is UTC and at >= EPOCH:  # as by far the most are, and it shows
         moment = _plain_metadata().context.copy_with(timestamp=at, related_files=[])
         return _plain_metadata().copy_with(context=moment, tags=[], project_id=project)
-    for name, value in given.items():
+    for name, value in keywords.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
-    source = given.get("source", {})
-    if "source" in given:
+    source = keywords.get("source", {})
+    if "source" in keywords:
         source = (
             source.model_dump() if isinstance(source, Source) else check_mapping("source", source)
         )
-    if "author" in given:
-        source["author"] = given["author"]
-    context: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
-    context |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-    if "related_files" in given:
-        context["related_files"] = related_files(given["related_files"], root, memory_file)
+    if "author" in keywords:
+        source["author"] = keywords["author"]
+    context: dict[str, Any] = {"timestamp": keywords.get("timestamp", at)}
+    context |= {name: keywords[name] for name in ("git_commit", "git_branch") if name in keywords}
+    if "related_files" in keywords:
+        context["related_files"] = related_files(keywords["related_files"], root, memory_file)
     whole = {
         "source": source,
         "context": context,
-        "validation": {"failure_hash": given.get("failure_hash")},
-        "tags": list_items(given["tags"]) if "tags" in given else [],
+        "validation": {"failure_hash": keywords.get("failure_hash")},
+        "tags": list_items(keywords["tags"]) if "tags" in keywords else [],
         "project_id": project,
     }
     try:
         return Metadata.model_validate(whole)
     except InvalidInputError as error:  # by the names of the keywords
         part = re.compile(r"^(?:source|context|validation)\.")
-        renamed = [replace(each, field=part.sub("", each.field)) for each in error.problems]
+        renamed = [
+            replace(problem, field=part.sub("", problem.field)) for problem in error.problems
+        ]
         raise InvalidInputError(renamed) from None
 
 
@@ -546,20 +549,20 @@ def _plain_metadata() -> Metadata:
 
 
 def related_files(
-    given: Any, root: Path | None, memory_file: Path | None = None
+    paths: Any, root: Path | None, memory_file: Path | None = None
 ) -> list[RelatedFile]:
     """The files that a caller names, each with its hash."""
-    return [_related(found, root, memory_file) for found in check_items("related_files", given)]
+    return [_related(file, root, memory_file) for file in check_items("related_files", paths)]
 
 
-def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
+def _related(file: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
     """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so
     that another checkout knows it too.
     """
-    if isinstance(given, RelatedFile | Mapping):
-        return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
-    path = check_path("related_files", given)
-    name = path.relative_to(root) if root and path.is_relative_to(root) else Path(given)
+    if isinstance(file, RelatedFile | Mapping):
+        return file if isinstance(file, RelatedFile) else RelatedFile.model_validate(dict(file))
+    path = check_path("related_files", file)
+    name = path.relative_to(root) if root and path.is_relative_to(root) else Path(file)
     try:
         status = path.stat()
     except OSError:
@@ -578,22 +581,22 @@ def _related(given: Any, root: Path | None, memory_file: Path | None) -> Related
     return RelatedFile(path=name.as_posix(), hash=known)
 
 
-def _prepare(project: Project, given: Fact) -> Fact:
+def _prepare(project: Project, fact: Fact) -> Fact:
     """A fact as it will be kept: with the names in its sentence, and what keeps it from standing
     alone.
     """
-    fact = project.prepare(given, project.head)
-    return _named(fact).copy_with(findings=lint(fact.content) or None)
+    fact = project.prepare(fact, project.head)
+    return _name_entities(fact).copy_with(findings=lint(fact.content) or None)
 
 
-def _named(fact: Fact) -> Fact:
+def _name_entities(fact: Fact) -> Fact:
     """With the names in its sentence, which a record that was added, or loaded, need not have."""
     return fact.copy_with(entities=entities.added(fact.entities, entities.find(fact.content)))
 
 
-def _record_facts(project: Project, given: Sequence[Fact]) -> list[Fact]:
+def _record_facts(project: Project, facts: Sequence[Fact]) -> list[Fact]:
     """Keeps what is new of these; of what is known, the first fact that says it comes back."""
-    facts = project.date(given)
+    facts = project.date(facts)
     rows = project.store.make_rows(project.name, facts)
 
     def work(change: Change) -> list[Fact]:
@@ -616,7 +619,7 @@ def _said_before(writer: Writer, fact: Fact) -> Fact | None:
     name = fact.project_id
     alike = writer.facts_with_key(name, fact_key(fact), limits.LOOKED_INTO_MAX)
     for first in readable(alike):
-        if isinstance(first, Fact) and repeats(_named(first), fact):
+        if isinstance(first, Fact) and repeats(_name_entities(first), fact):
             return None if fact.metadata.source.author in writer.rolled_back(name) else first
     return None
 
@@ -631,8 +634,10 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     )
     today = event.at_us // limits.DAY_US
     if not any(
-        each.kind == "repeated" and each.by == event.by and each.at_us // limits.DAY_US == today
-        for each in change.writer.events_of(first.project_id, first.id)
+        earlier.kind == "repeated"
+        and earlier.by == event.by
+        and earlier.at_us // limits.DAY_US == today
+        for earlier in change.writer.events_of(first.project_id, first.id)
     ):
         change.writer.add_events(first.project_id, [event])
         if event.by != first.metadata.source.author:  # whose own word changes nothing
@@ -656,9 +661,9 @@ def _fitting(steps: list[Step]) -> list[Step]:
     room = limits.RECORD_BYTES_MAX // 8
     if sum(len(step.action) + len(step.observation) for step in steps) <= room:
         return steps
-    each = room // (2 * len(steps))
+    share = room // (2 * len(steps))
     return [
-        step.copy_with(action=cut(step.action, each), observation=cut(step.observation, each))
+        step.copy_with(action=cut(step.action, share), observation=cut(step.observation, share))
         for step in steps
     ]
 
@@ -730,7 +735,7 @@ class TrajectoryRecorder(_Recorder):
         reward = float(well) if self.final_reward is None else self.final_reward
         if error is not None:
             reward = 0.0
-            self.step("(the attempt raised an error)", _told(error))
+            self.step("(the attempt raised an error)", _describe(error))
         self.record = self._memory.record_trajectory(
             self.task, self.steps, reward, **self._envelope
         )
@@ -757,7 +762,7 @@ class EpisodeRecorder(_Recorder):
             once[name] = list_items(once[name])
         _, began = check_all(
             # files are read when the block ends: it may be what writes them
-            lambda: metadata_of({**once, "related_files": ()}, datetime.now(UTC), None),
+            lambda: make_metadata({**once, "related_files": ()}, datetime.now(UTC), None),
             lambda: Episode(task_id=task_id, score=0.0, recalled=recalled),
         )
         super().__init__(memory, once)
@@ -777,7 +782,7 @@ class EpisodeRecorder(_Recorder):
 
     @score.setter
     def score(self, score: float) -> None:
-        self._score = self._checked(score=score).score
+        self._score = self._check(score=score).score
 
     @property
     def summary(self) -> str:
@@ -786,7 +791,7 @@ class EpisodeRecorder(_Recorder):
 
     @summary.setter
     def summary(self, summary: str) -> None:
-        self._summary = self._checked(trajectory_summary=summary).trajectory_summary
+        self._summary = self._check(trajectory_summary=summary).trajectory_summary
 
     def step(
         self, action: str = "", observation: str = "", reward: float = 0.0, ok: bool | None = None
@@ -798,11 +803,11 @@ class EpisodeRecorder(_Recorder):
 
     def mistake(self, text: str) -> None:
         """Something that went wrong, as a lesson."""
-        self.mistakes += self._checked(mistakes=[text]).mistakes
+        self.mistakes += self._check(mistakes=[text]).mistakes
 
     def success(self, text: str) -> None:
         """Something that worked, as a lesson."""
-        self.successes += self._checked(successes=[text]).successes
+        self.successes += self._check(successes=[text]).successes
 
     def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
         """A mistake with the decision that would have been right: `worker_id`, `bad_decision`,
@@ -817,12 +822,12 @@ class EpisodeRecorder(_Recorder):
         names what it was shown, so that its score tells whether that helped, and `Memory.compare`
         knows that it had the memory.
         """
-        found = self._memory.context(query, task_id=self.task_id, **options)
-        shown = dict.fromkeys([*(self._recalled or ()), *found.ids])
+        context = self._memory.context(query, task_id=self.task_id, **options)
+        shown = dict.fromkeys([*(self._recalled or ()), *context.ids])
         self._recalled = list(shown)[: limits.ITEMS_MAX]
-        return found
+        return context
 
-    def _checked(self, **fields: Any) -> Episode:
+    def _check(self, **fields: Any) -> Episode:
         return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
 
     def _record(self, error: BaseException | None) -> None:
@@ -832,7 +837,7 @@ class EpisodeRecorder(_Recorder):
         )
         failed = error is not None and not on_purpose
         if error is not None and failed:
-            self.mistakes.append(_told(error))
+            self.mistakes.append(_describe(error))
         envelope = self._envelope.copy()
         envelope["recalled"] = self._recalled
         done = cut(
@@ -860,7 +865,7 @@ def _fitting_texts(texts: list[str], room: int) -> list[str]:
     return [cut(text, room // len(texts)) for text in texts]
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     name = type(error).__name__
     told = ask_foreign(lambda: f"{name}: {error}", name)
     told = told.replace("\0", "").encode(errors="replace").decode()

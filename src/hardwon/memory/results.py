@@ -49,11 +49,11 @@ class Rates:
 
     @property
     def good(self) -> int:
-        return sum(each.good for each in self.days)
+        return sum(day.good for day in self.days)
 
     @property
     def tried(self) -> int:
-        return self.good + sum(each.bad for each in self.days)
+        return self.good + sum(day.bad for day in self.days)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Adoption:
         most = limits.SCREEN_ITEMS
         lines += self.notes[:most]
         for heading, remarks in (("rejected", self.rejected), ("mended", self.mended)):
-            lines += [f"{heading}: {each.where}: {each.what}" for each in remarks[:most]]
+            lines += [f"{heading}: {remark.where}: {remark.what}" for remark in remarks[:most]]
             if len(remarks) > most:
                 lines.append(f"{heading}: and {len(remarks) - most} more")
         return "\n".join(map(one_line, lines))

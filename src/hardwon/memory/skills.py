@@ -109,11 +109,11 @@ class Skills(Group):
         check_all(unverified=unverified)
         project = self._project
         with project.store.together(project.name):
-            found = [
-                (about, title, use, [each for each in items if each.vouched or unverified])
+            skills = [
+                (about, title, use, [item for item in items if item.vouched or unverified])
                 for about, title, use, items in _found_in(project)
             ]
-        return [_skill(project.name, *each) for each in found if each[-1]]
+        return [_skill(project.name, *item) for item in skills if item[-1]]
 
     def export(self, folder: str | Path, *, unverified: bool = False) -> ExportedSkills:
         """Writes them to a `folder`, each as NAME/SKILL.md, and takes away those that this project
@@ -121,8 +121,8 @@ class Skills(Group):
         From then on, what is forgotten goes from there too.
         """
         target, _ = check_all(lambda: check_path("folder", folder), unverified=unverified)
-        skills = {each.name: each.text for each in self.list(unverified=unverified)}
-        with writing_atomically(_notes(self._project) / _hashed(str(target))) as file:
+        skills = {skill.name: skill.text for skill in self.list(unverified=unverified)}
+        with writing_atomically(_notes(self._project) / _hash(str(target))) as file:
             file.write(json.dumps([str(target), unverified]).encode())
         with disk_errors(target):
             make_folder(target, 0o755)
@@ -158,15 +158,15 @@ def refresh(project: Project) -> None:
 
 def _notes(project: Project) -> Path:
     """A folder with a file for each place to which the project's skills were exported."""
-    name = _hashed(f"{project.place.location}\0{project.name}")
+    name = _hash(f"{project.place.location}\0{project.name}")
     return user_folder("data") / "skills" / name
 
 
-def _hashed(text: str) -> str:
+def _hash(text: str) -> str:
     return sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def _text_of(skill: Path) -> str:
+def _read_text(skill: Path) -> str:
     """Empty where there is none."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return read_regular(skill / FILE_NAME, _SKILL_BYTES_READ).decode(errors="replace")
@@ -175,7 +175,7 @@ def _text_of(skill: Path) -> str:
 
 def _differs(skill: Path, text: str) -> bool:
     """Whether it is to be written. Raises where somebody else's stands there."""
-    there = _text_of(skill)
+    there = _read_text(skill)
     if there and _OURS not in there:
         raise PlaceError(f"{skill / FILE_NAME} is not Hardwon's: it was left as it is")
     return there != text
@@ -185,7 +185,7 @@ def _skills_in(target: Path, project: str) -> Iterator[str]:
     """Those that this project wrote."""
     mark = f"{_OURS}  project: {_json(project)}\n"
     for skill in target.iterdir():
-        if skill.name.startswith(_PREFIX) and mark in _text_of(skill):
+        if skill.name.startswith(_PREFIX) and mark in _read_text(skill):
             yield skill.name
 
 
@@ -252,17 +252,19 @@ def _rules(known: Knowledge, task: str | None) -> list[_Item]:
 
 
 def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item]) -> Skill:
-    said = [f"{each.line} [{', '.join(each.evidence[:2])}]" for each in items]
-    ends = accumulate(map(count_tokens, said))
-    lines = said[: max(1, sum(end <= limits.SKILL_TOKENS_MAX for end in ends))]
-    evidence = tuple(dict.fromkeys(each for item in items[: len(lines)] for each in item.evidence))
-    named = list(dict.fromkeys(filter(None, (each.named for each in items))))
+    quoted_lines = [f"{item.line} [{', '.join(item.evidence[:2])}]" for item in items]
+    ends = accumulate(map(count_tokens, quoted_lines))
+    lines = quoted_lines[: max(1, sum(end <= limits.SKILL_TOKENS_MAX for end in ends))]
+    evidence = tuple(
+        dict.fromkeys(record_id for item in items[: len(lines)] for record_id in item.evidence)
+    )
+    named = list(dict.fromkeys(filter(None, (item.named for item in items))))
     examples = ", ".join(map(_quoted, named[:_SKILL_EXAMPLES_MAX]))
-    name, description = _name_of(project, about), f"{title}, in project {_quoted(project)}. {use}"
+    name, description = _make_name(project, about), f"{title}, in project {_quoted(project)}. {use}"
     description += f" Such as {examples}." if examples else ""
     metadata = {"generator": "hardwon", "project": project, "records": str(len(evidence))}
     # the mark follows from what is inside: the same lines make the same file
-    mark = mark_of(int(_hashed("\n".join(lines))[:16], 16))
+    mark = mark_of(int(_hash("\n".join(lines))[:16], 16))
     text = [
         "---",
         f"name: {name}",
@@ -283,13 +285,13 @@ def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item
 _json: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _name_of(project: str, about: str) -> str:
+def _make_name(project: str, about: str) -> str:
     """Of letters, digits and hyphens; where that would not tell two apart, with a part of a
     hash.
     """
-    said = f"{project}-{about}"
-    plain = re.sub("[^a-z0-9]+", "-", said.lower()).strip("-")
-    if plain != said or len(_PREFIX + plain) > _SKILL_NAME_CHARS:
-        mark = _hashed(f"{project}\0{about}")[:8]
+    whole = f"{project}-{about}"
+    plain = re.sub("[^a-z0-9]+", "-", whole.lower()).strip("-")
+    if plain != whole or len(_PREFIX + plain) > _SKILL_NAME_CHARS:
+        mark = _hash(f"{project}\0{about}")[:8]
         plain = f"{plain[: _SKILL_NAME_CHARS - len(_PREFIX) - 9].strip('-')}-{mark}".strip("-")
     return _PREFIX + plain

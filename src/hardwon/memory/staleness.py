@@ -44,13 +44,13 @@ class Watch:
         related = record.metadata.context.related_files[: self._files_max]
         if not related or self._checkout.all_unchanged(related):
             return ()
-        seen = self._seen(file.path for file in related)
+        seen = self._look_at(file.path for file in related)
         inside = [file for file in related if not file.path.startswith("/")]
         vanished = [file for file in inside if file.hash and seen.get(file.path, UNSURE) is None]
         if not vanished:
             return stale_files(related, seen, {})
         moves = self._checkout.moves(vanished, record.metadata.context.git_commit, self._patience)
-        now = self._seen(moves.renames.values())
+        now = self._look_at(moves.renames.values())
         here = any(seen.get(file.path) for file in inside)
         unsure = [old for old, new in moves.renames.items() if new not in now]
         if not moves.sought:  # a later recall will know whether they are gone
@@ -61,10 +61,10 @@ class Watch:
             seen.pop(path, None)
         return stale_files(related, seen | now, moves.renames)
 
-    def _seen(self, paths: Iterable[str]) -> dict[str, str | None]:
+    def _look_at(self, paths: Iterable[str]) -> dict[str, str | None]:
         """What is there now, of those that can be compared."""
-        found = {path: self._checkout.sha1(path, self._bytes_max) for path in paths}
-        return {path: sha1 for path, sha1 in found.items() if sha1 != UNSURE}
+        hashes = {path: self._checkout.sha1(path, self._bytes_max) for path in paths}
+        return {path: sha1 for path, sha1 in hashes.items() if sha1 != UNSURE}
 
 
 # A record, and what became of its files.
@@ -72,6 +72,7 @@ Due = tuple[str, tuple[StaleFile, ...]]
 
 
 def is_stale(changes: Sequence[StaleFile]) -> bool:
+    """Whether one of these changes makes a record untrue."""
     return any(change.stale for change in changes)
 
 
@@ -97,7 +98,7 @@ def check_stale(
                 due.append((record.id, changes))
         kinds: list[EventKind] = []
         if due and dry_run:
-            kinds = [kind for _, kind, _ in _settled(project.store, project.name, due)]
+            kinds = [kind for _, kind, _ in _find_due(project.store, project.name, due)]
         elif due:
             kinds = project.carry_out(partial(_settle, due, by))
         report.archived += kinds.count("stale")
@@ -110,13 +111,13 @@ def check_stale(
 
 
 def _settle(due: Sequence[Due], by: str, change: Change) -> list[EventKind]:
-    settled = list(_settled(change.writer, change.project.name, due))
+    settled = list(_find_due(change.writer, change.project.name, due))
     for record_id, kind, reason in settled:
         change.happen(record_id, kind, by, reason=reason)
     return [kind for _, kind, _ in settled]
 
 
-def _settled(
+def _find_due(
     kept: Store | Writer, project: str, due: Iterable[Due]
 ) -> Iterator[tuple[str, EventKind, str | None]]:
     """What is to happen to records, by what each is now: another process may have been here
@@ -136,6 +137,6 @@ def _settled(
 
 def in_words(changes: Sequence[StaleFile]) -> str:
     """What changed, for people to read."""
-    told = [str(change) for change in changes if change.stale]
-    more = len(told) - limits.FILES_NAMED_MAX
-    return "; ".join(told[: limits.FILES_NAMED_MAX]) + (f"; {more} more" if more > 0 else "")
+    changed = [str(change) for change in changes if change.stale]
+    more = len(changed) - limits.FILES_NAMED_MAX
+    return "; ".join(changed[: limits.FILES_NAMED_MAX]) + (f"; {more} more" if more > 0 else "")

@@ -50,6 +50,7 @@ class Token:
     revoked: datetime | None
 
     def state(self, at: datetime) -> Literal["active", "expired", "revoked"]:
+        """What it is at that time."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires is not None and self.expires <= at else "active"
@@ -108,17 +109,17 @@ class Tokens:
         """What `revoke` would end. UnknownTokenError where that is nothing."""
         wanted = check_text("id_or_name", id_or_name)
         names = {wanted, normalize("NFKC", wanted).strip()}
-        found = [
+        tokens = [
             token
             for token in self.all()
             if names & {token.id, token.name} and token.revoked is None
         ]
-        if not found:
+        if not tokens:
             raise UnknownTokenError(
                 f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens "
                 f"list shows those there are"
             )
-        return found
+        return tokens
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""

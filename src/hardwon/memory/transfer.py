@@ -85,9 +85,9 @@ def load(
 
     incoming = _Incoming(trust, may_retire=may_retire)
     if dry_run:
-        incoming.foresee(project, told(arrivals(), progress), with_events=trust)
+        incoming.foresee(project, report(arrivals(), progress), with_events=trust)
         return incoming.loaded(dry_run=True)
-    total = 0 if at_once else sum(1 for _ in told(arrivals(), progress))
+    total = 0 if at_once else sum(1 for _ in report(arrivals(), progress))
     coming = batches(arrivals(), limits.BATCH_ROWS, lambda one: len(one.record.to_json_bytes()))
     for transaction in iter([coming]) if at_once else ([batch] for batch in coming):
         with project.write() as change:
@@ -138,7 +138,7 @@ def _read_arrival(project: Project, record: AnyRecord) -> _Arrival:
     return _Arrival(project.prepare(prepared.copy_with(metadata=written)), history.events)
 
 
-def told(items: Iterable[T], progress: Progress | None, total: int = 0) -> Iterator[T]:
+def report(items: Iterable[T], progress: Progress | None, total: int = 0) -> Iterator[T]:
     """These, while somebody is told how many they are so far, now and then and at the end. Nobody
     knows the total where it is 0.
     """
@@ -188,7 +188,7 @@ class _Incoming:
         differing = [row.id for row in appended.conflicting if change.conflicts(row)]
         added, conflicts = set(appended.added), set(differing)
         self.conflicts += differing
-        change.tell_appended(dated, rows, added)
+        change.tell_listeners(dated, rows, added)
         self.added += len(added)
         self.forgotten += len(appended.forgotten)
         self.done += len(coming)
@@ -358,12 +358,14 @@ def merge(
         )
     }
     left = _Left()
-    wanted = partial(_wanted, trust=trust, local=local, left=left)
-    coming, arrival = filter(wanted, source.stream(name)), None
+    comes_along = partial(_comes_along, trust=trust, local=local, left=left)
+    coming, arrival = filter(comes_along, source.stream(name)), None
     incoming = _Incoming(trust)
     if dry_run:
-        arrivals = (_Arrival(without_secrets(_as_written(one)), events) for one, events in coming)
-        incoming.foresee(project, told(arrivals, progress, total))
+        arrivals = (
+            _Arrival(without_secrets(_restore_whole(one)), events) for one, events in coming
+        )
+        incoming.foresee(project, report(arrivals, progress, total))
     else:
         arrived_from = shortened(source.location, _TARGET_CHARS_MAX)
         decision = project.decision("arrival", by, target=arrived_from)
@@ -394,7 +396,7 @@ def merge(
     )
 
 
-def _as_written(stored: Stored) -> AnyRecord:
+def _restore_whole(stored: Stored) -> AnyRecord:
     """What left the history is whole again, as far as it can be."""
     return original_of(restored(stored) or stored)
 
@@ -411,7 +413,7 @@ def _merge_batch(
     undoes its `arrival`.
     """
     name, by = project.name, arrival.metadata.source.author
-    coming = [_Arrival(without_secrets(_as_written(stored)), events) for stored, events in batch]
+    coming = [_Arrival(without_secrets(_restore_whole(stored)), events) for stored, events in batch]
     with project.write() as change:
         any_new = incoming.take(change, coming, by, ARRIVED_WITH + arrival.id)
         strangers = any_new and not incoming.trust
@@ -454,7 +456,7 @@ class _Left:
             self.note(f"{what} by {event.by}: {event.record_id}")
 
 
-def _wanted(
+def _comes_along(
     coming: tuple[Stored, Sequence[Event]], trust: bool, local: Set[str], left: _Left
 ) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
@@ -516,10 +518,10 @@ def _merge_events(
             if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
         ]
         if dry_run:
-            erased += sum(bool(store.get(name, each.record_id)) for each in tombstones)
+            erased += sum(bool(store.get(name, event.record_id)) for event in tombstones)
             added += sum(
-                all(known.id != each.id for known in store.events_of(name, each.record_id))
-                for each in others
+                all(known.id != event.id for known in store.events_of(name, event.record_id))
+                for event in others
             )
         if dry_run or not (tombstones or others):
             continue
@@ -545,15 +547,15 @@ def export(project: Project, path: Path, as_list: bool, progress: Progress | Non
         files.writing_atomically(path) as file,
     ):
         file.write(before)
-        lines = (_exported(stored, events) for stored, events in records)
-        for done, line in enumerate(told(filter(None, lines), progress, total), 1):
+        lines = (_write_line(stored, events) for stored, events in records)
+        for done, line in enumerate(report(filter(None, lines), progress, total), 1):
             file.write((between if done > 1 else b"") + line.encode())
         if done or as_list:
             file.write(after)
     return done
 
 
-def _exported(stored: Stored, events: Sequence[Event]) -> str | None:
+def _write_line(stored: Stored, events: Sequence[Event]) -> str | None:
     """The line of a file; None for what is of no use elsewhere: what was decided about this file
     alone, and fixes of which a compaction left only what they taught.
     """
@@ -601,10 +603,10 @@ def _whole(path: Path, line: bytes) -> list[object] | None:
     """
     if not line.strip().startswith(b"[") and read_json(line, ABSENT) is not ABSENT:
         return None
-    found = read_json(files.read_regular(path, limits.DATASET_BYTES_MAX), ABSENT)
-    if found is ABSENT:
+    value = read_json(files.read_regular(path, limits.DATASET_BYTES_MAX), ABSENT)
+    if value is ABSENT:
         return None
-    return found if isinstance(found, list) else [found]
+    return value if isinstance(value, list) else [value]
 
 
 def _read_list(items: list[object], name: str, *, strict: bool) -> Iterator[AnyRecord]:

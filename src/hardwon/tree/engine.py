@@ -20,7 +20,7 @@ from typing import Any, Final
 from hardwon.errors import InvalidInputError, on_failure
 from hardwon.memory import Memory
 from hardwon.memory.places import file_in_tree, memory_exists
-from hardwon.memory.record import metadata_of
+from hardwon.memory.record import make_metadata
 from hardwon.memory.results import Synced
 from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, check_that, new_id, to_us
@@ -187,12 +187,12 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             # else a key of the caller's own that happens to have this name
             with suppress(InvalidInputError):
                 if keys[name] is not None:
-                    metadata_of({name: keys[name]}, at, None)
+                    make_metadata({name: keys[name]}, at, None)
                     envelope[name] = own.pop(name)
         for name, value in own.items():  # a time of the caller's own, as JSON has it
             if isinstance(value, date):
                 own[name] = value.isoformat()
-        return self._tree.experience(own, metadata_of(envelope, at, None), new_id(at))
+        return self._tree.experience(own, make_metadata(envelope, at, None), new_id(at))
 
     @staticmethod
     def _warn(record: Experience) -> None:

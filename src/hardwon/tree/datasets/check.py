@@ -22,7 +22,7 @@ from hardwon.errors import InvalidInputError, on_failure, shown
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
-from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
+from hardwon.memory.record import ENVELOPE_KEYWORDS, make_metadata
 from hardwon.records.fields import ABSENT, check_that, derived_id, now
 from hardwon.records.kinds import (
     ROUTES,
@@ -423,7 +423,7 @@ def check(
     at_fault = {fault.field for fault in faults if fault.severity == "error"}
     try:
         own = {key: value for key, value in keys.items() if key not in _RESERVED}
-        record = Experience(metadata=metadata_of(envelope, at, None), **own)
+        record = Experience(metadata=make_metadata(envelope, at, None), **own)
         size = len(record.to_json_bytes())
         allowed = f"at most {_BYTES_MAX} bytes as JSON"
         check_that(size <= _BYTES_MAX, "entry", f"{size} bytes", allowed)
