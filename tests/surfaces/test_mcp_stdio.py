@@ -62,12 +62,12 @@ def brain(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def in_this_process(
-    brain: Path, scope: access.Scope = "write", *, every: bool = True
+    brain: Path, scope: access.Scope = "write", *, every: bool = True, btb: bool = False
 ) -> AsyncIterator[Client]:
     """A client of a server without a process of its own, which takes a second to start."""
     gate = Gate(lambda project: Memory(brain, project), None)
     async with Client(
-        make_server(lambda _: Ask(gate, Caller("tester", scope), "default"), every=every)
+        make_server(lambda _: Ask(gate, Caller("tester", scope), "default"), every=every, btb=btb)
     ) as client:
         yield client
     gate.close()
@@ -250,6 +250,39 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             read = await read_everything(client, record_id)
             assert read[f"{BTB_SCHEME}schema"] == answers["btb_schema"]["schema"]
             assert read[f"{BTB_SCHEME}recent/3"]["records"][0]["content"] == "x"
+
+    run(work)
+
+
+def test_the_btb_tools_take_what_that_server_s_took(brain: Path) -> None:
+    fill(brain)
+
+    async def work() -> None:
+        async with in_this_process(brain, btb=True) as client:
+
+            async def ask(tool: str, **arguments: Any) -> Any:
+                answer = await client.call_tool(tool, arguments)
+                assert not answer.is_error, text_of(answer)
+                return answer.structured_content
+
+            whole, top = (await ask("btb_map"))["map"], (await ask("btb_map", max_depth=1))["map"]
+            assert "error_type=runtime" in whole
+            assert len(top.splitlines()) == 3, "the root and two outcomes"
+            assert len((await ask("btb_hotspots", top_n=1))["hotspots"]) == 1
+            derived = (await ask("btb_derive", directory="brain/outcome=success"))["schema"]
+            assert derived == {"outcome": {"success": {"tool": {"conversation": None}}}}
+            assert set((await ask("btb_derive"))["schema"]["outcome"]) == {"failure", "success"}
+            assert "  web_search" in (await ask("btb_schema", format="text"))["schema"]
+            packet = json.dumps({"outcome": "failure", "tool": "unknown"})
+            path = (await ask("btb_transmit", packet=packet))["path"]
+            assert path.startswith("outcome=failure/tool=unknown/")
+            kept = await ask("btb_remember", content="It worked out", outcome="success")
+            assert kept["path"].startswith("_intake/missing_metadata/")
+            assert kept["note"].startswith("tool is missing; allowed: one of code_interpreter")
+            prompt = await client.get_prompt(
+                "debug_session", {"error_description": "KeyError: 'x'"}
+            )
+            assert "KeyError: 'x'" in str(prompt.messages[0].content)
 
     run(work)
 

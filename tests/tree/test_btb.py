@@ -364,7 +364,9 @@ def test_a_content_without_ascii_gets_a_readable_file_name(engine: MemoryEngine)
     path = engine.remember("修复了登录表单的空格问题", "success", "file_operation")
     assert "_修复了登录表单的空格问题_" in path
     assert Path(path).exists()
-    assert summaries(engine.recall(pattern="**/*登录*.json")) == ["untitled"]
+    assert summaries(engine.recall(pattern="**/*登录*.json")) == ["修复了登录表单的空格问题"]
+    named = engine.remember("결제 모듈을 고쳤다", "success", "file_operation", summary="결제_수정")
+    assert "_결제_수정_" in named
 
 
 @pytest.mark.parametrize(("field", "value"), [("error_type", "timeout"), ("outcome", "failed")])
@@ -738,12 +740,30 @@ print(f'all {len(memories)}')
 """
 
 
-@pytest.mark.parametrize("script", [ONE_LINER, LOOP])
+ROUTED = """
+from coherence import Coherence
+import glob, os
+routes = Coherence(root='agent_brain')
+for mem in memories:
+    path = routes.transmit(mem, dry_run=False)
+    open(path, 'w').write(__import__('json').dumps(mem))
+found = glob.glob(routes.receive(outcome='success', task_type='debug'), recursive=True)
+assert len(found) == 100, found
+assert Coherence.derive(found) == {
+    'outcome': {'success': {'tool': {'code_interpreter': {'task_type': {'debug': None}}}}}
+}
+"""
+
+
+@pytest.mark.parametrize("script", [ONE_LINER, LOOP, ROUTED])
 def test_scripts_that_import_memory_run(script: str, tmp_path: Path) -> None:
     made = f"memories = [dict({SUCCESS!r}, summary=f'fix_{{i}}', content=f'Fixed the race #{{i}}') for i in range(100)]\n"
     done = run(made + script, tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "agent_brain").rglob("*.json"))) == 100
     with Memory(tmp_path / "agent_brain") as memory:
+        if script == ROUTED:  # files of a folder that nobody opened before
+            memory.tree.make()
+            memory.tree.sync()
         assert memory.stats().by_outcome == {"success": 100}
         assert memory.doctor().ok

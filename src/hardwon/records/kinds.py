@@ -382,14 +382,17 @@ UNTITLED: Final = "untitled"
 
 
 def safe_summary(text: str) -> str:
-    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file
-    name.
+    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name.
+    Letters of another script where it has no others.
     """
     if _SAFE_SUMMARY.fullmatch(text):
         return text
     text = text[:SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
+    if not re.search("[a-z0-9]", slug):
+        own = re.sub(r"[^\w-]+", "_", unicodedata.normalize("NFC", text).lower())
+        slug = own[: limits.SUMMARY_CHARS_MAX].strip("_-")
     return slug or UNTITLED
 
 

@@ -161,7 +161,7 @@ class Mirror(ProjectListener):
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
                 folder, at = self.folder_of(record), record.metadata.context.timestamp
-                name = file_name(at, record.summary, record.id[-12:], record.content)
+                name = file_name(at, record.summary, record.id[-12:])
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
         if len(plantings) == 1:

@@ -43,7 +43,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import ABSENT, check_that, now
-from hardwon.records.kinds import OUTCOMES, ROUTES, UNTITLED, safe_summary
+from hardwon.records.kinds import OUTCOMES, ROUTES, safe_summary
 from hardwon.text.terms import ROUTED_NUMBER_CHARS_MAX, spelled
 from hardwon.tree.topology import Reflection, name_area
 
@@ -99,7 +99,6 @@ _HASHED: Final = re.compile(
 )
 # on Windows, whatever the extension
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
-_NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9_]+")
 
 
@@ -139,15 +138,11 @@ def values_in(folder: str) -> dict[str, str]:
     return found
 
 
-def file_name(at: datetime, summary: str, unique: str, content: str = "") -> str:
+def file_name(at: datetime, summary: str, unique: str) -> str:
     """What a memory's file is called: when in UTC, about what, and what tells it from others of the
-    same second. Where nothing of the summary is ASCII, it is how the content begins.
+    same second.
     """
-    about = safe_summary(summary[:SEGMENT_READ_CHARS])
-    if about == UNTITLED and not content.isascii():
-        begin = unicodedata.normalize("NFC", content[: limits.SUMMARY_FROM_CONTENT_CHARS])
-        about = _NO_WORD.sub("_", begin).strip("_") or about
-    return f"{_stamp(at)}_{about}_{safe_segment(unique)}.json"
+    return f"{_stamp(at)}_{safe_summary(summary)}_{safe_segment(unique)}.json"
 
 
 def _stamp(at: datetime) -> str:
@@ -490,7 +485,7 @@ class Coherence:
                 stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
         own = {
             "timestamp": stamp or _stamp(self._clock()),
-            "summary": safe_summary(about[:SEGMENT_READ_CHARS]),
+            "summary": safe_summary(about),
         }
         name = f"{own['timestamp']}_{own['summary']}"
         if leaf is not None and leaf.stem is not None:

@@ -40,6 +40,7 @@ _BODIES: Final = {
     "memory.py": "from hardwon.tree.engine import IntakeWarning as IntakeWarning\n"
     "from hardwon.tree.engine import MemoryEngine as MemoryEngine\n"
     "from hardwon.tree.routing import Coherence as Coherence\n",
+    "coherence.py": "from hardwon.tree.routing import Coherence as Coherence\n",
     "memory.sh": "",
     _SCRIPT: "",
 }
@@ -47,6 +48,7 @@ _BODIES: Final = {
 _KNOWN_BY: Final = {
     "training/memory.py": r"def (load_agent_memory|record_episode)\b",
     "memory.py": r"class MemoryEngine\b",
+    "coherence.py": r"class Coherence\b",
     **dict.fromkeys(("Scripts/ai_memory.py", "ai_memory.py"), r"class AIMemory\b"),
     **dict.fromkeys(("memory.sh", _SCRIPT), r"ai_memory|memory_cli|AIMemory"),
 }
@@ -85,9 +87,10 @@ group = cli.add_group(
     f"""Replace the modules that scripts import, or put them back.
 
     For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import
-    AIMemory` (or `from ai_memory`), `from memory import MemoryEngine`, or run `memory.sh`. A script
-    finds what lies in its own folder before anything on `PYTHONPATH`: there the module itself has to be
-    replaced. The older one is kept beside it as `NAME{ASIDE}`.
+    AIMemory` (or `from ai_memory`), `from memory import MemoryEngine`, `from coherence import
+    Coherence`, or run `memory.sh`. A script finds what lies in its own folder before anything on
+    `PYTHONPATH`: there the module itself has to be replaced. The older one is kept beside it as
+    `NAME{ASIDE}`.
     """,
 )
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import dropwhile, islice
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from hardwon import limits
 from hardwon.memory.ask import as_data
-from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
+from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit, read_json
 from hardwon.records.kinds import INTAKE, Experience, Outcome
 from hardwon.surfaces.arguments import Arguments, Nothing, OwnKeys, Remember
 from hardwon.surfaces.gate import Ask
@@ -25,7 +26,7 @@ from hardwon.surfaces.mcp.words import describe_answer, list_branches
 from hardwon.surfaces.shapes import jsonable, parse
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
-from hardwon.tree.topology import HOTSPOT_SHARE
+from hardwon.tree.topology import HOTSPOT_SHARE, TOPOLOGY_DEPTH_MAX, Branch
 from hardwon.trust.access import Scope
 
 ROUTER: Final = Coherence()
@@ -60,18 +61,27 @@ class BtbRecall(Arguments):
     )
 
 
+class BtbMap(Arguments):
+    """How much of the tree."""
+
+    max_depth: Annotated[
+        int | None,
+        Field(ge=0, le=TOPOLOGY_DEPTH_MAX, description="Levels of folders; all of them."),
+    ] = None
+
+
 class BtbHotspots(Arguments):
     """What counts as one."""
 
     threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = (
         HOTSPOT_SHARE
     )
-    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
+    top_n: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
     tool: Annotated[Name | None, Field(description="Of this tool alone.")] = None
 
 
 class BtbDerive(Arguments):
-    """Paths of files."""
+    """Which paths: these, or those of the memories below a folder."""
 
     paths: Annotated[
         Texts,
@@ -79,7 +89,24 @@ class BtbDerive(Arguments):
             description="Paths with key=value folders.",
             examples=[["brain/outcome=failure/tool=web_search/a.json"]],
         ),
-    ]
+    ] = []
+    directory: Annotated[
+        Text,
+        Field(description="Else of the memories below this folder of the tree; all of them."),
+    ] = ""
+
+
+class BtbSchema(Arguments):
+    """How it is written."""
+
+    format: Annotated[
+        Literal["json", "text"], Field(description="json, or text: a line for each branch.")
+    ] = "json"
+
+
+def _read_packet(value: object) -> object:
+    """A packet may come as JSON text."""
+    return read_json(value, value) if isinstance(value, str) else value
 
 
 class BtbTransmit(Arguments):
@@ -87,8 +114,10 @@ class BtbTransmit(Arguments):
 
     packet: Annotated[
         JsonObject,
+        BeforeValidator(_read_packet),
         Field(
-            description="Its keys and values.", examples=[{"outcome": "failure", "tool": "unknown"}]
+            description="Its keys and values, as an object or as JSON text.",
+            examples=[{"outcome": "failure", "tool": "unknown"}],
         ),
     ]
 
@@ -101,14 +130,19 @@ def _remember(ask: Ask, memory: BtbRemember) -> dict[str, Any]:
         is_field = name in Remember.model_fields and name not in ("content", "outcome")
         (fields if is_field else fields["keys"])[name] = value
     record = ask("remember", **{name: jsonable(value) for name, value in fields.items()})
-    return {"id": record.id, "path": _make_path(record)}
+    problem = ROUTER.route(_list_keys(record)).problem
+    return {"id": record.id, "path": _make_path(record), "note": str(problem) if problem else ""}
+
+
+def _list_keys(record: Experience) -> dict[str, Any]:
+    """What routes it."""
+    return {"outcome": record.outcome, "tool": record.tool, **record.extra}
 
 
 def _make_path(record: Experience) -> str:
     """Where its file is, from the root of the tree."""
-    at, keys = record.metadata.context.timestamp, record.extra
-    folder = ROUTER.route({"outcome": record.outcome, "tool": record.tool, **keys}).folder
-    return f"{folder}/{file_name(at, record.summary, record.id[-12:], record.content)}"
+    at, folder = record.metadata.context.timestamp, ROUTER.route(_list_keys(record)).folder
+    return f"{folder}/{file_name(at, record.summary, record.id[-12:])}"
 
 
 def _recall(ask: Ask, wanted: BtbRecall) -> dict[str, Any]:
@@ -158,21 +192,45 @@ def _reflect(ask: Ask, _: Nothing) -> Any:
     return reflected(reflection, recent, standard_folders())
 
 
-def _map(ask: Ask, _: Nothing) -> dict[str, Any]:
-    return {"map": cut_lines("\n".join(list_branches(ask("topology"))))}
+def _map(ask: Ask, wanted: BtbMap) -> dict[str, Any]:
+    branch = _prune(ask("topology"), wanted.max_depth)
+    return {"map": cut_lines("\n".join(list_branches(branch)))}
+
+
+def _prune(branch: Branch, depth: int | None) -> Branch:
+    """So many levels of a branch; all of them where none is said."""
+    if depth is None:
+        return branch
+    inner = [_prune(below, depth - 1) for below in branch.branches] if depth else []
+    return replace(branch, branches=tuple(inner))
 
 
 def _list_hotspots(ask: Ask, wanted: BtbHotspots) -> dict[str, Any]:
-    asked = {"share": wanted.threshold, "limit": wanted.limit, "tool": wanted.tool}
+    asked = {"share": wanted.threshold, "limit": wanted.top_n, "tool": wanted.tool}
     return {"hotspots": ask("tree.hotspots", **asked)}
 
 
-def _derive(_: Ask, example: BtbDerive) -> dict[str, Any]:
-    return {"schema": dict(Coherence.derive(example.paths))}
+def _derive(ask: Ask, wanted: BtbDerive) -> dict[str, Any]:
+    paths = wanted.paths
+    if not paths:
+        folder = "/".join(part for part in wanted.directory.split("/") if "=" in part)
+        below = (memory["_path"] for memory in _find_memories(ask, BtbRecall()))
+        paths = [path for path in below if f"{path}/".startswith(f"{folder}/" if folder else "")]
+    return {"schema": dict(Coherence.derive(paths))}
 
 
-def _show_schema(_: Ask, __: Nothing) -> dict[str, Any]:
-    return {"schema": dict(ROUTER.schema)}
+def _show_schema(_: Ask, wanted: BtbSchema) -> dict[str, Any]:
+    schema = dict(ROUTER.schema)
+    return {"schema": schema if wanted.format == "json" else "\n".join(_list_levels(schema))}
+
+
+def _list_levels(schema: Any, indent: str = "") -> Iterator[str]:
+    """A line for each key and branch, below one another."""
+    for key, branches in (schema or {}).items():
+        yield f"{indent}{key}:"
+        for branch, below in branches.items():
+            yield f"{indent}  {branch}"
+            yield from _list_levels(below, f"{indent}    ")
 
 
 def _transmit(_: Ask, wanted: BtbTransmit) -> dict[str, Any]:
@@ -188,7 +246,13 @@ def _write_memories(answer: Mapping[str, Any]) -> str:
 
 
 def _write_schema(answer: Mapping[str, Any]) -> str:
-    return cut_lines(json.dumps(answer["schema"], indent=1))
+    schema = answer["schema"]
+    return cut_lines(schema if isinstance(schema, str) else json.dumps(schema, indent=1))
+
+
+def _write_kept(answer: Mapping[str, Any]) -> str:
+    kept = f"Kept as {answer['path']} ({answer['id']})."
+    return f"{kept} It has no folder of its own: {answer['note']}." if answer["note"] else kept
 
 
 def _make_tool(
@@ -209,10 +273,10 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
     "btb_remember": _make_tool(
         "Keep a memory",
         "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
-        "path.",
+        "path, and why where it could not be routed.",
         BtbRemember,
         _remember,
-        lambda answer: f"Kept as {answer['path']} ({answer['id']}).",
+        _write_kept,
         "write",
     ),
     "btb_recall": _make_tool(
@@ -233,8 +297,8 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
     ),
     "btb_map": _make_tool(
         "The map",
-        "The tree of memories as text, with a count for each branch. Takes nothing.",
-        Nothing,
+        "The tree of memories as text, with a count for each branch.",
+        BtbMap,
         _map,
         lambda answer: as_data(answer["map"].splitlines()),
     ),
@@ -256,9 +320,8 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
     ),
     "btb_schema": _make_tool(
         "The schema in use",
-        "Which keys are asked for, in which order, and the values that each may have. Takes "
-        "nothing.",
-        Nothing,
+        "Which keys are asked for, in which order, and the values that each may have.",
+        BtbSchema,
         _show_schema,
         _write_schema,
     ),

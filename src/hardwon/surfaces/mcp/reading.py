@@ -280,6 +280,8 @@ def write_prompt(ask: Ask, name: str, arguments: Mapping[str, str]) -> str:
     """The message that a prompt is. Raises where an argument is missing."""
     if name not in PROMPTS:
         raise InvalidInputError.one("name", name, ", ".join(PROMPTS))
+    if "error_description" in arguments:  # as the BTB server calls it
+        arguments = {"error": arguments["error_description"], **arguments}
     for argument, meaning in PROMPTS[name].arguments.items():
         text = arguments.get(argument, "")
         check_that(text.strip(), argument, text, meaning)

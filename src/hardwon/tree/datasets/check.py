@@ -471,7 +471,7 @@ def _check_summary(keys: Mapping[str, Any]) -> Iterator[Fault]:
         yield _fault("summary", ABSENT, "is missing", f"{made} is made of the content", "warning")
     elif not isinstance(summary, str):
         yield _fault("summary", summary, "is not text", "name it in a few lowercase words")
-    elif not _SUMMARY.fullmatch(summary):
+    elif not _SUMMARY.fullmatch(summary) and safe_summary(summary) != summary:
         wrong = "is not fit for a file name"
         yield _fault("summary", summary, wrong, f"use {safe_summary(summary)}")
     elif len(summary) == limits.SUMMARY_CHARS_MAX:
