@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -186,22 +187,8 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(
 # ---- refused before anything is sent
 
 
-@each("key", ["a\r\nX-Evil: 1", "a\nb", "a b", "key\n", " key", "kéy", "a\0b", "a\x7f", "k\ud800"])
-def test_a_key_that_could_forge_a_header_is_refused(key: str) -> None:
-    with pytest.raises(LlmError, match="the LLM API key holds spaces, line breaks") as caught:
-        ChatModel("https://example.org/v1", "m", KEY + key)
-    assert chain_of(caught.value) == [caught.value]
-    assert_key_is_not_in(str(caught.value) + "".join(traceback.format_exception(caught.value)))
-
-
-@each("model", ["", "  ", "a\r\nX-Evil: 1", "a\nb", "a\0", "m" * 201])
-def test_a_model_name_that_is_none_is_refused(model: str) -> None:
-    with pytest.raises(
-        LlmError, match="the LLM model's name is blank, too long or holds control characters"
-    ):
-        ChatModel("https://example.org/v1", model, KEY)
-
-
+NO_KEYS = ["a\r\nX-Evil: 1", "a\nb", "a b", "key\n", " key", "kéy", "a\0b", "a\x7f", "k\ud800"]
+NO_NAMES = ["", "  ", "a\r\nX-Evil: 1", "a\nb", "a\0", "m" * 201]
 BAD_URLS = {
     "": "is empty or holds spaces",
     "https://example.org/v1\r\nX-Evil: 1": "is empty or holds spaces",
@@ -217,15 +204,30 @@ BAD_URLS = {
     "http://localhost.example.org/v1": "plain http to localhost.example.org is refused",
     "http://127.0.0.1.example.org/v1": "plain http to 127.0.0.1.example.org is refused",
 }
+REFUSED = [
+    *(
+        ("https://example.org/v1", "m", KEY + key, "LLM API key holds spaces, line")
+        for key in NO_KEYS
+    ),
+    *(
+        ("https://example.org/v1", name, KEY, "name is blank, too long or holds")
+        for name in NO_NAMES
+    ),
+    *((url, "m", KEY, problem) for url, problem in BAD_URLS.items()),
+]
 
 
-@each(("url", "problem"), BAD_URLS.items())
-def test_a_base_url_that_is_unsafe_or_nonsense_is_refused(url: str, problem: str) -> None:
+@pytest.mark.parametrize(("url", "model", "key", "problem"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_unsafe_or_nonsense_is_refused_before_anything_is_sent(
+    url: str, model: str, key: str, problem: str
+) -> None:
     with pytest.raises(LlmError) as caught:
-        ChatModel(url, "m", "key")
+        ChatModel(url, model, key)
     assert problem in str(caught.value)
-    assert chain_of(caught.value)[0] is caught.value
-    assert "hunter2x" not in "".join(traceback.format_exception(caught.value))
+    assert chain_of(caught.value) == [caught.value]
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "hunter2x" not in shown
+    assert_key_is_not_in(shown)
 
 
 @each("url", [
@@ -413,64 +415,41 @@ def test_a_redirect_is_not_followed(server: FakeLlm, fails: Fails, code: int) ->
         assert target.connections == 0
 
 
-def test_a_reply_that_is_too_large(server: FakeLlm, fails: Fails) -> None:
-    server.huge(limits.LLM_REPLY_BYTES_MAX)
-    assert f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes" in fails(chat(server))
-    server.status(500, {}, "x" * 2 * limits.LLM_REPLY_BYTES_MAX)
-    assert fails(chat(server)).endswith("has a problem of its own; try again later (HTTP 500)")
-
-
-@pytest.mark.parametrize("head", [
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\n",
-    b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999999999\r\n\r\n",
-    b"HTTP/1.1 200 OK\r\n\r\n",
-])  # fmt: skip
-def test_a_reply_without_end(server: FakeLlm, fails: Fails, head: bytes) -> None:
-    server.drip(0, head=head, byte=b"trailer: x\r\n" * 10_000)
-    assert f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes" in fails(chat(server))
-
-
-@pytest.mark.parametrize("head", [
-    b"", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"choices"',
-    b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"choices"',
-])  # fmt: skip
-def test_a_reply_that_ends_early(server: FakeLlm, fails: Fails, head: bytes) -> None:
-    server.raw(head)
-    assert fails(chat(server)) == (
-        f"the LLM endpoint at http://127.0.0.1:{server.port} closed the connection before its "
-        f"answer was complete; try again"
-    )
-
-
-def test_a_compressed_reply(server: FakeLlm, fails: Fails) -> None:
-    server.gzip()
-    assert "sent a compressed reply although none was asked for" in fails(chat(server))
-    server.gzip(say_so=False)
-    assert "sent a reply that is not JSON" in fails(chat(server))
-
-
-NOT_JSON = ["", "<html>moved</html>", '{"choices": [', "[" * 100_000, b"\xff\xfe", '"\\ud800"']
-
-
-@pytest.mark.parametrize("body", NOT_JSON, ids=range(len(NOT_JSON)))
-def test_a_reply_that_is_not_json(server: FakeLlm, fails: Fails, body: str | bytes) -> None:
-    server.status(200, {}, body)
-    message = fails(chat(server))
-    assert message.endswith(
-        "sent a reply that is not JSON; is the base URL that of a chat-completions API?"
-    )
-
-
-OTHER_SHAPES: list[object] = [
-    None, [], {}, {"choices": []}, {"choices": {}}, {"choices": [None]}, {"choices": [{"message": "text"}]},
-    {"choices": [{"message": {"content": ["a", "b"]}}]}, [completion("fine")],
+OVERLONG = f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes"
+ENDS_EARLY = "closed the connection before its answer was complete; try again"
+NOT_JSON = "sent a reply that is not JSON; is the base URL that of a chat-completions API?"
+OTHER_JSON = "sent JSON without choices[0].message.content"
+BROKEN: list[tuple[methodcaller, str]] = [
+    (methodcaller("huge", limits.LLM_REPLY_BYTES_MAX), OVERLONG),
+    (methodcaller("status", 500, {}, "x" * 2 * limits.LLM_REPLY_BYTES_MAX), "has a problem of its own; try again later"),
+    *((methodcaller("drip", 0, head=head, byte=b"trailer: x\r\n" * 10_000), OVERLONG) for head in (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999999999\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+    )),
+    *((methodcaller("raw", head), ENDS_EARLY) for head in (
+        b"", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"choices"',
+        b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"choices"',
+    )),
+    (methodcaller("gzip"), "sent a compressed reply although none was asked for"),
+    (methodcaller("gzip", say_so=False), NOT_JSON),
+    *((methodcaller("status", 200, {}, body), NOT_JSON) for body in (
+        "", "<html>moved</html>", '{"choices": [', "[" * 100_000, b"\xff\xfe", '"\\ud800"',
+    )),
+    *((methodcaller("json", value), OTHER_JSON) for value in list[Any]((
+        None, [], {}, {"choices": []}, {"choices": {}}, {"choices": [None]}, {"choices": [{"message": "text"}]},
+        {"choices": [{"message": {"content": ["a", "b"]}}]}, [completion("fine")],
+    ))),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", OTHER_SHAPES, ids=range(len(OTHER_SHAPES)))
-def test_json_of_another_shape(server: FakeLlm, fails: Fails, value: object) -> None:
-    server.json(value)
-    assert "sent JSON without choices[0].message.content" in fails(chat(server))
+@pytest.mark.parametrize(("behave", "problem"), BROKEN, ids=range(len(BROKEN)))
+def test_an_answer_that_is_none_is_told_as_what_it_is(
+    server: FakeLlm, fails: Fails, behave: methodcaller, problem: str
+) -> None:
+    behave(server)
+    message = fails(chat(server))
+    assert message.startswith(f"the LLM endpoint at http://127.0.0.1:{server.port} {problem}")
 
 
 # ---- the environment

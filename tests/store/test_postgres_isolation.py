@@ -44,6 +44,16 @@ EVERYTHING = Filters()
 ISSUE = {"model": "m-beta", "issue_type": "oom", "description": SECRET}
 
 
+SET_UP = (
+    "SELECT relnamespace, relname, relkind, relacl::text, relowner::regrole::text FROM pg_class "
+    "WHERE relnamespace::regnamespace::text LIKE 'hardwon%' AND relkind <> 'i' ORDER BY 1, 2",
+    "SELECT p::text FROM pg_proc p WHERE pronamespace::regnamespace::text LIKE 'hardwon%' ORDER BY 1",
+    "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname LIKE 'hardwon%' ORDER BY 1",
+    "SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members ORDER BY 1, 2",
+    "SELECT rolname, rolsuper, rolbypassrls, rolconfig::text FROM pg_roles ORDER BY 1",
+)
+
+
 @dataclass
 class Place:
     """A database with two projects that hold the same kinds of things, and logins by what they may
@@ -72,26 +82,7 @@ class Place:
             tables = [f'"{self.schemas[B]}".{table}' for table in PROJECT_TABLES]
             tables += ["hardwon.project", "hardwon.token", "hardwon.migrated"]
             found = {table: run(f"SELECT t::text FROM {table} t ORDER BY 1") for table in tables}
-            ours = "relnamespace::regnamespace::text LIKE 'hardwon%'"
-            found["objects"] = run(
-                "SELECT relnamespace, relname, relkind, relacl::text, relowner::regrole::text "
-                f"FROM pg_class WHERE {ours} AND relkind <> 'i' ORDER BY 1, 2"
-            )
-            found["functions"] = run(
-                "SELECT p::text FROM pg_proc p WHERE "
-                "pronamespace::regnamespace::text LIKE 'hardwon%' ORDER BY 1"
-            )
-            found["schemas"] = run(
-                "SELECT nspname, nspacl::text FROM pg_namespace WHERE nspname LIKE 'hardwon%' ORDER BY 1"
-            )
-            found["members"] = run(
-                "SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members "
-                "ORDER BY 1, 2"
-            )
-            found["roles"] = run(
-                "SELECT rolname, rolsuper, rolbypassrls, rolconfig::text FROM pg_roles ORDER BY 1"
-            )
-        return found
+            return found | {sql: run(sql) for sql in SET_UP}
 
 
 def fill(url: str, project: str, word: str) -> dict[str, str]:

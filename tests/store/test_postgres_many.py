@@ -72,53 +72,30 @@ def one_write(
         with memory.care.once(rng.randbytes(16), b"said"):
             return memory.remember(f"{text} {os.getpid()}", "success", "conversation").id
 
-    kinds: dict[str, tuple[int, Callable[[], Any]]] = {
-        "fix": (
-            25,
-            lambda: (
-                memory.record_fix(
-                    issue(rng), applied, applied, text, [f"do {rng.randrange(4)}"], author=author
-                ).id
-            ),
-        ),
-        "episode": (
-            20,
-            lambda: (
-                memory.record_episode(
-                    rng.choice(TASKS),
-                    rng.random(),
-                    mistakes=[text],
-                    successes=[text],
-                    mistake_cards=[card],
-                    author=author,
-                ).id
-            ),
-        ),
-        "experience": (
-            20,
-            lambda: memory.remember(f"{text} {rng.random()}", "success", "conversation").id,
-        ),
-        "recalled": (
-            10,
-            lambda: (
-                memory.record_trajectory(
-                    "triage", [], rng.random(), recalled=rng.sample(shared, 2), author=author
-                ).id
-            ),
-        ),
-        "repeated fact": (
-            8,
-            lambda: memory.record_fact(text, "observation", author=author) and None,
-        ),
-        "credit": (
-            7,
-            lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None,
-        ),
-        "once": (6, once),
-        "decision": (4, decide if known else lambda: None),
-    }
-    (kind,) = rng.choices(list(kinds), [weight for weight, _ in kinds.values()])
-    made = kinds[kind][1]()
+    def fix() -> str:
+        commands = [f"do {rng.randrange(4)}"]
+        return memory.record_fix(issue(rng), applied, applied, text, commands, author=author).id
+
+    def episode() -> str:
+        says: dict[str, Any] = {"mistakes": [text], "successes": [text], "mistake_cards": [card]}
+        return memory.record_episode(rng.choice(TASKS), rng.random(), author=author, **says).id
+
+    def experience() -> str:
+        return memory.remember(f"{text} {rng.random()}", "success", "conversation").id
+
+    def recalled() -> str:
+        ids = rng.sample(shared, 2)
+        return memory.record_trajectory("triage", [], rng.random(), recalled=ids, author=author).id
+
+    ways: list[Callable[[], Any]] = [fix, episode, experience, recalled]
+    ways += [
+        lambda: memory.record_fact(text, "observation", author=author) and None,
+        lambda: memory.credit(rng.choice(shared), rng.random() < 0.8, by=author) and None,
+        once,
+        decide if known else once,
+    ]
+    (way,) = rng.choices(ways, [25, 20, 20, 10, 8, 7, 6, 4])
+    made = way()
     return made if isinstance(made, str) else None
 
 

@@ -32,32 +32,19 @@ def everything(location: str) -> None:
     """Records of every kind in every state: decided, forgotten, cleaned up, compressed, compacted,
     adopted.
     """
+
+    def fix(memory: Memory, number: int, issue_type: str, command: str) -> None:
+        issue = {"model": f"m{number % 3}", "issue_type": issue_type, "description": f"at {number}"}
+        memory.record_fix(issue, True, number % 2 == 0, command, [f"{command} {number % 4}"])
+
     with Memory(location, clock=lambda: LONG_AGO) as memory:
         for number in range(24):
-            issue = {
-                "model": f"m{number % 3}",
-                "issue_type": "TIMEOUT",
-                "description": f"slow {number}",
-            }
-            memory.record_fix(
-                issue,
-                True,
-                number % 2 == 0,
-                fix_commands=[f"raise it to {number % 4}"],
-                analysis="it waits",
-            )
+            fix(memory, number, "TIMEOUT", "raise it to")
     with Memory(location, clock=lambda: LONG_AGO + timedelta(days=100)) as memory:
         memory.cleanup(30, dry_run=False)
         memory.compact()
         for number in range(24):
-            issue = {
-                "model": f"m{number % 3}",
-                "issue_type": "OOM",
-                "description": f"large {number}",
-            }
-            memory.record_fix(
-                issue, True, number % 2 == 0, fix_commands=[f"halve it {number % 4} times"]
-            )
+            fix(memory, number, "OOM", "halve it, times")
     with Memory(location) as memory:
         memory.cleanup(30, dry_run=False)
         memory.fixes.compress(30, dry_run=False)
@@ -108,7 +95,7 @@ def known(location: str) -> dict[str, Any]:
         store = memory._project.store
         assert wrong_with(memory) == []
         stats = memory.stats()
-        issue = {"model": "m1", "issue_type": "OOM", "description": "large"}
+        issue = {"model": "m1", "issue_type": "OOM", "description": "at 4"}
         return {
             "rows": [row for row, _ in store.rows(memory.project)],
             "events": list(store.events(memory.project)),

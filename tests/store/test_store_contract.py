@@ -332,70 +332,54 @@ class TestKnowledge:
 
     def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
-        counted = [
-            ("t", "a", 2, 0, "ann"),
-            ("t", "a", 2, day_s, "bob"),
-            ("t", "a", 7, day_s, "ann"),
-            ("t", "b", 1, 0, "ann"),
-        ]
-        counted += [
-            ("u", "c", 3, day_s, "bob"),
-            ("u", "c", 3, day_s, "eve"),
-            ("u", "c", 3, 0, "bob"),
-        ]
-        nameless = teaching(
-            taught("v", "d", 0, author="bob"), Increment("works", "", rule_key("d"), 0, 0)
-        )
+        nameless = Increment("works", "", rule_key("d"), 0, 0)
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
-        decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
-        with store.write("p") as writer:
-            writer.append(
-                [
-                    taught(task, item, level, seconds, author=by)
-                    for task, item, level, seconds, by in counted
-                ]
-            )
-            writer.append([decision, nameless])
+        keep(
+            store,
+            *(
+                taught(task, item, level, days * day_s, author=by)
+                for task, item, level, days, by in (
+                    ("t", "a", 2, 0, "ann"),
+                    ("t", "a", 2, 1, "bob"),
+                    ("t", "a", 7, 1, "ann"),
+                    ("t", "b", 1, 0, "ann"),
+                    ("u", "c", 3, 1, "bob"),
+                    ("u", "c", 3, 1, "eve"),
+                    ("u", "c", 3, 0, "bob"),
+                )
+            ),
+            row_of(Decision(action="rollback", target="eve", metadata=metadata)),
+            teaching(taught("v", "d", 0, author="bob"), nameless),
+        )
 
         def shown(levels: tuple[int, ...]) -> dict[int, int]:
             return {level: times for level, times in enumerate(levels) if times}
 
-        found = [
-            (total.key, total.item, shown(total.levels)) for total in store.totals("p", "works", 10)
-        ]
-        assert found == [
+        totals = store.totals("p", "works", 10)
+        assert [(total.key, total.item, shown(total.levels)) for total in totals] == [
             ("t", rule_key("a"), {2: 2, 7: 1}),
             ("u", rule_key("c"), {3: 2}),
             ("", rule_key("d"), {0: 1}),
             ("t", rule_key("b"), {1: 1}),
         ], "those counted most first"
-        assert store.totals("p", "works", 1) == store.totals("p", "works", 10)[:1]
-        later = [
-            (total.key, sum(total.levels)) for total in store.totals("p", "works", 10, today + 1)
-        ]
-        assert later == [("t", 2), ("u", 1)]
-        by_day = [
-            (each.key, each.day - today, shown(each.levels))
-            for each in store.day_totals("p", "works", 10, today)
-        ]
-        assert by_day == [
+        assert store.totals("p", "works", 1) == totals[:1]
+        later = store.totals("p", "works", 10, today + 1)
+        assert [(total.key, sum(total.levels)) for total in later] == [("t", 2), ("u", 1)]
+        by_day = store.day_totals("p", "works", 10, today)
+        assert [(total.key, total.day - today, shown(total.levels)) for total in by_day] == [
             ("", 0, {0: 1}),
             ("t", 0, {1: 1, 2: 1}),
             ("t", 1, {2: 1, 7: 1}),
             ("u", 0, {3: 1}),
             ("u", 1, {3: 1}),
         ]
-        assert [
-            (each.key, each.day - today) for each in store.day_totals("p", "works", 1, today + 1)
-        ] == [("t", 1)]
-        assert [each.item for each in store.daily("p", "works", "t", 1)] == [rule_key("a")] * 2, (
-            "all days of an item or none"
-        )
+        (most,) = store.day_totals("p", "works", 1, today + 1)
+        assert (most.key, most.day) == ("t", today + 1)
+        one_item = store.daily("p", "works", "t", 1)
+        assert [daily.item for daily in one_item] == [rule_key("a")] * 2, "all of its days"
         assert store.daily("p", "works", "t", 2) == store.daily("p", "works", "t")
-        assert (store.distinct_keys("p", "works"), store.distinct_keys("other", "works")) == (
-            2,
-            0,
-        ), "the empty key is none"
+        assert store.distinct_keys("p", "works") == 2, "the empty key is none"
+        assert store.distinct_keys("other", "works") == 0
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
