@@ -179,7 +179,8 @@ class KnowledgeFile:
         """Has the knowledge base say what was learned and what was saved since, beside what was
         added to it here. Returns what callers added, here and elsewhere, and where that is kept.
         """
-        adopted = [record for record in self._memory.fixes.history.adopted() if _told_in(record)]
+        known = self._memory._project.knowledge.adopted(FIX_HISTORY, limits.SHOWN_MAX)
+        adopted = [record for record in known if _told_in(record)]
         own = [record for record in adopted if record.metadata.source.author == AUTHOR]
         here, stored = self._additions(), dict[str, Any]()
         for record in own:  # what several saved at the same time; where they differ, the newest

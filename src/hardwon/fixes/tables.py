@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import islice, starmap
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import apsw
@@ -27,7 +27,6 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fixes.reports import FixTotals
 from hardwon.fixes.rows import FixEntry, FixRow, did, entry_of, shortened, strategy_text, text_of
-from hardwon.lessons.adopted import FIX_HISTORY
 from hardwon.lessons.counts import APPLIED, SUCCEEDED, RecordCounts
 from hardwon.lessons.fix_odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.lessons.issues import signature_keys
@@ -36,10 +35,9 @@ from hardwon.lessons.sources import share_out
 from hardwon.memory.project import batches
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import check_limit, check_time, from_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, Decision, Issue, Record
-from hardwon.search.terms import Filters
+from hardwon.records.kinds import VOUCHED_STATUSES, Decision, Issue, Record
 from hardwon.store.base import Kept, Listener, Store
-from hardwon.store.query import FIXES, is_packed, original_of, readable, rolled_back_authors, unpack
+from hardwon.store.query import FIXES, is_packed, original_of, rolled_back_authors, unpack
 from hardwon.store.types import Row, Session, Stored
 from hardwon.text.terms import canonical
 
@@ -62,7 +60,6 @@ _with_key: Final = (
     f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {{}} AND NOT {_IS_LEFT_OUT} AND k.key"
 ).format
 _COUNTING_WITH_KEY: Final = _with_key(_COUNTS)
-_ADOPTED_WITH_KEY: Final = _with_key("kind = 'adopted' AND status <> 'archived'")
 _FIX: Final = f"FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND kind = 'fix'"
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
@@ -583,26 +580,19 @@ class FixHistory:
         newest.
         """
         limit = check_limit(limit)
-        found = self._store.by_key(
-            DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.COMPARED_MAX
-        )
-        ids = json.dumps([each.id for each in found])
-        exact = f"id IN (SELECT seq {_FIX} AND id IN (SELECT value FROM json_each(?)))"
-        best = "fix_success DESC, verification_success DESC, timestamp DESC"
+        key = f"SELECT seq FROM main.record_key WHERE project_id = '{DEFAULT_PROJECT}' AND key = ?"
+        of_type = (issue.issue_type,)
+        questions: list[tuple[str, Sequence[str]]] = [
+            (f"id IN ({key} UNION ALL {key})", signature_keys(issue)),
+            ("model_name = ? AND issue_type = ?", (issue.model, *of_type)),
+            ("issue_type = ?", of_type),
+        ]
+        best = "fix_success DESC, verification_success DESC, timestamp DESC, id DESC"
         with self._store.snapshot(DEFAULT_PROJECT) as session:
-            return (
-                list(_rows(session, exact, (ids,), f"{best}, id DESC", limit)),
-                list(
-                    _rows(
-                        session,
-                        "model_name = ? AND issue_type = ?",
-                        (issue.model, issue.issue_type),
-                        best,
-                        limit,
-                    )
-                ),
-                list(_rows(session, "issue_type = ?", (issue.issue_type,), best, limit)),
+            exact, model, of_any = (
+                list(_rows(session, where, values, best, limit)) for where, values in questions
             )
+        return exact, model, of_any
 
     def recent(
         self, since: datetime | str | None = None, limit: int = 100, model: str | None = None
@@ -644,18 +634,6 @@ class FixHistory:
         """What works, and what does not, by issue type and model."""
         with self._store.snapshot(DEFAULT_PROJECT) as session:
             return FixTables(session).learned()
-
-    def adopted(self) -> list[Adopted]:
-        """What came from fix history without records, and counts; the newest first."""
-        sql = (
-            "SELECT r.id, kind, at_us, body, digest, validation "
-            f"{_ADOPTED_WITH_KEY} = ? "
-            "ORDER BY at_us DESC, r.id DESC LIMIT ?"
-        )
-        with self._store.snapshot(DEFAULT_PROJECT) as session:
-            found = session.select(sql, (exact_key("adopted", FIX_HISTORY), limits.SHOWN_MAX))
-        read = readable(starmap(Stored, found)) if found else ()
-        return [record for record in read if isinstance(record, Adopted)]
 
 
 def _rows(

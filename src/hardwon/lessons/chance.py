@@ -14,8 +14,6 @@ _INSIDE: Final = 0.9
 _TINY: Final = 1e-300
 _STEPS_MAX: Final = 400
 _PRECISION: Final = 1e-12
-_QUANTILE_PRECISION: Final = 1e-11
-_NEWTON_STEPS_MAX: Final = 16
 _BISECTIONS: Final = 40
 
 
@@ -56,27 +54,15 @@ def _away_from_zero(value: float) -> float:
 
 
 def quantile(a: float, b: float, share: float) -> float:
-    """The x below which a Beta(a, b) variable falls with this probability, to ten digits. Newton's
-    method, which takes a few steps where bisection takes thirty; bisection wherever a step of it
-    would lead astray.
-    """
+    """The x below which a Beta(a, b) variable falls with this probability, to ten digits."""
     low, high = 0.0, 1.0
-    x = a / (a + b)
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    for step in range(_NEWTON_STEPS_MAX + _BISECTIONS):
-        above = cumulative(a, b, x) - share
-        low, high = (low, x) if above > 0 else (x, high)
-        inside = step < _NEWTON_STEPS_MAX and 0 < x < 1
-        density = (
-            math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)) if inside else 0.0
-        )
-        better = x - above / density if density > _TINY else math.inf
-        if not low <= better <= high:
-            better = (low + high) / 2
-        if abs(better - x) < _QUANTILE_PRECISION:
-            return better
-        x = better
-    return x
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if cumulative(a, b, middle) > share:
+            high = middle
+        else:
+            low = middle
+    return (low + high) / 2
 
 
 def interval(a: float, b: float) -> tuple[float, float]:

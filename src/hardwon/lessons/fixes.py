@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -42,20 +44,19 @@ class RankedStrategy:
     share: Attempts
     p_success: float
 
-
-def get_only_source(ranked: RankedStrategy) -> str | None:
-    """Who alone did it; None where several did, or somebody vouches for it."""
-    return ranked.support.only_source
+    @cached_property
+    def source(self) -> str | None:
+        """Who alone did it; None where several did, or somebody vouches for it."""
+        return self.support.only_source
 
 
 def count_evidence(evidence: Evidence, today: int, *, alone: bool) -> Attempts:
     """What the tallies of a strategy count together; `alone` as in `fair_parts`."""
-    by_author: dict[str, list[Attempts]] = {}
+    by_author: dict[str, Attempts] = {}
     for tally in evidence.tallies:
-        by_author.setdefault(tally.author, []).append(count_tally(tally, today))
-    return hear_fairly(
-        {author: add_up(counts) for author, counts in by_author.items()}, alone=alone
-    )
+        counts, before = count_tally(tally, today), by_author.get(tally.author)
+        by_author[tally.author] = add_up((before, counts)) if before else counts
+    return hear_fairly(by_author, alone=alone)
 
 
 def rank_strategies(
@@ -75,7 +76,7 @@ def rank_strategies(
 
     def about_as_good(one: RankedStrategy) -> tuple[bool, bool, int]:
         """The same for those that take turns."""
-        is_shared = one.support.only_source is None and one.p_success >= FIRST_GUESS
+        is_shared = one.source is None and one.p_success >= FIRST_GUESS
         return not one.share.is_believed, not is_shared, -round(10 * one.p_success)
 
     ranked.sort(
@@ -84,7 +85,7 @@ def rank_strategies(
     return [
         one
         for _, alike in groupby(ranked, about_as_good)
-        for one in by_turns(alike, get_only_source)
+        for one in by_turns(alike, attrgetter("source"))
     ]
 
 

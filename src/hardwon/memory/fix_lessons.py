@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -35,7 +36,6 @@ from hardwon.lessons.fixes import (
     RankedStrategy,
     Scope,
     choose,
-    get_only_source,
     note_performance,
     rank_strategies,
 )
@@ -451,7 +451,7 @@ class FixReading(RuleReading):
         ranked = [one for one in self._rank("model", name, odds.p_success) if one.share.verified]
         sources = {author for support in by_type for author in support.authors}
         if len(sources) > 1:
-            ranked = list(share_out(ranked, get_only_source, most, len(sources)))
+            ranked = list(share_out(ranked, attrgetter("source"), most, len(sources)))
         fixes = self._word(ranked, most)
         return ModelInsights(
             model_name=name,
