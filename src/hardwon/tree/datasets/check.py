@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
+from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
@@ -55,32 +56,9 @@ Range = tuple[int, int]
 # How often what should occur, in percent. Outcomes and tools are shares of all memories; error
 # types are shares of what the code interpreter failed at, task types of what it did well. Memories
 # without a tool (learning, interaction) count in the shares of tools too.
-RANGES: Final[Mapping[str, Mapping[str, Range]]] = {
-    "outcome": {
-        "success": (55, 65),
-        "failure": (15, 25),
-        "learning": (10, 15),
-        "interaction": (5, 10),
-    },
-    "tool": {
-        "code_interpreter": (40, 50),
-        "web_search": (15, 20),
-        "file_operation": (10, 15),
-        "conversation": (5, 10),
-    },
-    "error_type": {
-        "runtime": (35, 45),
-        "syntax": (20, 30),
-        "logic": (20, 30),
-        "timeout": (5, 10),
-    },
-    "task_type": {
-        "debug": (35, 45),
-        "write": (25, 35),
-        "refactor": (15, 25),
-        "explain": (5, 10),
-    },
-}
+SHARES: Final = json.loads((files(__package__) / "shares.json").read_text("utf-8"))
+RANGES: Final[Mapping[str, Mapping[str, Range]]] = SHARES["ranges"]
+
 _ROUTER: Final = Coherence()
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
 # those that a line of a data set can say by itself

@@ -37,6 +37,7 @@ from hardwon.records.fields import check_that, check_whole_number
 from hardwon.records.kinds import ROUTES
 from hardwon.tree.datasets.check import (
     RANGES,
+    SHARES,
     MemorySort,
     Range,
     fingerprint,
@@ -51,27 +52,9 @@ SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
 
-# Of 1,000 memories.
-_PAIRS: Final[Mapping[tuple[str, str | None], int]] = {
-    ("success", "code_interpreter"): 300,
-    ("success", "web_search"): 120,
-    ("success", "file_operation"): 90,
-    ("success", "conversation"): 90,
-    ("failure", "code_interpreter"): 130,
-    ("failure", "web_search"): 40,
-    ("failure", "file_operation"): 20,
-    ("failure", "unknown"): 10,
-    ("learning", None): 120,
-    ("interaction", None): 80,
-}
-_WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
-    "error_type": {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20},
-    "task_type": {"debug": 41, "write": 31, "refactor": 20, "explain": 8},
-    "domain": {"technical": 60, "research": 25, "general": 15},
-    "reason": {"no_results": 40, "blocked": 30, "irrelevant": 30},
-    "insight_type": {"pattern": 30, "correction": 30, "preference": 20, "fact": 20},
-    "sentiment": {"positive": 45, "neutral": 25, "negative": 30},
-}
+# Of 1,000 memories: how many of each outcome and tool, and the weights of what routes them.
+_PAIRS: Final = {(outcome, tool): count for outcome, tool, count in SHARES["pairs"]}
+_WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = SHARES["values"]
 
 _TRIES: Final = 200
 _COUNTER_CHARS: Final = 6
