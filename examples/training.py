@@ -18,7 +18,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from hardwon import Memory
+from hardwon import Memory, MistakeCard
 
 MACHINES = {
     "boiler": ["pressure", "flame", "feed water", "draught"],
@@ -72,25 +72,37 @@ def work(memory: Memory, number: int, reads: bool) -> None:
     run = f"world {number}, {'with' if reads else 'without'} memory"
     for shift in range(SHIFTS):
         machine = list(MACHINES)[shift % len(MACHINES)]
-        with memory.episode(machine, source={"id": run}) as ep:
-            briefing = str(ep.context(budget_tokens=600)) if reads else ""
-            solved = 0
-            for alarm in world.shift(machine):
-                remedy = choose(alarm, briefing, rng)
-                ep.step(f"{alarm}: {remedy}")
-                if world.helped(alarm, remedy):
-                    solved += 1
-                    ep.success(f"When {alarm} rings, {remedy}.")
-                else:
-                    ep.mistake(f"{remedy} did not help when {alarm} rang.")
-                    right = world.right[alarm]  # the fitter's report, after the fact
-                    ep.card(
-                        f"failed_at_{alarm}",
-                        correct_decision=right,
-                        lesson=f"When {alarm} rings, {right}.",
-                    )
-            ep.score = solved / ALARMS_PER_SHIFT
-            ep.summary = f"Put right {solved} of {ALARMS_PER_SHIFT} alarms"
+        context = memory.context(task_id=machine, budget_tokens=600) if reads else None
+        solved = 0
+        steps, mistakes, successes, cards = (
+            list[str](),
+            list[str](),
+            list[str](),
+            list[MistakeCard](),
+        )
+        for alarm in world.shift(machine):
+            remedy = choose(alarm, str(context or ""), rng)
+            steps.append(f"{alarm}: {remedy}")
+            if world.helped(alarm, remedy):
+                solved += 1
+                successes.append(f"When {alarm} rings, {remedy}.")
+            else:
+                mistakes.append(f"{remedy} did not help when {alarm} rang.")
+                right = world.right[alarm]  # the fitter's report, after the fact
+                lesson = f"When {alarm} rings, {right}."
+                kind = f"failed_at_{alarm}"
+                cards.append(MistakeCard(mistake_type=kind, correct_decision=right, lesson=lesson))
+        memory.record_episode(
+            machine,
+            solved / ALARMS_PER_SHIFT,
+            len(steps),
+            f"Put right {solved} of {ALARMS_PER_SHIFT} alarms",
+            mistakes,
+            successes,
+            cards,
+            source={"id": run},
+            recalled=context,
+        )
 
 
 def curve(memory: Memory, reads: bool) -> list[list[float]]:

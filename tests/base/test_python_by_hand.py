@@ -108,9 +108,6 @@ def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
         lambda: memory.tokens.create(" ", odd, [], 0): "days name projects scope",
         lambda: memory.get(odd, odd): "as_of id",
         lambda: Memory.restore(odd, odd): "location path",
-        lambda: memory.episode(odd, recalled=odd, author=odd, tags=odd, related_files=odd): (
-            "author recalled tags task_id"
-        ),
         lambda: memory.tests.record([odd], odd, task=odd, started=odd, author=odd): (
             "author ran run_id started task"
         ),

@@ -76,7 +76,7 @@ def learn(memory: Memory, *, vouched: bool = True) -> dict[str, list[str]]:
 
 
 def names(project: str) -> list[str]:
-    return [made._name_of(project, about) for about in ("errors", "fixes", "task-parse_dates")]
+    return [made._make_name(project, about) for about in ("errors", "fixes", "task-parse_dates")]
 
 
 NAMES = ["hardwon-shop-errors", "hardwon-shop-fixes", "hardwon-shop-task-parse-dates-8260fc37"]
@@ -224,7 +224,7 @@ WORDS = st.text(st.characters(categories=("L", "N", "P", "Zs")), min_size=1, max
 
 @given(st.lists(st.tuples(WORDS, WORDS), unique=True))
 def test_names_are_valid_and_each_its_own(pairs: list[tuple[str, str]]) -> None:
-    names = [made._name_of(project, f"task-{task}") for project, task in pairs]
+    names = [made._make_name(project, f"task-{task}") for project, task in pairs]
     assert len(set(names)) == len(names)
     for name in names:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)

@@ -393,12 +393,6 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     yield from with_odd("browse", lambda **given: list(memory.browse(**given)), filters, odd)
     yield from with_odd("recall", memory.recall, "query k", odd, query="x")
     yield from with_odd("compare", memory.episodes.compare, "task_id tag by_run author since", odd)
-    yield from with_odd(
-        "attempt",
-        partial(attempt, memory),
-        "task_id author recalled score summary action mistake card",
-        odd,
-    )
     for name in ("get", "audit", "add", "add_many", "publish", "export", "load", "backup", "merge"):
         yield name, partial(getattr(memory, name), odd)
     yield "care.take_in", partial(memory.care.take_in, odd)
@@ -412,16 +406,6 @@ def calls(memory: Memory, odd: Any, folder: Path) -> Iterator[Call]:
     yield "schema", partial(json_schema, odd)
     for model in (Experience, Fact, Trajectory, Episode, Step, Metadata):
         yield from with_odd(model.__name__, model, " ".join(model.model_fields), odd)
-
-
-def attempt(memory: Memory, task_id: Any = "t", **given: Any) -> None:
-    envelope = {name: given.pop(name) for name in ("author", "recalled") if name in given}
-    with memory.episode(task_id, **envelope) as ep:
-        ep.score, ep.summary = given.get("score", 0.5), given.get("summary", "")
-        ep.step(given.get("action", ""))
-        ep.mistake(given.get("mistake", "x"))
-        ep.card("early", worker_id=given.get("card"))
-        ep.context()
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)

@@ -23,7 +23,7 @@ from hardwon.memory.later import transfer
 from hardwon.memory.places import memory_exists
 from hardwon.memory.project import Clock as Clock
 from hardwon.memory.project import Noun, Opened
-from hardwon.memory.record import Entries, Envelope, EpisodeRecorder, Recording, TrajectoryRecorder
+from hardwon.memory.record import Entries, Envelope, Recording, TrajectoryRecorder
 from hardwon.records.fields import check_all, check_that
 
 if TYPE_CHECKING:
@@ -58,12 +58,6 @@ class Memory(Opened, Recording, Asking, Learned, KnowingLessons, Deciding, Keepi
         happens in the block.
         """
         return TrajectoryRecorder(self, task, envelope)
-
-    def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
-        """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever
-        happens in the block.
-        """
-        return EpisodeRecorder(self, task_id, envelope)
 
     def topology(self) -> Branch:
         """What lies where: experiences by outcome, tool and the key that the two require; with a

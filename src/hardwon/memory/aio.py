@@ -18,7 +18,7 @@ from hardwon.search.terms import FilterKeywords
 P = ParamSpec("P")
 T = TypeVar("T")
 # What gives a block of the caller's own code something to record with.
-_BLOCKS: Final = ("trajectory", "episode")
+_BLOCK: Final = "trajectory"
 
 
 class _Threaded:
@@ -31,7 +31,7 @@ class _Threaded:
         value = getattr(self._inner, name)
         if isinstance(value, Group):
             return _Threaded(value)
-        if name in _BLOCKS:
+        if name == _BLOCK:
             return lambda *args, **keywords: AsyncBlock(value(*args, **keywords))
         return _in_thread(value) if callable(value) else value
 
@@ -54,8 +54,8 @@ def _awaited(
 class AsyncMemory(_Threaded):
     """`Memory` with `await` before each call: `async with AsyncMemory("agent_brain") as memory:
     await memory.recall("…")`. It takes what `Memory` takes and has its methods, also those that
-    hang on nouns (`await memory.fixes.totals()`). `browse` gives a list; `trajectory` and
-    `episode` go with `async with`. `memory` is the one that it works on.
+    hang on nouns (`await memory.fixes.totals()`). `browse` gives a list; `trajectory` goes
+    with `async with`. `memory` is the one that it works on.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:

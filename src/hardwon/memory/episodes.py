@@ -60,7 +60,7 @@ class Episodes(Group):
     ) -> Comparison:
         """Whether the memory helps, at a `task_id` or at all: scores of episodes that had it
         against scores of those that had not. An episode had it that says what it recalled, be it
-        nothing (`recalled=`, or `ep.context()`); or, with a `tag`, that has this one. `by_run`: the
+        nothing (`recalled=`); or, with a `tag`, that has this one. `by_run`: the
         episodes of a run (`source.id`) count as one, which is right where they learn from one
         another. Filters as in `browse`; of very many episodes the newest are compared.
         """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign, log_warning
@@ -64,11 +63,6 @@ from hardwon.trust.redact import clean_event, redact, redact_json
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
-    from hardwon.memory.context import Context
-
-# Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
-# characters of text, and a record must hold all of them.
-CARDS_PER_EPISODE_MAX: Final = 500
 
 # Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
 # than of a thousand, which would have Python look through everything else the caller holds.
@@ -673,13 +667,26 @@ def cut(text: str, chars: int) -> str:
     return text if len(text) <= chars else redact(text)[0][:chars]
 
 
-class _Recorder(ABC):
-    """Records when its `with` block ends, whatever happens in it."""
+class TrajectoryRecorder:
+    """Collects steps inside a `with` block and records them when it ends, whatever happens in it.
 
-    def __init__(self, memory: Memory, envelope: Envelope) -> None:
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise,
+    or its last step shows an error that nobody gave a reward for; one that raises counts as failed
+    (0.0), with the error as its last observation. `record` is what was kept.
+    """
+
+    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
+        self._memory, self._envelope = memory, envelope
+        self.task = task
         self.steps: list[Step] = []
-        self._memory = memory
-        self._envelope = envelope
+        self.final_reward: float | None = None
+        self.record: Trajectory | None = None
+
+    def step(
+        self, action: str, observation: str = "", reward: float = 0.0, ok: bool | None = None
+    ) -> None:
+        """One step was taken: what was done, what came of it, and what that was worth."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
 
     def __enter__(self) -> Self:
         return self
@@ -697,37 +704,8 @@ class _Recorder(ABC):
                 raise
             # The caller's own error is the news; whatever failed here must not hide it. One of the
             # caller's own making may take no notes.
-            note = f"Hardwon could not record this {self._what}: {failure}"
+            note = f"Hardwon could not record this trajectory: {failure}"
             ask_foreign(partial(error.add_note, note), None)
-
-    _what: ClassVar[str]
-
-    @abstractmethod
-    def _record(self, error: BaseException | None) -> None:
-        """Keeps what was collected; `error` is what ended the block, if one did."""
-
-
-class TrajectoryRecorder(_Recorder):
-    """Collects steps inside a `with` block and records them when it ends.
-
-    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise,
-    or its last step shows an error that nobody gave a reward for; one that raises counts as failed
-    (0.0), with the error as its last observation. `record` is what was kept.
-    """
-
-    _what = "trajectory"
-
-    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
-        super().__init__(memory, envelope)
-        self.task = task
-        self.final_reward: float | None = None
-        self.record: Trajectory | None = None
-
-    def step(
-        self, action: str, observation: str = "", reward: float = 0.0, ok: bool | None = None
-    ) -> None:
-        """One step was taken: what was done, what came of it, and what that was worth."""
-        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
 
     def _record(self, error: BaseException | None) -> None:
         last = self.steps[-1] if self.steps else None
@@ -739,130 +717,6 @@ class TrajectoryRecorder(_Recorder):
         self.record = self._memory.record_trajectory(
             self.task, self.steps, reward, **self._envelope
         )
-
-
-class EpisodeRecorder(_Recorder):
-    """Collects what happens in one attempt at a task inside a `with` block and records it when the
-    block ends.
-
-    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that
-    raises counts with the score it has by then, else as failed (0.0), and the error is one of its
-    mistakes; `sys.exit(0)` and the end of a generator are no errors. Without a `summary` the
-    actions of the steps make one. `record` is what was kept. What is not allowed is refused where
-    it is said, not when the block ends.
-    """
-
-    _what = "episode"
-
-    def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
-        recalled: Any = envelope.get("recalled")
-        recalled = list_items(getattr(recalled, "ids", recalled))
-        once: Any = envelope.copy()  # what can be read once is read here
-        for name in {"tags", "related_files"} & once.keys():
-            once[name] = list_items(once[name])
-        _, began = check_all(
-            # files are read when the block ends: it may be what writes them
-            lambda: make_metadata({**once, "related_files": ()}, datetime.now(UTC), None),
-            lambda: Episode(task_id=task_id, score=0.0, recalled=recalled),
-        )
-        super().__init__(memory, once)
-        self.task_id = began.task_id
-        self.mistakes: list[str] = []
-        self.successes: list[str] = []
-        self.cards: list[MistakeCard] = []
-        self.record: Episode | None = None
-        self._score: float | None = None
-        self._summary = ""
-        self._recalled = began.recalled
-
-    @property
-    def score(self) -> float | None:
-        """From 0 to 1; None until it is set."""
-        return self._score
-
-    @score.setter
-    def score(self, score: float) -> None:
-        self._score = self._check(score=score).score
-
-    @property
-    def summary(self) -> str:
-        """What happened, in a sentence or two."""
-        return self._summary
-
-    @summary.setter
-    def summary(self, summary: str) -> None:
-        self._summary = self._check(trajectory_summary=summary).trajectory_summary
-
-    def step(
-        self, action: str = "", observation: str = "", reward: float = 0.0, ok: bool | None = None
-    ) -> None:
-        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done
-        and seen in each.
-        """
-        self.steps.append(Step(action=action, observation=observation, reward=reward, ok=ok))
-
-    def mistake(self, text: str) -> None:
-        """Something that went wrong, as a lesson."""
-        self.mistakes += self._check(mistakes=[text]).mistakes
-
-    def success(self, text: str) -> None:
-        """Something that worked, as a lesson."""
-        self.successes += self._check(successes=[text]).successes
-
-    def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
-        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`,
-        `correct_decision`, `evidence`, `lesson`, and `task_id` where it is not this one.
-        """
-        # before evidence and lesson are cut
-        card, _ = redact_json({"mistake_type": mistake_type, **fields})
-        self.cards.append(MistakeCard.model_validate(card))
-
-    def context(self, query: str | None = None, **options: Any) -> Context:
-        """What the memory has to say before the attempt, as `Memory.context` does. The episode
-        names what it was shown, so that its score tells whether that helped, and `Memory.compare`
-        knows that it had the memory.
-        """
-        context = self._memory.context(query, task_id=self.task_id, **options)
-        shown = dict.fromkeys([*(self._recalled or ()), *context.ids])
-        self._recalled = list(shown)[: limits.ITEMS_MAX]
-        return context
-
-    def _check(self, **fields: Any) -> Episode:
-        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
-
-    def _record(self, error: BaseException | None) -> None:
-        # left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on
-        on_purpose = isinstance(error, GeneratorExit) or (
-            isinstance(error, SystemExit) and error.code in (None, 0)
-        )
-        failed = error is not None and not on_purpose
-        if error is not None and failed:
-            self.mistakes.append(_describe(error))
-        envelope = self._envelope.copy()
-        envelope["recalled"] = self._recalled
-        done = cut(
-            "; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX
-        )
-        # characters for a quarter of the record, as of a trajectory
-        each = limits.RECORD_BYTES_MAX // 8 // 4
-        self.record = self._memory.record_episode(
-            self.task_id,
-            float(not failed) if self._score is None else self._score,
-            len(self.steps),
-            cut(self._summary or done, each),
-            _fitting_texts(self.mistakes, each),
-            _fitting_texts(self.successes, each),
-            self.cards[-CARDS_PER_EPISODE_MAX:],
-            **envelope,
-        )
-
-
-def _fitting_texts(texts: list[str], room: int) -> list[str]:
-    """As many texts, the newest, and as much of each, as fit."""
-    texts = texts[-limits.ITEMS_MAX :]
-    if sum(map(len, texts)) <= room:
-        return texts
-    return [cut(text, room // len(texts)) for text in texts]
 
 
 def _describe(error: BaseException) -> str:

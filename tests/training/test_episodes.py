@@ -1,0 +1,56 @@
+"""What a training loop relies on: what an episode taught is in the next context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clocks import Clock
+from hardwon import Memory
+
+
+def test_a_lesson_is_in_the_very_next_context(tmp_path: Path, clock: Clock) -> None:
+    with Memory(tmp_path, clock=clock) as memory:
+        for number in range(100):
+            memory.record_episode(
+                "t",
+                0.25 + number % 3 / 10,
+                mistakes=[f"old mistake {number % 7}"],
+                successes=["did something"],
+            )
+        for score, lesson in (
+            (0.1, "The valve is on the left"),
+            (0.62, "Neither good nor bad, but said"),
+            (0.9, "Ask first"),
+        ):
+            context = memory.context(task_id="t")
+            assert lesson not in str(context)
+            episode = memory.record_episode("t", score, mistakes=[lesson], recalled=context)
+            assert episode.recalled == list(context.ids)
+            assert str(memory.context(task_id="t")).count(lesson) == 1, score
+            assert lesson not in str(memory.context(task_id="another"))
+
+
+def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Clock) -> None:
+    """800 episodes of mean 0.25 that never reach 0.85: what went with the better ones is shown, the
+    noise is not.
+    """
+    with Memory(tmp_path, clock=clock) as memory:
+        for number in range(800):
+            careful = number % 5 == 0
+            memory.record_episode(
+                "t",
+                (0.45 if careful else 0.2) + (number * 7 % 10) / 200 - 0.0225,
+                successes=["Read the log first"] if careful else ["Answered at once"],
+                mistakes=[] if careful else ["Escalated too early"],
+                mistake_cards=[{"mistake_type": "false_negative_x", "lesson": "Look twice."}]
+                if number % 4
+                else [],
+            )
+        assert memory.episodes.scores("t").mean == pytest.approx(0.25, abs=0.02)
+        text = str(memory.context(task_id="t"))
+        assert "[WORKS] Read the log first [160 episodes, agent?]" in text
+        assert "[AVOID] Escalated too early [640 episodes, agent?]" in text
+        assert "[WORKS] Answered at once" not in text
+        assert "false_negative_x: Look twice. [600 episodes, agent?]" in text
