@@ -48,15 +48,12 @@ WORDS: Final = WordLists(
         "not_stems": """
         self this cls console math np df app logger log os sys re window document process module request
         response node next vue react express three chart d3""",
-        "no_call": "if for while switch return and or not in elif catch with when see is",
-        "plurals": "s es ies er ed d r n en",
         "no_libraries": """
         python java javascript rust go ruby php perl node debian ubuntu linux windows macos api version
         release standard shared new old same other whole internal latest missing entire""",
         "after_install": """
-        fails failed fail hangs hung of the a an is was are and or in on with for command step it them
-        from does did works worked takes needs to again requires breaks runs cannot can will would
-        should must if when while because but then exits as at by into after before this that these""",
+        fails failed of the a an is was are and or in on with for command step it from does worked takes
+        needs to again can will when but then as at by into after before this that""",
     }
 )
 
@@ -80,21 +77,7 @@ RE: Final = Patterns(
         "name": r"[A-Za-z_$][\w$]{0,99}",
         "dotted": r"{{name}}(?:(?:\.|::|->){{name}}){0,8}",
         "scoped": r"(?<![\w$:])(?!py::)({{name}}(?:::~?{{name}}){1,8})(?![\w:])",
-        "test_id": r"\.py::({{name}}(?:::{{name}}){0,3})",
-        "ticked": r"`(\.?{{dotted}}|@{{dotted}})`",
-        "names_function": [
-            r"(?i)\b(?:functions?|methods?|calls?|calling|called|invokes?|invoking|invoked|decorators?",
-            r"|hook|helper|constructor)\s{1,3}\Z",
-        ],
-        "called_function": [
-            r"\s{1,3}(?:functions?|methods?|hook|helper|decorator|coroutine|callback|returns|returned",
-            r"|raises|raised|throws|threw|yields|accepts|takes\s(?:a|an|the|no|two|one|three)\b|calls|",
-            r"(?:is|was|gets|got|must\sbe|should\sbe)\s(?:never\s|not\s)?(?:called|invoked))\b",
-        ],
-        "declared": r"\b(?:function|method|func|fn|def)\s{1,3}({{dotted}})(?![\w(])",
-        "arguments": r"[\w.$'\"-]{1,60}+(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}+){0,10}|\.\.\.|\u2026",
         "hump": "[a-z0-9][A-Z]",
-        "odd_name": r"_|\A@|\d|{{hump}}|\A[A-Z][a-z]{2}",
         "install": [
             r"\b(?:pip3?|uv|uv\spip|pipx|conda|mamba|npm|pnpm|yarn|bun|cargo|gem|brew|poetry|apt|apt-get",
             r"|dnf|yum|composer|go|dotnet)\s{1,3}(?:install|i|add|get|require|add\spackage)\s{1,3}",
@@ -152,10 +135,6 @@ RE: Final = Patterns(
         "version": [
             r"(?<![\w@/.-])(@?[A-Za-z][\w./-]{1,80})(?:\[[\w,-]{1,60}\])?",
             r"(?:@[\^~]?v?\d|(?:[=~><!]=\s?|\s)v?\d{1,4}\.\d{1,5}\.\d)",
-        ],
-        "called": [
-            r"\b(?:[Tt]he|a|an|of|using|with|by|from|in)\s{1,3}(`?)(@?[A-Za-z][\w./-]{1,60})\1\s{1,3}",
-            r"(?:librar(?:y|ies)|packages?|frameworks?|crates?|gems?|SDK|sdk)\b",
         ],
     }
 )
@@ -269,27 +248,13 @@ def _is_file(name: str) -> bool:
 
 
 def _functions(text: str) -> Iterator[_Mention]:
+    """Calls, but not what is explained by what stands in brackets behind it: `file(s)`, `HTTP(S)`."""
     for call in RE.call.finditer(text):
-        if _is_call(call[1], call[2].strip()):
-            yield _Mention(call.start(), call[1])
-    for pattern in (RE.scoped, RE.test_id, RE.method):
+        name, inside = call[1], call[2].strip()
+        if len(name) > 1 and (inside in ("", "*") or _looks_like_code(name)):
+            yield _Mention(call.start(), name)
+    for pattern in (RE.scoped, RE.method):
         yield from _mentions(pattern, text)
-    for ticked in RE.ticked.finditer(text):
-        before = text[max(0, ticked.start() - 20) : ticked.start()]
-        if RE.names_function.search(before) or RE.called_function.match(text, ticked.end()):
-            yield _Mention(ticked.start(), ticked[1].lstrip(".@"))
-    yield from (place for place in _mentions(RE.declared, text) if _looks_like_code(place.name))
-
-
-def _is_call(name: str, inside: str) -> bool:
-    """Whether what stands before a bracket is called, rather than explained by what is in it:
-    `file(s)`, `HTTP(S)`.
-    """
-    if len(name) < 2 or name.lower() in WORDS.no_call or inside.lower() in WORDS.plurals:
-        return False
-    if inside in ("", "*") or _looks_like_code(name):
-        return True
-    return not name.isupper() and RE.arguments.fullmatch(inside) is not None
 
 
 def _looks_like_code(name: str) -> bool:
@@ -304,11 +269,6 @@ def _libraries(text: str) -> Iterator[_Mention]:
     for place in _mentions(RE.install, text):
         if place.name.lower() not in WORDS.after_install and not _is_file(place.name):
             yield _Mention(place.at, place.name.rstrip("."))
-    for called in RE.called.finditer(text):
-        if called[2].lower() not in WORDS.no_libraries and (
-            called[1] or RE.odd_name.search(called[2])
-        ):
-            yield _Mention(called.start(2), called[2])
     if "import" in text or "require(" in text:
         yield from _mentions(RE.from_import, text)
         for place in _mentions(RE.plain_import, text):

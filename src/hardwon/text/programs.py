@@ -61,8 +61,6 @@ _TEST_TARGETS: Final = frozenset(
 )
 _REPAIRING: Final = re.compile(r"--fix\b|--write\b|--update|-u\Z")
 _HANDING_IN: Final = frozenset("add commit push".split())
-# How tools of agents that only show something are called: `open`, `search_dir`, `scroll_down`.
-_LOOKING_VERBS: Final = frozenset("open view read goto scroll search find list get show".split())
 _SCRIPT: Final = re.compile(r"(?:python|pypy|node|ruby|perl|bash|sh|php|deno|bun|Rscript)[\d.]*\Z")
 # Of a piece of code on the command line: that it writes something.
 _WRITING_CODE: Final = re.compile(
@@ -146,8 +144,6 @@ def looks(command: Command) -> bool:
         )
         return bool(code) and not _WRITING_CODE.search(code)
     if _SHOWING_OPTIONS.intersection(options):
-        return True
-    if program.partition("_")[0] in _LOOKING_VERBS:
         return True
     words = plain_words(command)
     if program == "git" and words in (["branch"], ["tag"]) and not {"-d", "-D"} & {*options}:
