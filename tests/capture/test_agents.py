@@ -27,7 +27,7 @@ from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
-from hardwon.capture.protocols import AGENTS, Agent, HookEvent, read_event
+from hardwon.capture.protocols import AGENTS, Agent
 from hardwon.capture.sessions import AgentSession, close_abandoned
 from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
@@ -507,35 +507,6 @@ def test_a_broken_session_file_begins_anew(shop: Path) -> None:
     assert "It failed here when it last ran: error: the schema" in say("before", command="make x")
     assert isinstance(AgentSession({}).kept, dict)
     assert shop.exists()
-
-
-def test_what_codex_does_not_say_its_output_tells() -> None:
-    def ended(response: Any) -> HookEvent | None:
-        told = {
-            "hook_event_name": "PostToolUse",
-            "tool_name": "Bash",
-            "tool_input": {"command": "make"},
-            "tool_response": response,
-        }
-        return read_event("codex", json.dumps(told).encode())
-
-    for response, code, output in (
-        ("Chunk ID: a1\nProcess exited with code 7\nFinal output:\nno", 7, "no"),
-        ("Exit code: 0\nWall time: 1 seconds\nOutput:\nall good", 0, "all good"),
-        ("error: no rule", None, "error: no rule"),
-    ):
-        event = ended(response)
-        assert event
-        assert (event.exit_code, event.output) == (code, output)
-    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x = 1\n+x = 2\n*** End Patch"
-    told = {
-        "hook_event_name": "PreToolUse",
-        "tool_name": "apply_patch",
-        "tool_input": {"command": patch},
-    }
-    event = read_event("codex", json.dumps(told).encode())
-    assert event
-    assert (event.file, event.change) == ("src/a.py", "x = 2")
 
 
 VALUES = st.recursive(

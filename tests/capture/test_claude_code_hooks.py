@@ -415,34 +415,6 @@ def test_a_memory_of_an_older_version_is_not_changed_in_a_hook(project: Path) ->
 # --- what nobody expects ---
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\xff\xfe\x00",
-        b"null",
-        b"[]",
-        b"7",
-        b'{"hook_event_name": "PreToolUse"',
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
-        b'{"hook_event_name": ["PreToolUse"], "cwd": 7}',
-        b'{"hook_event_name": "PostToolUse", "cwd": "/\\u0000", "tool_name": "Bash", "tool_input": '
-        b'{"command": "\\ud800"}}',
-        b'{"hook_event_name": "PreToolUse", "prompt": "'
-        + b"x" * limits.AGENT_HOOK_INPUT_BYTES_MAX
-        + b'"}',
-    ],
-    ids=lambda data: repr(data[:20]),
-)
-def test_what_is_no_event_is_ignored(
-    project: Path, memory: Callable[[], Memory], data: bytes
-) -> None:
-    done = said_to(data)
-    assert (done.stdout, done.stderr) == (b"", b"")
-    assert kept(memory) == []
-
-
 # --- into the settings and out again ---
 
 FOREIGN = """{
@@ -521,34 +493,6 @@ def test_what_others_set_stays(project: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-def test_ours_is_known_wherever_somebody_moved_it(project: Path) -> None:
-    file = project / ".claude" / "settings.json"
-    hooks("install", "claude-code")
-    now = json.loads(file.read_text())
-    moved = now["hooks"].pop("PreToolUse")[0]["hooks"][0] | {
-        "command": "nice -n 5 hardwon hooks run claude-code --budget 50"
-    }
-    now["hooks"]["PreToolUse"] = [
-        {"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}, moved]}
-    ]
-    now["hooks"]["Notification"] = [{"hooks": [moved]}]
-    file.write_text(json.dumps(now))
-    assert "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse" in hooks(
-        "status", "claude-code"
-    )
-    hooks("install", "claude-code", "--deny-blocked")
-    again = json.loads(file.read_text())["hooks"]["PreToolUse"]
-    assert len(again) == 1
-    assert again[0]["hooks"][1]["command"] == "hardwon hooks run claude-code --deny-blocked || true"
-    hooks("remove", "claude-code")
-    left = {
-        "PreToolUse": [
-            {"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "mine.sh"}]}
-        ]
-    }
-    assert json.loads(file.read_text()) == {"hooks": left}
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -617,28 +561,6 @@ def test_codex_and_cursor_have_theirs(project: Path) -> None:
     assert cursor["hooks"]["postToolUseFailure"][0]["matcher"] == "Shell"
     hooks("remove", "cursor")
     assert not file.parent.exists()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("install", "git", "--user"),
-        ("install", "--dry-run"),
-        ("install", "git", "--deny-blocked"),
-        ("install", "git", "--budget", "7"),
-        ("install", "claude-code", "--shared"),
-        ("install", "claude-code", "--local", "--user"),
-        ("install", "claude-code", "--ask-blocked", "--deny-blocked"),
-        ("install", "claude-code", "--budget", "0"),
-        ("remove", "git", "--local"),
-        ("status", "--user"),
-        ("install", "windsurf"),
-        ("install", "codex", "--local"),
-    ],
-)
-def test_options_that_make_no_sense(project: Path, arguments: tuple[str, ...]) -> None:
-    hooks(*arguments, code=2)
-    assert not (project / ".claude").exists()
 
 
 def test_the_installed_command_as_a_shell_runs_it(

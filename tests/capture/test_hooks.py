@@ -19,7 +19,6 @@ from hardwon.capture.tests import RanTest
 from hardwon.errors import PlaceError
 from hardwon.outside.git import Repository, last_commit
 from hardwon.records.kinds import Record
-from hardwon.text.failures import failure_hash
 from little_projects import RIGHT, SOURCE, WRONG, Project, git
 
 TEST = "tests/test_calc.py::test_addition"
@@ -167,22 +166,6 @@ def test_lines_that_somebody_added_to_ours_are_kept(project: Project) -> None:
     assert not hook.exists()
 
 
-def test_a_hooks_folder_of_ones_own(project: Project, tmp_path: Path) -> None:
-    git(project.folder, "config", "core.hooksPath", ".githooks")
-    hooks("install")
-    assert (project.folder / ".githooks" / "post-commit").exists()
-    assert not (project.folder / ".git" / "hooks" / "post-commit").exists()
-    hooks("remove")
-    git(project.folder, "config", "--unset", "core.hooksPath")
-    git(project.folder, "config", "--global", "core.hooksPath", str(tmp_path / "everybody's"))
-    assert "serves other repositories too" in hooks("install", code=1)
-    assert not (tmp_path / "everybody's").exists()
-    hooks("install", "--shared")
-    assert (tmp_path / "everybody's" / "post-commit").exists()
-    hooks("remove")
-    assert not (tmp_path / "everybody's" / "post-commit").exists()
-
-
 # --- what a commit publishes ---
 
 
@@ -247,21 +230,6 @@ def test_not_while_a_test_fails(project: Project) -> None:
     project.commit("second")
     assert published(project) == []
     assert status(project, tried) == "verified"
-
-
-def test_a_failing_test_that_was_deleted_is_no_obstacle(project: Project) -> None:
-    gone = project.folder / "tests" / "test_gone.py"
-    gone.write_text("def test_gone_already(): assert 0\n")
-    with project.memory() as memory:
-        memory.tests.record(
-            [RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])]
-        )
-    tried = repaired(project, failure_hash=failure_hash("E   assert 0"))
-    project.commit("mend")
-    assert published(project) == [], "it has to do with a test that fails"
-    gone.unlink()
-    project.commit("mend", "--amend")
-    assert published(project) == [tried.id]
 
 
 def test_not_with_a_commit_that_has_nothing_to_do_with_it(project: Project) -> None:
@@ -343,25 +311,6 @@ def test_the_hook_is_silent_where_hardwon_is_gone(
         ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_hardwon_on_the_path_comes_first_and_an_older_one_is_no_obstacle(
-    project: Project, tmp_path: Path
-) -> None:
-    hooks("install")
-    own_hook(
-        tmp_path / "bin" / "hardwon", f'echo "$@" >> {tmp_path}/called.txt\necho usage >&2\nexit 2'
-    )
-    tried = repaired(project)
-    git(project.folder, "add", "-A")
-    done = subprocess.run(
-        ["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False
-    )
-    assert (
-        tmp_path / "called.txt"
-    ).read_text() == f"--memory {project.brain} hooks run post-commit\n"
-    assert "usage" not in done.stderr
-    assert status(project, tried) == "published", "by the Python that installed the hook"
 
 
 def test_what_lies_in_the_checkout_is_never_imported(project: Project) -> None:

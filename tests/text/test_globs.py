@@ -166,35 +166,6 @@ def test_so_they_do_on_any_tree(
     assert ours(pattern, files_of(root)) == really(pattern, root)
 
 
-@settings(max_examples=examples(300), deadline=None)
-@given(patterns.filter(is_usable))
-def test_folders_first_and_then_names_come_to_the_same(tree: Path, pattern: str) -> None:
-    compiled = Glob(pattern)
-    in_folder, named = compiled.split()
-    for path in files_of(tree):
-        folder, _, name = path.rpartition("/")
-        if name.endswith(".json") and not name.startswith("."):
-            assert (in_folder(folder) and (named is None or named(name))) == compiled.matches(path)
-        if named:
-            assert (in_folder(folder) and named(name)) == compiled.matches(path)
-
-
-@each(
-    ("pattern", "every"),
-    [
-        ("**", True),
-        ("a/**", True),
-        ("a/*", True),
-        ("*.json", True),
-        ("a/**/*.json", True),
-        ("a/*.jso?", False),
-        ("a/?*", False),
-    ],
-)
-def test_every_name_needs_no_matcher(pattern: str, every: bool) -> None:
-    assert (Glob(pattern).split()[1] is None) == every
-
-
 def test_a_pattern_for_folders_takes_no_file() -> None:
     for pattern in ("a/", "**/", "*/", "", ".", "a/."):
         in_folder, _ = Glob(pattern).split()
@@ -222,7 +193,3 @@ def test_patterns_that_lead_elsewhere_are_refused(pattern: object) -> None:
     with pytest.raises(InvalidInputError) as refused:
         Glob(pattern)  # type: ignore[arg-type]
     assert refused.value.field == "pattern"
-
-
-def test_it_shows_its_pattern() -> None:
-    assert repr(Glob("a/*")) == "Glob('a/*')"

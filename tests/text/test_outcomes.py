@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cases import each
-from command_line import answered, at_once, refused
+from command_line import answered, refused
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.text.outcomes import guess_error_type, guess_outcome
@@ -38,20 +38,6 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 )
 def test_a_text_tells_how_it_turned_out(text: str, outcome: str, sort: str | None) -> None:
     assert (guess_outcome(text), guess_error_type(text)) == (outcome, sort)
-
-
-def test_whoever_says_nothing_else_is_told_how_it_was_kept() -> None:
-    done = at_once("remember", "KeyError 'id' in login.py")
-    assert done.exit_code == 0
-    assert done.stderr == (
-        "hardwon: kept as failure, code_interpreter, runtime; --outcome says otherwise\n"
-    )
-    record = answered("show", done.stdout.strip())
-    assert (record["outcome"], record["tool"], record["error_type"]) == (
-        *("failure", "code_interpreter"),
-        "runtime",
-    )
-    assert at_once("remember", "it was fine", "--outcome", "ok").stderr == ""
 
 
 @each(
@@ -102,18 +88,3 @@ def test_everything_that_is_wrong_is_told_in_one_message(tmp_path: Path) -> None
         said
         == "outcome: 'triumph' is not allowed; allowed: one of success, failure, learning, interaction"
     )
-
-
-def test_an_editor_knows_outcomes_and_filters() -> None:
-    """Types say it before anything runs: mypy complains where one of these needs no excuse."""
-    with Memory("brain") as memory:
-        with pytest.raises(InvalidInputError, match="outcome: 'triumph'"):
-            memory.remember("x", "triumph")  # type: ignore[arg-type]
-        with pytest.raises(InvalidInputError, match="'won'"):
-            memory.recall("x", outcome="won")  # type: ignore[arg-type]
-        with pytest.raises(InvalidInputError, match="colour"):
-            memory.recall("x", colour="red")  # type: ignore[call-arg]
-        with pytest.raises(InvalidInputError, match="'won'"):
-            memory.forget(outcome="won")  # type: ignore[arg-type]
-        with pytest.raises(InvalidInputError, match="'won'"):
-            memory.care.page(outcome="won")  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 
 from cases import each
-from hardwon import limits
 from hardwon.text.sentences import RELATIVE_DATE, lint
 from strategies import texts
 
@@ -71,10 +70,6 @@ def test_what_is_said_elsewhere_is_named() -> None:
     assert lint("As mentioned above, the pool leaks.") == [
         'reference "As mentioned above": say here what is said there'
     ]
-
-
-def test_findings_are_bounded() -> None:
-    assert len(lint("yesterday " * 500)) == limits.SCREEN_ITEMS
 
 
 @given(texts)

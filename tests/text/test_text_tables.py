@@ -10,10 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from cases import each
-from hardwon.text import entities, failures
+from hardwon.text import failures
 from hardwon.text.tables import Patterns
 from hardwon.trust import redact
 
@@ -33,10 +31,3 @@ def test_every_entry_is_used_and_every_one_used_is_there(module: ModuleType) -> 
     assert tables.PATTERNS.keys() | any_of.keys() == (asked["RE"] | inside)
     patterns = Patterns(tables.PATTERNS, any_of)
     assert all(isinstance(getattr(patterns, name), re.Pattern) for name in tables.PATTERNS)
-
-
-def test_a_name_that_is_not_there_is_named() -> None:
-    with pytest.raises(AttributeError, match="there is no pattern 'nonsense'"):
-        _ = failures.RE.nonsense
-    with pytest.raises(AttributeError, match="there is no word list 'nonsense'"):
-        _ = entities.WORDS.nonsense
