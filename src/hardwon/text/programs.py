@@ -193,7 +193,7 @@ def hands_in(command: Command) -> bool:
         return bool(words) and words[0] in _HANDING_IN
     if command.program in ("gh", "glab"):
         return words[:1] in (["pr"], ["mr"])
-    return command.program in ("submit", "exit")
+    return command.program in ("submit", "exit") and len(command.words) == 1
 
 
 def command_key(command: Command) -> str:
