@@ -20,7 +20,6 @@ HERE_ALONE: Final[Mapping[str, str]] = {
     "entries.names": "for whoever lists the names that it put things under",
     "trajectory": "a block of the caller's own code; what it records goes through "
     "record_trajectory",
-    "episode": "a block of the caller's own code; what it records goes through record_episode",
     "care.now": "the memory's own clock",
     "care.values": "for people who type: programs have whole ids and names",
     "care.wait_for_vectors": "vectors are made by the process that has the embedder",

@@ -60,7 +60,6 @@ NOUNS: Final[Mapping[str, str]] = {
 """What hangs on a memory, and the heading of its section."""
 _IN_ANOTHER_GROUP: Final = {
     "trajectory": "Recording",
-    "episode": "Recording",
     "merge": "Keeping",
     "topology": "Asking",
     "reflect": "Asking",

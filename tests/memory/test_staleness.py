@@ -76,66 +76,78 @@ def changes(memory: Memory) -> tuple[bool, list[str]]:
     return hit.stale, told
 
 
-def test_a_changed_file_and_its_revert(brain: Memory, repository: Path) -> None:
-    before = (repository / "src/app.py").read_bytes()
-    write(repository, "src/app.py", body("other"))
-    assert changes(brain) == (True, ["src/app.py changed"])
-    commit(repository, "change")
-    assert changes(brain) == (True, ["src/app.py changed"])
-    git(repository, "revert", "--no-edit", "HEAD")
-    assert (repository / "src/app.py").read_bytes() == before
-    assert changes(brain) == (False, [])
+RENAMED = "src/app.py renamed (now src/main.py)"
+# What is done to the file, and what is told of it after that; nothing where it is as it was.
+HISTORIES = {
+    "changed and changed back": """
+        write src/app.py -> src/app.py changed
+        commit -> src/app.py changed
+        git revert --no-edit HEAD ->
+        touch src/app.py ->""",
+    "renamed": f"""
+        git mv src/app.py src/main.py -> {RENAMED}
+        commit -> {RENAMED}""",
+    "renamed, and git was not told": f"move src/app.py src/main.py -> {RENAMED}",
+    "renamed and changed": """
+        git mv src/app.py src/main.py
+        append src/main.py
+        git add -A -> src/app.py changed (now src/main.py)
+        commit -> src/app.py changed (now src/main.py)""",
+    "renamed over several commits": """
+        git mv src/app.py src/one.py
+        commit
+        git mv src/one.py src/two.py
+        commit -> src/app.py renamed (now src/two.py)
+        move src/two.py lib/two.py -> src/app.py renamed (now lib/two.py)""",
+    "removed until it is back": """
+        remove src/app.py -> src/app.py gone
+        commit -> src/app.py gone
+        git checkout -q HEAD~1 -- src/app.py ->""",
+    "on another branch": """
+        git checkout -q -b side
+        write src/app.py
+        commit -> src/app.py changed
+        git checkout -q main ->
+        git checkout -q --detach side -> src/app.py changed
+        git checkout -q --detach main ->""",
+    "amended": f"""
+        git commit -q --amend -m words ->
+        git mv src/app.py src/main.py
+        git commit -q --amend -m name -> {RENAMED}""",
+}
 
 
-def test_only_touched_is_not_changed(brain: Memory, repository: Path) -> None:
-    os.utime(repository / "src/app.py", (1, 1))
-    assert changes(brain) == (False, [])
-
-
-@pytest.mark.parametrize("how", ["committed", "staged", "unstaged"])
-def test_a_renamed_file_is_followed(brain: Memory, repository: Path, how: str) -> None:
-    if how == "unstaged":
-        (repository / "src/app.py").rename(repository / "src/main.py")
+def play(repository: Path, step: str) -> None:
+    word, *rest = step.split()
+    paths = [repository / path for path in rest]
+    if word == "git":
+        git(repository, *rest)
+    elif word == "commit":
+        commit(repository)
+    elif word == "write":
+        write(repository, rest[0], body("other"))
+    elif word == "append":
+        paths[0].write_text(paths[0].read_text() + "more = True\n")
+    elif word == "move":
+        paths[1].parent.mkdir(exist_ok=True)
+        paths[0].rename(paths[1])
+    elif word == "remove":
+        paths[0].unlink()
     else:
-        git(repository, "mv", "src/app.py", "src/main.py")
-    if how == "committed":
-        commit(repository)
-    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
-    assert "stale" not in hit_of(brain).why
+        assert word == "touch"
+        os.utime(paths[0], (1, 1))
 
 
-@pytest.mark.parametrize("how", ["committed", "staged"])
-def test_a_file_that_was_renamed_and_changed_is_stale(
-    brain: Memory, repository: Path, how: str
-) -> None:
-    git(repository, "mv", "src/app.py", "src/main.py")
-    write(repository, "src/main.py", body("src/app.py") + "more = True\n")
-    git(repository, "add", "-A")
-    if how == "committed":
-        commit(repository)
-    assert changes(brain) == (True, ["src/app.py changed (now src/main.py)"])
-
-
-def test_a_rename_over_several_commits_and_a_move_that_git_was_not_told_of(
-    brain: Memory, repository: Path
-) -> None:
-    git(repository, "mv", "src/app.py", "src/one.py")
-    commit(repository)
-    git(repository, "mv", "src/one.py", "src/two.py")
-    commit(repository)
-    assert changes(brain) == (False, ["src/app.py renamed (now src/two.py)"])
-    (repository / "lib").mkdir()
-    (repository / "src/two.py").rename(repository / "lib/two.py")
-    assert changes(brain) == (False, ["src/app.py renamed (now lib/two.py)"])
-
-
-def test_a_deleted_file_is_gone_until_it_is_back(brain: Memory, repository: Path) -> None:
-    (repository / "src/app.py").unlink()
-    assert changes(brain) == (True, ["src/app.py gone"])
-    commit(repository)
-    assert changes(brain) == (True, ["src/app.py gone"])
-    git(repository, "checkout", "-q", "HEAD~1", "--", "src/app.py")
-    assert changes(brain) == (False, [])
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_what_became_of_a_file_is_told(brain: Memory, repository: Path, history: str) -> None:
+    for line in history.strip().splitlines():
+        step, arrow, told = line.partition("->")
+        play(repository, step)
+        if arrow:
+            told = told.strip()
+            is_stale = bool(told) and "renamed" not in told
+            assert changes(brain) == (is_stale, [told] if told else []), step
+            assert ("stale" in hit_of(brain).why) == is_stale
 
 
 def test_a_file_that_was_not_there_appeared(repository: Path, tmp_path: Path) -> None:
@@ -144,27 +156,6 @@ def test_a_file_that_was_not_there_appeared(repository: Path, tmp_path: Path) ->
         assert changes(memory) == (False, [])
         write(repository, "docs/plan.md", "x")
         assert changes(memory) == (True, ["docs/plan.md appeared"])
-
-
-def test_another_branch_and_back(brain: Memory, repository: Path) -> None:
-    git(repository, "checkout", "-q", "-b", "side")
-    write(repository, "src/app.py", body("side"))
-    commit(repository)
-    assert changes(brain) == (True, ["src/app.py changed"])
-    git(repository, "checkout", "-q", "main")
-    assert changes(brain) == (False, [])
-    git(repository, "checkout", "-q", "--detach", "side")
-    assert changes(brain) == (True, ["src/app.py changed"])
-    git(repository, "checkout", "-q", "--detach", "main")
-    assert changes(brain) == (False, [])
-
-
-def test_an_amended_commit(brain: Memory, repository: Path) -> None:
-    git(repository, "commit", "-q", "--amend", "-m", "another message")
-    assert changes(brain) == (False, [])
-    git(repository, "mv", "src/app.py", "src/main.py")
-    git(repository, "commit", "-q", "--amend", "-m", "and another name")
-    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
 
 
 def test_a_worktree_is_a_checkout_of_its_own(

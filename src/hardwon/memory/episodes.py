@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, Unpack
 
-from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.lessons.evidence import Evidence
-from hardwon.lessons.rules import Rule
 from hardwon.lessons.scores import (
     Comparison,
     Scored,
@@ -20,7 +18,6 @@ from hardwon.lessons.scores import (
     make_history,
 )
 from hardwon.memory.project import Group
-from hardwon.memory.rules import WRITTEN
 from hardwon.records.fields import check_all, check_text, check_that, is_derived
 from hardwon.search.terms import Filters, MoreFilters
 from hardwon.store.query import written_in
@@ -94,22 +91,3 @@ class Episodes(Group):
                     continue
                 run = metadata.get("source", {}).get("id", "")
                 yield Scored(fields["task_id"], fields["score"], had, run)
-
-    def candidate_rules(self, limit: int = 20) -> list[Rule]:
-        """Rules that wait to be borne out, or to be verified: of the whole project, and of the
-        tasks that were tried most. Those that an LLM wrote down come first, then those that most
-        episodes speak for.
-        """
-        known, store = self._project.knowledge, self._project.store
-        check_all(limit=limit)
-        tasks = store.most_counted(self._project.name, "score", limits.LOOKED_INTO_MAX)
-        rules = {
-            (rule.task_id, rule.id): rule
-            for task in (None, *tasks)
-            for rule in known.rules(task, "candidate", limit)
-        }
-        order = sorted(
-            rules.values(),
-            key=lambda rule: (rule.kind != WRITTEN, -rule.helpful, -rule.last_seen.timestamp()),
-        )
-        return order[:limit]

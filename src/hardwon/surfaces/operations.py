@@ -308,7 +308,6 @@ _ALL: Final = (
     _decide("right", "POST /lessons/{lesson_id}/right", again=None),
     _decide("wrong", "POST /lessons/{lesson_id}/wrong", again=None),
     _read("rules", "GET /rules", tool="rules"),
-    _read("episodes.candidate_rules", "GET /episodes/candidate-rules", command=None),
     _read("cards", "GET /cards", command=None),
     _read("episodes.tasks", "GET /episodes/tasks", command=None),
     _read("episodes.scores", "GET /episodes/scores", command=None),
