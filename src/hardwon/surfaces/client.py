@@ -108,7 +108,7 @@ class Client(_Methods):
 
     if not TYPE_CHECKING:  # which know them from `Memory`
         __enter__, __exit__ = Memory.__enter__, Memory.__exit__
-        trajectory, episode = Memory.trajectory, Memory.episode
+        trajectory = Memory.trajectory
 
     def close(self) -> None:
         """Closes the connections; closing twice is allowed."""
