@@ -13,7 +13,6 @@ from starlette.routing import Route
 from hardwon.surfaces.arguments import EXAMPLE_ID
 from hardwon.surfaces.operations import OPERATIONS, Operation
 from hardwon.surfaces.rest.app import ApiRoute
-from hardwon.surfaces.rest.openapi import document, make_path
 from hardwon.trust.access import SCOPES, Scope, includes
 from serving import PROJECT, Served, served
 from test_rest import NDJSON, example_of
@@ -150,22 +149,3 @@ def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running:
     assert bearer.get(f"/ui/{PROJECT}/overview").status_code == 303, (
         "a token is for programs; browsers sign in"
     )
-
-
-def test_every_operation_has_its_route_and_its_place_in_the_document(running: Served) -> None:
-    routes = {
-        (route.path_format, method): route.name
-        for route in running.app.routes
-        if isinstance(route, ApiRoute)
-        for method in route.methods or ()
-    }
-    told = {
-        (path, method.upper()): each["operationId"]
-        for path, methods in document()["paths"].items()
-        for method, each in methods.items()
-    }
-    assert routes == told
-    for operation in OPERATIONS.values():
-        assert told[make_path(operation), operation.method] == operation.name
-        scope = document()["paths"][make_path(operation)][operation.method.lower()]["x-scope"]
-        assert scope == operation.scope

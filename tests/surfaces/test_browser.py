@@ -304,21 +304,6 @@ def test_a_reader_is_offered_no_verdicts(world: World) -> None:
 # --- forged forms ---
 
 
-def test_a_form_with_a_wrong_token_is_refused(world: World) -> None:
-    with world.visit() as somebody:
-        page = somebody.open(f"/ui/{PROJECT}/lessons")
-        lesson = first_id(page)
-        before = find_verdict(world, lesson)
-        page.evaluate(
-            "document.querySelectorAll('input[name=csrf]').forEach((each) => { each.value = "
-            "'forged'; })"
-        )
-        with page.expect_navigation() as answer:
-            page.locator("[data-item]").first.get_by_role("button", name="False").click()
-        assert answer.value.status == 403
-        assert find_verdict(world, lesson) == before
-
-
 def test_another_site_cannot_send_a_form(world: World) -> None:
     """With the cookie of somebody who is signed in, from a page of another origin that shares the
     machine.
@@ -470,15 +455,6 @@ def test_everything_is_reached_and_seen_with_tab_alone(admin: Visitor, name: str
     else:
         raise AssertionError("the focus never left the page")
     assert page.evaluate(UNREACHED) == []
-
-
-def test_the_skip_link_leads_past_the_navigation(admin: Visitor) -> None:
-    page = admin.open(f"/ui/{PROJECT}/lab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator("main")).to_be_focused()
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
 # --- hostile text ---

@@ -176,26 +176,6 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
         assert process.communicate() == (b"", b"")
 
 
-def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
-    on_the_way = (
-        "import sys\n"
-        "class Interrupt:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'hardwon.surfaces.cli.main': raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Interrupt())\n"
-        "from hardwon_cli import main\n"
-        "main()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", on_the_way, "remember", "-", *FAILURE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.wait(timeout=60) == 130
-        assert process.communicate() == (b"", b"")
-
-
 def test_colours_are_for_terminals() -> None:
     hardwon_does("remember", "x", *FAILURE)
     assert "\x1b[31m" in on_a_terminal("stats")
@@ -296,39 +276,6 @@ def test_invalid_data_is_refused_told_and_gives_1() -> None:
         "1 of 2 memories stored, 1 rejected",
     )
     assert answered("stats")["records"] == 1
-
-
-def test_what_a_memory_exported_is_loaded() -> None:
-    fill()
-    with Memory("brain") as memory:
-        memory.export("records.jsonl")
-    first = answered("--memory", "other", "load", "records.jsonl")
-    assert first == {
-        "source": "records",
-        "read": 16,
-        "added": 16,
-        "present": 0,
-        "conflicting": [],
-        "forgotten": 0,
-        "dry_run": False,
-        "lowered": {},
-        "retired": 0,
-        "events": 0,
-    }
-    again = at_once("--memory", "other", "load", "records.jsonl", "--dry-run")
-    assert (
-        again.stdout == "0 of 16 records would be added, 16 were here already, 0 stay forgotten\n"
-    )
-    changed = [
-        json.loads(line) | {"content": "something else"}
-        for line in Path("records.jsonl").read_text().splitlines()
-    ]
-    Path("changed.jsonl").write_text("\n" + json.dumps(changed[0]))
-    refused = at_once("--memory", "other", "load", "changed.jsonl")
-    assert refused.exit_code == 1
-    assert refused.stdout.endswith(
-        f"{changed[0]['id']} is kept here with other content, which stays\n"
-    )
 
 
 def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
@@ -542,14 +489,6 @@ def test_no_option_and_no_input_makes_a_traceback(call: list[str], stdin: str) -
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
     if "--json" in call and done.exit_code == 0 and done.stdout and "--help" not in call:
         assert done.stdout.isascii()
-
-
-def test_a_file_that_is_no_memory_is_told_and_left_alone() -> None:
-    Path("notes.db").write_text("my notes")
-    done = at_once("--memory", "notes.db", "stats")
-    assert done.exit_code == 1
-    assert done.stderr.startswith("hardwon: ")
-    assert Path("notes.db").read_text() == "my notes"
 
 
 def test_the_environment_names_the_memory_and_the_project(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import (
-    ROOT,
-    answered,
-    at_once,
-    hardwon_does,
-    healthy,
-    on_a_terminal,
-    refused,
-)
+from command_line import ROOT, answered, at_once, hardwon_does, healthy, on_a_terminal, refused
 from hardwon import Fix, Memory
 from hardwon.records.kinds import Issue, Metadata, Moment
 
@@ -120,18 +112,6 @@ def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
     assert fixes() == before
 
 
-def test_on_a_terminal_yes_means_yes() -> None:
-    fill()
-    before = fixes()
-    shown = on_a_terminal("care", "cleanup", answer="YES\n")
-    preview, question, done = shown.partition("Take them out? [y/N]")
-    assert " would be taken out: " in preview
-    assert question
-    assert re.search(r"\d+ fixes older than 30 days taken out: ", done)
-    assert " undo " in done
-    assert fixes() < before
-
-
 def test_what_cannot_be_undone_is_told() -> None:
     fill()
     assert "there is no decision" in refused("undo", "0198c0de-0000-7000-8000-000000000001")
@@ -208,17 +188,6 @@ def test_a_backup_is_restored() -> None:
     assert fixes() == 35
 
 
-def test_a_backup_makes_a_memory_where_there_is_none_without_asking() -> None:
-    fill()
-    made = answered("care", "backup", "one.db")
-    assert made["size_bytes"] == Path("one.db").stat().st_size
-    assert answered("--memory", "new", "care", "restore", "one.db") == {
-        "file": "one.db",
-        "kept": None,
-    }
-    assert answered("--memory", "new", "stats")["records"] == 35
-
-
 # --- health ---
 
 
@@ -237,27 +206,6 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
         "permissions"
     ]
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
-
-
-def test_a_damaged_memory_is_told_in_one_line() -> None:
-    fill()
-    content = Path("brain/memory.db").read_bytes()
-    Path("brain/memory.db").write_bytes(content[:5000])
-    for name in ("-wal", "-shm"):
-        Path(f"brain/memory.db{name}").unlink(missing_ok=True)
-    done = at_once("doctor")
-    assert done.exit_code == 1
-    assert done.stderr.count("\n") <= 1
-    assert "Traceback" not in done.output
-
-
-def test_what_is_derived_is_derived_again() -> None:
-    fill()
-    assert (
-        hardwon_does("care", "rebuild").stdout
-        == "0 records corrected; all that was counted is counted anew\n"
-    )
-    assert answered("care", "rebuild") == 0
 
 
 # --- what is believed ---
@@ -368,25 +316,3 @@ def test_scheduled_backups_are_checked_and_the_newest_kept() -> None:
     )
     assert answered("--memory", "new", "care", "restore", str(folder / made[0]))["kept"] is None
     assert answered("--memory", "new", "stats")["records"] == 35
-
-
-@pytest.mark.usefixtures("_on_the_path")
-def test_a_backup_that_fails_removes_nothing() -> None:
-    folder = Path("copies")
-    folder.mkdir()
-    for day in range(1, 5):
-        (folder / f"memory-2020010{day}T030000Z.db").write_text("an older one")
-    done = back_up("copies", "1")
-    assert done.returncode == 1
-    assert done.stderr.startswith("hardwon: there is no memory at brain")
-    assert len(list(folder.iterdir())) == 4
-
-
-@pytest.mark.parametrize(
-    "arguments", [(), ("copies", "0"), ("copies", "many"), ("copies", "-1"), ("copies", "")]
-)
-def test_the_script_says_how_it_is_used(arguments: tuple[str, ...]) -> None:
-    done = back_up(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("usage: backup.sh FOLDER [KEEP]")
-    assert not Path("copies").exists()

@@ -129,20 +129,6 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
     assert committed() == {".hardwon/.gitignore", str(file)}
 
 
-def test_init_leaves_a_gitignore_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HARDWON_MEMORY")
-    Path(".hardwon").mkdir()
-    mine = Path(".hardwon/.gitignore")
-    mine.write_text("*.tmp\n")
-    assert answered("init")["created"]
-    assert mine.read_text() == "*.tmp\n"
-    answered("init", "--tree")
-    assert mine.read_text() == "*.tmp\n"
-    mine.unlink()
-    answered("init")
-    assert not mine.exists()  # it was taken away on purpose
-
-
 def test_what_init_says_to_do_next_can_be_typed() -> None:
     told = at_once("--memory", "my brain", "--project", "red", "init").stdout
     for line in told.splitlines()[1:]:
@@ -155,15 +141,6 @@ def test_what_init_says_to_do_next_can_be_typed() -> None:
         assert (done.returncode, done.stderr) == (0, said), line
     with Memory("my brain", "red") as memory:
         assert memory.stats().records == 2
-
-
-def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HARDWON_MEMORY")
-    refused("--project", " ", "init")
-    assert not Path(".hardwon").exists()
-    Path(".hardwon").write_text("mine")
-    assert "is not a folder" in refused("init")
-    assert Path(".hardwon").read_text() == "mine"
 
 
 # --- record ---
@@ -251,14 +228,6 @@ def test_one_that_is_refused_keeps_the_others_out() -> None:
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("hardwon: record 3: score: 7 is not allowed")
     assert kept() == []
-
-
-def test_a_fact_that_is_said_twice_among_many_is_kept_once() -> None:
-    line = json.dumps(JSON_OF_KIND["fact"][0])
-    done = at_once("record", "fact", "--from-json", "-", "--json", stdin=f"{line}\n{line}\n")
-    first, second = json.loads(done.stdout)["ids"]
-    assert first == second
-    assert len(kept()) == 1
 
 
 @pytest.mark.parametrize(
@@ -527,10 +496,7 @@ def test_an_interrupt_says_what_was_kept(
 ) -> None:
     with pytest.raises(KeyboardInterrupt), base.progress("merging", "what arrived stays"):
         raise KeyboardInterrupt
-    with (
-        pytest.raises(KeyboardInterrupt),
-        base.progress("loading", "what was loaded stays") as bar,
-    ):
+    with pytest.raises(KeyboardInterrupt), base.progress("loading", "what was loaded stays") as bar:
         bar(3_000, 20_000)
         raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt), base.progress("loading", "it stays") as bar:

@@ -26,11 +26,10 @@ from command_line import (
     healthy,
     keys_of,
     keys_told_of,
-    on_a_terminal,
     refused,
 )
 from hardwon import Fact, Memory
-from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.errors import HardwonError
 from hardwon.memory.results import StoreKind
 from hardwon.surfaces.adopt import kind_of
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
@@ -75,14 +74,6 @@ def test_merging_brings_what_the_other_knows() -> None:
     assert again.stdout.startswith("0 records and 0 events added, 2 were here already, 0 stay ")
 
 
-def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
-    fill("other", "port 80 is open")
-    answered("--memory", "other", "care", "backup", "copy.db")
-    assert answered("merge", "copy.db")["added"] == 1
-    told = Path("copy.db.sha256").read_text().split()[0]
-    assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
-
-
 def test_merging_is_of_one_project() -> None:
     fill("other", "of red", project="red")
     fill("other", "of none")
@@ -105,24 +96,6 @@ def test_what_both_keep_differently_is_told() -> None:
     assert done.exit_code == 1
     assert f"{record.id} is kept here with other content, which stays" in done.stdout
     assert at_once("merge", "other", "--json").exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("other", "said"),
-    [("nowhere", "there is no memory at nowhere"), ("brain", "another memory than this one")],
-)
-def test_what_cannot_be_merged(other: str, said: str) -> None:
-    if other == "brain":
-        fill("brain", "x")
-    assert said in refused("merge", other)
-    assert Path("brain").exists() == (other == "brain")
-    assert not Path("nowhere").exists()
-
-
-def test_a_long_merge_shows_a_bar_on_a_terminal_and_none_in_a_pipe() -> None:
-    fill("other", *(f"case {number}" for number in range(300)))
-    assert "merging" in on_a_terminal("merge", "other")
-    assert hardwon_does("--memory", "third", "merge", "other").stderr == ""
 
 
 # --- adopt ---
@@ -226,26 +199,6 @@ def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store
     assert healthy()
 
 
-def test_a_card_that_was_adopted_says_how_often_it_had_been_seen() -> None:
-    card = {
-        "mistake_type": "guess",
-        "task_id": "parse",
-        "bad_decision": "a",
-        "correct_decision": "b",
-        "lesson": "Look.",
-    }
-    state = load_agent_memory("agent_memory.json")
-    state["mistake_cards"] = [
-        {**card, "seen_count": 12, "first_seen_episode": 1, "last_seen_episode": 2}
-    ]
-    save_agent_memory(state, "agent_memory.json")
-    answered("adopt", "agent_memory.json")
-    with Memory("brain") as memory:
-        assert [(card.seen_count, card.adopted_count) for card in memory.cards()] == [(0, 12)]
-        memory.record_episode("parse", 0.1, mistake_cards=[card])
-        assert [(card.seen_count, card.adopted_count) for card in memory.cards()] == [(1, 12)]
-
-
 def test_what_is_adopted_can_be_rolled_back_by_its_author() -> None:
     a_tree()
     answered("adopt", "old_brain", "--author", "the old brain")
@@ -291,18 +244,6 @@ def test_what_is_no_older_store_is_told(name: str, said: str) -> None:
     fill("other", "x")
     Path("notes.txt").write_text("dear diary,")
     assert said in refused("adopt", name)
-
-
-def test_a_kind_that_is_wrong_is_told() -> None:
-    a_tree()
-    assert "old_brain" in refused("adopt", "old_brain", "--kind", "training-memory")
-    with (
-        Memory("brain") as memory,
-        pytest.raises(InvalidInputError, match="one of tree, training-memory"),
-    ):
-        from hardwon.surfaces.adopt import adopt
-
-        adopt("old_brain", memory, kind="brain")  # type: ignore[arg-type]  # it is wrong
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ import psycopg
 import pytest
 
 import postgres_server
-from command_line import answered, at_once, hardwon_does, refused
+from command_line import answered, at_once, refused
 from hardwon import Memory
-from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.errors import ForbiddenError
 from hardwon.memory import databases
 from hardwon.store.postgres.projects import Grant
 
@@ -56,12 +55,9 @@ def test_a_user_that_makes_roles_and_owns_the_database_sets_it_up_and_uses_it(
     assert {"user": "boss", "project": "shop", "access": "governor"} in made["grants"]
     assert answered("postgres", "init", boss, "--project", "shop") == made  # nothing is missing
     assert answered("postgres", "status", boss) == made
-    assert at_once("postgres", "status", boss).stdout.splitlines()[2:] == [
-        "projects: shop, website",
-        "boss keeps the tokens of a server",
-        "boss is a governor of project shop",
-        "boss is a governor of project website",
-    ]
+    shown = at_once("postgres", "status", boss).stdout
+    assert "projects: shop, website\n" in shown
+    assert "    user: boss\n    project: shop\n    access: governor\n" in shown
     with Memory(boss, "shop") as memory:
         kept = memory.record_fact("Port 80 is open.", "observation")
         memory.verify(kept.id, "compiler")
@@ -81,10 +77,7 @@ def test_each_access_level_may_do_what_is_told_and_no_more(
     with Memory(boss, "levels") as memory:
         fact = memory.record_fact("Port 81 is shut.", "observation")
     anna = url_of(server, "anna")
-    with (
-        Memory(anna, "levels") as memory,
-        pytest.raises(ForbiddenError, match="postgres grant"),
-    ):
+    with Memory(anna, "levels") as memory, pytest.raises(ForbiddenError, match="postgres grant"):
         memory.stats()
     assert at_once(
         "--memory", boss, "postgres", "grant", "anna", "--project", "levels", "--as", "reader"
@@ -124,14 +117,6 @@ def test_each_access_level_may_do_what_is_told_and_no_more(
         memory.stats()
 
 
-def test_what_a_superuser_granted_ends_too(server: postgres_server.Server, boss: str) -> None:
-    databases.initialise(boss, ["ours"])
-    databases.grant(boss, "ben", "ours")
-    above = server.url_of("brain")
-    assert databases.revoke(above, "ben", "ours")  # whoever gave it
-    assert databases.describe(url_of(server, "ben")).grants == []
-
-
 def test_who_runs_a_server_is_let_to_its_tokens_alone(
     server: postgres_server.Server, boss: str
 ) -> None:
@@ -154,18 +139,6 @@ def test_who_runs_a_server_is_let_to_its_tokens_alone(
     }
     with Memory(keeper) as memory, pytest.raises(ForbiddenError):
         memory.tokens.all()
-
-
-def test_without_a_project_it_is_the_chosen_one_else_default(boss: str) -> None:
-    assert at_once("postgres", "init", boss).stdout.startswith("1 project ready: default\n")
-    assert at_once("--memory", boss, "--project", "chosen", "postgres", "init").stdout.startswith(
-        "1 project ready: chosen\n"
-    )
-    assert (
-        answered("--memory", boss, "--project", "chosen", "postgres", "grant", "ben")["project"]
-        == "chosen"
-    )
-    assert answered("--memory", boss, "postgres", "revoke", "ben")["project"] == "default"
 
 
 def test_a_user_that_may_not_is_told_what_it_takes(
@@ -220,40 +193,6 @@ def test_no_password_is_shown(server: postgres_server.Server, boss: str) -> None
         assert SECRET not in done.output, arguments
 
 
-@pytest.mark.parametrize("name", ["", "  ", "hwt_0123456789ab_" + "x" * 43, "x" * 300, None, 3])
-def test_names_of_projects_are_checked_as_everywhere(boss: str, name: str) -> None:
-    for work in (
-        lambda: databases.initialise(boss, [name]),
-        lambda: databases.grant(boss, "anna", name) if name is not None else Memory(boss, ""),
-        lambda: databases.revoke(boss, "anna", name) if name is not None else Memory(boss, ""),
-    ):
-        with pytest.raises(InvalidInputError, match="project"):
-            work()
-
-
-def test_names_of_users_and_access_are_checked(boss: str) -> None:
-    for name in (*NOBODY, None, 3):
-        with pytest.raises(InvalidInputError, match="user"):
-            databases.grant(boss, name, "default")  # type: ignore[arg-type]
-        with pytest.raises(InvalidInputError, match="user"):
-            databases.revoke(boss, name, "default")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="reader, writer, governor"):
-        databases.grant(boss, "anna", "default", "owner")
-    with pytest.raises(InvalidInputError, match="the address of a database"):
-        databases.describe("brain.db")
-
-
-def test_a_user_with_a_name_that_has_to_be_quoted(
-    server: postgres_server.Server, boss: str
-) -> None:
-    databases.initialise(boss, ['it\'s "quoted"; DROP'])
-    name = 'Ro"b; DROP SCHEMA hardwon'
-    server.run(f"CREATE ROLE {psycopg.sql.Identifier(name).as_string()} LOGIN")
-    databases.grant(boss, name, 'it\'s "quoted"; DROP')
-    assert Grant(name, 'it\'s "quoted"; DROP', "writer") in databases.describe(boss).grants
-    assert databases.revoke(boss, name, 'it\'s "quoted"; DROP')
-
-
 def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None:
     hidden = "import sys; sys.modules['psycopg'] = None; from hardwon.surfaces.cli.main import main; main()"
     for arguments in (("postgres", "init", boss), ("--memory", boss, "stats")):
@@ -264,9 +203,3 @@ def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None
         assert "pip install '.[postgres]'" in done.stderr
         assert done.stderr.count("\n") == 1
         assert SECRET not in done.stderr
-
-
-def test_as_a_process_it_is_the_same(boss: str) -> None:
-    done = hardwon_does("postgres", "status", "--json", HARDWON_MEMORY=boss)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == answered("postgres", "status", boss)

@@ -12,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import Memory, limits
-from hardwon.memory.ask import as_data
 from hardwon.memory.results import SimilarIssues
 from hardwon.records.kinds import Fix, Issue
 from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.cut import ENTRIES_KEPT, cut_lines, fit
+from hardwon.surfaces.mcp.cut import fit
 from hardwon.surfaces.mcp.reading import write_prompt
 from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, make_answer, output_schema
-from hardwon.surfaces.shapes import make_schema
 from hardwon.tree.topology import FolderCount, make_branch
 from hardwon.trust.access import Caller
 
@@ -60,22 +58,6 @@ def test_items_stay_whole_in_number_and_kind(items: list[dict[str, Any]]) -> Non
     assert bool(left_out) == (found != {"result": many})
 
 
-def test_what_was_left_out_is_counted() -> None:
-    found, left_out = fit({"result": [{"text": "a" * 10_000} for _ in range(100)]}, 10_000)
-    assert len(found["result"]) == 20
-    assert all(item["text"] == "a" * 399 + "…" for item in found["result"])
-    assert left_out == "80 entries and the end of 20 long texts"
-    assert fit({"a": "x" * 5_000}, ROOM)[1] == "the end of 1 long text"
-
-
-def test_of_many_counts_the_largest_stay() -> None:
-    counts = {f"author {number}": number for number in range(5_000)}
-    found, left_out = fit({"by_author": counts, "records": 1}, ROOM)
-    assert len(found["by_author"]) >= ENTRIES_KEPT
-    assert next(iter(found["by_author"])) == "author 4999"
-    assert left_out.endswith("entries")
-
-
 def fix_with(system_info: dict[str, Any], number: int) -> Fix:
     issue = Issue(model="m", issue_type="TIMEOUT", description=f"it took too long {number}")
     return Fix(issue=issue, fix_success=True, verification_success=True, system_info=system_info)
@@ -100,13 +82,6 @@ def test_no_record_makes_a_result_longer_than_a_model_can_read(system_info: dict
         assert size(structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
         assert LEFT_OUT in structured
         jsonschema.validate(structured, output_schema(tool))
-
-
-def test_what_an_answer_has_of_itself_is_less_than_what_is_never_cut() -> None:
-    for tool in TOOLS.values():
-        schema = make_schema(tool.gives) if tool.gives is not dict else {}
-        for described in (schema, *schema.get("$defs", {}).values()):
-            assert len(described.get("properties", {})) <= ENTRIES_KEPT, described
 
 
 def test_what_must_stay_whole_does() -> None:
@@ -148,20 +123,3 @@ def test_names_that_authors_gave_themselves_stay_within_the_fence(tmp_path: Path
             opened, _, rest = said[said.index("<hardwon-memory ") :].partition("\n")
             assert "do as I say" in rest.partition(opened.replace("<", "</"))[0]
             assert "do as I say" not in said.partition("<hardwon-memory ")[0]
-
-
-@given(st.lists(st.text()))
-def test_a_text_is_cut_at_a_line(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    found = cut_lines(text, 50)
-    assert found == text or found.rpartition("\n")[2].endswith("more lines were left out")
-    assert len(found) <= 50 + len("\n… 1000 more lines were left out") or found == text
-
-
-@given(st.lists(st.text(), max_size=20))
-def test_data_has_its_own_lines_and_the_fence_alone(lines: list[str]) -> None:
-    first, *inside, last = as_data([*lines, "x" * 100_000]).split("\n")
-    assert first.startswith("<hardwon-memory ")
-    assert first.replace("<", "</") == last
-    assert all(line.startswith(("- ", "  ")) for line in inside)
-    assert sum(map(len, inside)) <= limits.TOOL_TEXT_CHARS_MAX + 1_000

@@ -4,11 +4,6 @@ and after a crash.
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -18,7 +13,7 @@ import pytest
 
 from engines import ENGINES, Places
 from hardwon import Memory, limits
-from hardwon.errors import ConflictError, RepeatedError, UnknownRecordError
+from hardwon.errors import ConflictError, RepeatedError
 from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
@@ -119,14 +114,6 @@ def test_a_fact_that_is_said_again_is_strengthened_once(gate: Gate) -> None:
     assert asked(gate, "stats", None).events == events + 1
 
 
-def test_an_answer_that_was_forgotten_since_is_told(gate: Gate) -> None:
-    record = learned(gate, "k")
-    asked(gate, "forget", None, ids=[record.id])
-    with pytest.raises(UnknownRecordError, match="forgotten since"):
-        learned(gate, "k")
-    assert records(gate) == 0
-
-
 def test_at_the_same_time_it_is_carried_out_once(gate: Gate) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = set(pool.map(lambda number: learned(gate, f"key {number % 10}").id, range(80)))
@@ -146,52 +133,3 @@ def test_keys_are_forgotten_after_a_while(place: Places) -> None:
             assert memory.remember("x", "learning", insight_type="fact")
         with pytest.raises(RepeatedError), memory.care.once(b"new", b"said"):
             memory.remember("x", "learning", insight_type="fact")
-
-
-def test_after_the_block_nothing_is_under_a_key(place: Places) -> None:
-    with Memory(place("brain")) as memory:
-        with memory.care.once(b"k", b"said"):
-            pass
-        memory.remember("x", "learning", insight_type="fact")
-        with memory.care.once(b"k", b"said"):
-            first = memory.remember("y", "learning", insight_type="fact")
-            second = memory.remember("z", "learning", insight_type="fact")
-        with pytest.raises(RepeatedError) as before, memory.care.once(b"k", b"other"):
-            memory.remember("y", "learning", insight_type="fact")
-        assert (before.value.said, before.value.ids) == (b"said", [first.id])
-        assert memory.get(second.id)
-
-
-def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
-    """A process carries out requests until it is killed; another one is asked all of them again."""
-    code = textwrap.dedent("""
-        import sys
-        from hardwon import Memory
-        memory = Memory(sys.argv[1])
-        for number in range(100_000):
-            with memory.care.once(b"%d" % number, b"said"):
-                memory.remember(f"number {number}", "learning", insight_type="fact")
-            print(number, flush=True)
-    """)
-    worker = subprocess.Popen(
-        [sys.executable, "-c", code, place("brain")], stdout=subprocess.PIPE, text=True
-    )
-    assert worker.stdout
-    acknowledged = [int(worker.stdout.readline()) for _ in range(25)]
-    os.kill(worker.pid, signal.SIGKILL)
-    acknowledged += [int(line) for line in worker.stdout.read().split()]
-    worker.stdout.close()
-    worker.wait()
-    repeated = 0
-    with Memory(place("brain")) as memory:
-        for number in range(len(acknowledged) + 5):
-            try:
-                with memory.care.once(b"%d" % number, b"said"):
-                    memory.remember(f"number {number}", "learning", insight_type="fact")
-            except RepeatedError as before:
-                repeated += 1
-                kept = memory.get(before.ids[0])
-                assert kept
-                assert kept.content == f"number {number}"  # type: ignore[union-attr]
-        assert memory.stats().records == len(acknowledged) + 5
-    assert len(acknowledged) <= repeated <= len(acknowledged) + 1

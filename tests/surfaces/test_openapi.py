@@ -24,12 +24,12 @@ minutes.
 """
 LEFT_OUT = {
     "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does "
-    "not tell",
+    "not tell"
 }
 
 LEFT_OUT_OF_STREAMS = {
     "negative_data_rejection": "a stream has no schema to break, and of some wrong parameters "
-    "nothing is left in an address",
+    "nothing is left in an address"
 }
 
 

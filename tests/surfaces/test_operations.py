@@ -18,7 +18,7 @@ import hardwon
 from command_line import COMMANDS
 from generating.here_alone import HERE_ALONE
 from hardwon import Client, Memory, limits
-from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
+from hardwon.errors import ForbiddenError, InvalidInputError, TooManyRequestsError
 from hardwon.memory.project import Noun
 from hardwon.surfaces import arguments
 from hardwon.surfaces.gate import Gate
@@ -117,22 +117,6 @@ def test_a_caller_cannot_say_who_it_is() -> None:
         assert not {"project", "project_id"} & fields
 
 
-def test_advice_is_asked_for_whoever_takes_the_action(tmp_path: Path) -> None:
-    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
-    with Memory(tmp_path) as memory:
-        for number in range(8):
-            for fixer, works in (("ann", number > 0), ("bob", number > 6)):
-                memory.record_fix(issue, works, works, "", [f"try {number}"], fixer_type=fixer)
-        operation = OPERATIONS["advise"]
-        told = {}
-        for fixer in ("ann", "bob"):
-            said = {"action": "something new", "issue": issue, "author": fixer}
-            given = operation.takes.model_validate(said)
-            told[fixer] = operation.do(memory, given, Caller("ci", "read"))
-            assert told[fixer] == memory.advise("something new", issue=issue, author=fixer)
-    assert told["ann"].p_success > told["bob"].p_success
-
-
 NOT_OF_A_CLIENT = {
     *("export", "load", "backup"),  # files, which go by HTTP itself
     *("tokens", "merge", "restore", "check_stale", "fixes.history", "tree.make", "tree.mirror"),
@@ -162,16 +146,6 @@ def test_the_client_has_the_methods_of_a_memory(tmp_path: Path) -> None:
         for name in NOT_OF_A_CLIENT:
             with pytest.raises(AttributeError):
                 attrgetter(name)(client)
-
-
-def test_flat_are_the_verbs_of_daily_use_alone() -> None:
-    assert len(FLAT - {"location", "project", "elsewhere", "tokens"}) <= 51
-
-
-def test_the_client_is_imported_only_when_somebody_asks() -> None:
-    assert hardwon.Client is Client
-    with pytest.raises(AttributeError, match="no attribute 'Clint'"):
-        _ = hardwon.Clint  # type: ignore[attr-defined]
 
 
 # --- shapes ---
@@ -247,39 +221,6 @@ def _gate(folder: Path, **options: Any) -> tuple[Gate, Memory]:
     ), memory
 
 
-def test_the_gate_lets_in_who_has_a_token_and_nobody_else(tmp_path: Path) -> None:
-    gate, memory = _gate(tmp_path)
-    token, secret = memory.tokens.create("ci", "write", ["alpha"])
-    assert gate.admit(secret) == Caller("ci", "write", ("alpha",), token.id)
-    for wrong in (None, "", "x", secret[:-1]):
-        with pytest.raises(NotAdmittedError, match="hardwon tokens create"):
-            gate.admit(wrong)
-
-
-def test_with_the_door_open_a_wrong_token_is_still_refused(tmp_path: Path) -> None:
-    owner = Caller("owner", "admin")
-    gate, _ = _gate(tmp_path, open_to=owner)
-    assert gate.admit(None) == owner
-    with pytest.raises(NotAdmittedError):
-        gate.admit("x")
-
-
-def test_what_is_written_is_signed_with_the_token_s_name(tmp_path: Path) -> None:
-    gate, _ = _gate(tmp_path)
-    caller = Caller("ci", "write", ("alpha",))
-    whole = {
-        "kind": "fact",
-        "content": "The port is 80.",
-        "fact_type": "observation",
-        "metadata": {"source": {"author": "somebody else"}},
-    }
-    kept = gate.perform(caller, "add", "alpha", arguments.Add(record=whole))
-    found = gate.perform(
-        caller, "get", "alpha", OPERATIONS["get"].takes.model_validate({"record_id": kept})
-    )
-    assert (found.metadata.source.author, found.metadata.project_id) == ("ci", "alpha")
-
-
 @pytest.mark.parametrize("name", ["author", "content", "source", "timestamp", "keys"])
 def test_a_key_of_ones_own_is_nothing_that_a_record_has(tmp_path: Path, name: str) -> None:
     gate, _ = _gate(tmp_path)
@@ -318,18 +259,6 @@ def test_only_what_was_tried_is_added(tmp_path: Path, kind: Any) -> None:
     gate, _ = _gate(tmp_path)
     with pytest.raises(InvalidInputError):
         gate.perform(Caller("boss", "admin"), "add", "alpha", arguments.Add(record={"kind": kind}))
-
-
-def test_a_verification_names_who_says_so(tmp_path: Path) -> None:
-    gate, memory = _gate(tmp_path)
-    record = memory.remember("x", "learning", insight_type="fact")
-    said = OPERATIONS["verify"].takes.model_validate(
-        {"record_id": record.id, "by": "test_runner", "verification_id": "ci-1"}
-    )
-    gate.perform(Caller("build", "govern"), "verify", "default", said)
-    event = memory.audit(record.id)[-1].event
-    assert event
-    assert (event.by, event.verified_by, event.verification_id) == ("build", "test_runner", "ci-1")
 
 
 def test_projects_beyond_reach_are_not_even_named(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -19,13 +18,11 @@ import httpx
 import pytest
 
 from command_line import EXAMPLES
-from hardwon import Client, Memory, limits
+from hardwon import Memory, limits
 from hardwon.errors import (
     HardwonError,
     InterruptedWriteError,
-    InvalidInputError,
     UnknownOutcomeError,
-    UnknownRecordError,
 )
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Fact
@@ -89,6 +86,19 @@ def seed(memory: Memory) -> None:
         )
 
 
+def test_the_author_is_the_tokens_name(running: Served) -> None:
+    client = running.client("write")
+    made = client.post(
+        running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}
+    ).json()
+    assert made["metadata"]["source"]["author"] == "tester"
+    refused = client.post(
+        running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"}
+    )
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "author"
+
+
 @pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
 def test_every_operation_answers_its_example(operation: Operation, running: Served) -> None:
     client = running.client()
@@ -113,29 +123,6 @@ def test_every_operation_answers_its_example(operation: Operation, running: Serv
         assert answer.headers["content-type"] == "application/json"
     else:
         assert answer.json()["errors"]
-
-
-def test_the_author_is_the_tokens_name(running: Served) -> None:
-    client = running.client("write")
-    made = client.post(
-        running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}
-    ).json()
-    assert made["metadata"]["source"]["author"] == "tester"
-    refused = client.post(
-        running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"}
-    )
-    assert refused.status_code == 422
-    assert refused.json()["errors"][0]["field"] == "author"
-
-
-def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Client) -> None:
-    for project in ("mine", "a/b %2F ü"):
-        address = f"/api/v1/projects/{project.replace('%', '%25').replace('/', '%2F')}/facts"
-        made = client.post(address, json={"content": f"A fact of {project}.", "fact_type": "error"})
-        assert made.status_code == 200
-        assert made.json()["metadata"]["project_id"] == project
-    assert {"mine", "a/b %2F ü"} <= set(client.get("/api/v1/projects").json())
-    assert running.client("read", ["mine", "nowhere"]).get("/api/v1/projects").json() == ["mine"]
 
 
 @pytest.mark.parametrize(
@@ -302,11 +289,6 @@ def test_records_go_out_and_in_as_streams(running: Served, client: httpx.Client)
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
 
 
-def test_an_empty_project_exports_nothing(running: Served, client: httpx.Client) -> None:
-    answer = client.get(running.at("/export", "empty"))
-    assert (answer.status_code, answer.content) == (200, b"")
-
-
 def test_a_backup_can_be_restored(running: Served, client: httpx.Client, tmp_path: Path) -> None:
     made = client.post(
         running.at("/facts"),
@@ -322,19 +304,6 @@ def test_a_backup_can_be_restored(running: Served, client: httpx.Client, tmp_pat
         assert found is not None
         assert all(finding.ok for finding in restored.doctor().findings)
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
-
-
-def test_the_client_has_what_the_server_gives(running: Served) -> None:
-    with Client(running.url, running.token(), "of a client/ü%") as client:
-        made = client.record_fact("The spare key is under the mat.", "observation")
-        assert client.get(made.id) == made
-        assert [hit.record.id for hit in client.recall("spare key")] == [made.id]
-        assert "of a client/ü%" in client.care.projects()
-        with pytest.raises(InvalidInputError) as refused:
-            client.recall("spare key", k=0)
-        assert refused.value.field == "k"
-        with pytest.raises(UnknownRecordError):
-            client.verify(OTHER_ID[:-1] + "9", "human_approval")
 
 
 def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> None:
@@ -485,20 +454,6 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     assert said == f"hardwon: serving {server.url}\n"
     with Memory(tmp_path / "brain", PROJECT) as memory:
         assert {record.id for record in memory.browse()} >= set(acknowledged)
-
-
-def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    old, young, others = (
-        tmp_path / "brain" / name
-        for name in (".hardwon-serving-a", ".hardwon-serving-b", ".hardwon-tree")
-    )
-    for folder in (old, young, others):
-        folder.mkdir(parents=True)
-        (folder / "body").write_text("{}")
-    for folder in (old, others):
-        os.utime(folder, (0, 0))
-    assert Process(tmp_path / "brain", "--no-auth").end()[0] == 0
-    assert [folder.exists() for folder in (old, young, others)] == [False, True, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

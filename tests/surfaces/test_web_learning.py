@@ -8,7 +8,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ import httpx
 import pytest
 
 from hardwon import Memory
-from hardwon.fixes.reports import FixDay
-from hardwon.surfaces.web.learning import fix_buckets
 from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
@@ -160,23 +158,6 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Re
     ]
 
 
-def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reader) -> None:
-    many = [
-        {
-            "issue": {"model": f"m{n:02}", "issue_type": f"T{n:02}"},
-            "fix_success": True,
-            "verification_success": True,
-        }
-        for n in range(18)
-    ]
-    reader.memory.care.record_many("fix", many)
-    page = reader.get("fixes")
-    drawn = chart(page, "model-matrix")
-    assert (drawn.count('scope="row"'), drawn.count('scope="col"')) == (15, 12)
-    assert "3 more models and 6 more issue types are in the table" in text_of(page)
-    assert row_with(page, "m17", "Model and issue type")
-
-
 def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
@@ -202,23 +183,6 @@ def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None
     assert row_with(whole, "TIMEOUT", "Trends of issue types")[1] == "steady"
 
 
-def test_where_nothing_was_tried_in_this_time_the_rest_is_still_told(reader: Reader) -> None:
-    fix(reader.memory, True, True, "long ago", days=60)
-    page = text_of(reader.get("fixes"))
-    assert "0 attempts in this time 1 in all" in page
-    assert "Nothing was tried in this time. All time" in page
-    assert "long ago" in page
-
-
-def test_very_many_days_are_drawn_together() -> None:
-    days = [FixDay(date(2020, 1, 1) + timedelta(days=n), 2, 1, 1) for n in range(3_660)]
-    buckets = list(fix_buckets(days))
-    assert len(buckets) <= 60
-    assert sum(bucket.attempts for bucket, _ in buckets) == 7_320
-    assert buckets[-1][1] == days[-1].day
-    assert list(fix_buckets([])) == []
-
-
 def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes", issue_type="TIMEOUT")
@@ -229,21 +193,6 @@ def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> No
     assert "What was done about MEMORY" in other
     assert "Nothing worked yet." in other
     assert "What was done about NEVER_SEEN" in text_of(reader.get("fixes", issue_type="NEVER_SEEN"))
-
-
-def test_failed_strategies_are_those_that_fail_more_often_than_not(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain", checkout=False) as memory:
-        for did, good, bad in (("a", 3, 1), ("b", 1, 4), ("c", 0, 2), ("d", 2, 2)):
-            for verified in [True] * good + [False] * bad:
-                fix(memory, verified, verified, did)
-        assert [each.fix_commands for each in memory.fixes.failed_strategies("TIMEOUT")] == [
-            ("b",),
-            ("c",),
-        ]
-        assert [
-            (each.attempts, each.verified) for each in memory.fixes.failed_strategies("TIMEOUT", 1)
-        ] == [(5, 1)]
-        assert memory.fixes.failed_strategies("OTHER") == []
 
 
 def test_a_model_is_looked_into(reader: Reader) -> None:
@@ -301,24 +250,6 @@ def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
     assert cells[4] == f"{task.change:+.2f}"
     assert row_with(page, "other", "Tasks")[4] == "\u2013"
     assert f'href="/ui/{PROJECT}/lessons?task_id=dates"' in page
-
-
-def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain", checkout=False) as memory:
-        some_episodes(memory)
-        found = memory.episodes.tasks()
-        assert [task.task_id for task in found] == ["dates", "other"]
-        for task in found:
-            history = memory.episodes.scores(task.task_id)
-            assert (task.episodes, task.mean, task.best) == (
-                history.episodes,
-                history.mean,
-                history.best,
-            )
-        assert found[0].change is not None
-        assert found[0].change > 0.5
-        assert found[1].change is None
-        assert [task.task_id for task in memory.episodes.tasks(1)] == ["dates"]
 
 
 def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
@@ -420,40 +351,6 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
     assert "2000-01" not in nothing + by
 
 
-def test_where_nothing_was_judged_no_chart_is_drawn(reader: Reader) -> None:
-    reader.memory.record_fact("The port is 80.", "observation")
-    for page in ("overview", "progress"):
-        shown = reader.get(page)
-        assert "data-chart" not in shown
-        assert "in this time" in text_of(shown)
-
-
-def test_failures_are_told_of_every_kind(reader: Reader) -> None:
-    memory = reader.memory
-    for n in range(3):
-        memory.remember(f"the nightly import of 2 GB ran out of memory, run {n}", "failure")
-    fix(memory, True, False)
-    fix(memory, True, True, "send parts")
-    for model in ("beta", "gamma", "delta", "epsilon"):
-        fix(memory, True, False, days=20, model=model)  # known for long
-        fix(memory, True, False, model=model)
-    memory.record_episode("dates", 0.1)
-    old = NOW - timedelta(days=40)
-    memory.remember("the old service answers nothing at all", "failure", timestamp=old)
-    told = memory.care.failures()
-    assert [(each.text[:20], each.seen, each.is_new) for each in told] == [
-        ("the nightly import o", 3, True),
-        ("TIMEOUT: slow", 1, True),
-        *[("TIMEOUT: slow", 2, False)] * 4,
-        ("the old service answ", 1, False),
-    ]
-    assert told[1].fix
-    assert (told[1].fix.action, told[1].fix.helped, told[1].fix.tried) == ("send parts", 1, 1)
-    assert len(memory.care.failures(since=NOW - timedelta(days=1))) == 6
-    with pytest.raises(ValueError, match="one of author, task, command"):
-        memory.care.progress("moon")  # type: ignore[arg-type]
-
-
 # --- all of them ---
 
 
@@ -461,69 +358,6 @@ def test_failures_are_told_of_every_kind(reader: Reader) -> None:
 def test_an_empty_memory_tells_how_to_begin(reader: Reader, page: str) -> None:
     assert "hardwon demo --serve" in reader.get(page)
     assert "yet" in text_of(reader.get(page, range="7d"))
-
-
-def hostile_memory(memory: Memory) -> str:
-    """Every text that these pages show, hostile."""
-    name = HOSTILE.translate(dict.fromkeys(map(ord, "\x07\u2028\u202e")))
-    issue = {"model": name, "issue_type": name, "description": HOSTILE, "error_output": HOSTILE}
-    for verified in (True, False, False):
-        did = [HOSTILE, f"{verified}"]
-        memory.record_fix(
-            issue, True, verified, fix_commands=did, analysis=HOSTILE, fixer_type=name, author=name
-        )
-    card = {
-        "mistake_type": name,
-        "bad_decision": HOSTILE,
-        "correct_decision": HOSTILE,
-        "lesson": HOSTILE,
-    }
-    for score in (0.9, 0.95, 0.1, 0.15):
-        memory.record_episode(
-            name,
-            score,
-            trajectory_summary=HOSTILE,
-            mistakes=[HOSTILE],
-            successes=[HOSTILE],
-            mistake_cards=[{**card, "evidence": HOSTILE}],
-            author=name,
-        )
-    steps: list[dict[str, Any]] = [
-        {"action": HOSTILE, "observation": f"Error: {HOSTILE}\n{HOSTILE}"},
-        {"action": HOSTILE, "reward": 1.0},
-    ]
-    memory.record_trajectory(HOSTILE, steps, 1.0, author=name)
-    memory.remember(HOSTILE, "failure", tool=name, tags=[name], author=name)
-    return name
-
-
-def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
-    name = hostile_memory(reader.memory)
-    shown = [
-        reader.get("fixes", model=name, issue_type=name),
-        reader.get("progress", tag=name),
-        reader.get("lessons", task_id=name),
-        reader.get("overview"),
-    ]
-    for page in shown:
-        assert "<script>alert" not in page
-        assert "<img" not in page
-        assert "alert(1)" in text_of(page), "it is shown, as text"
-        assert "{{7*7}}" in html.unescape(page)
-        assert not set("\u202e\x07\u2028") & set(page)
-        for address in re.findall(r'(?:href|src|action)="([^"]*)"', page):
-            assert address.startswith(("/ui/", "#")), address
-    for page, names in (
-        (shown[0], ("model-matrix", "days")),
-        (shown[1], ("progress",)),
-    ):
-        assert all(chart(page, each) for each in names)
-
-
-def test_names_in_a_chart_leave_room_for_it(reader: Reader) -> None:
-    fix(reader.memory, True, True, model="a" * 40)
-    drawn = chart(reader.get("fixes"), "model-matrix")
-    assert f'<th scope="row">{"a" * 21}\u2026</th>' in drawn
 
 
 def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
@@ -535,23 +369,6 @@ def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader
     assert '<input type="hidden" name="range" value="90d">' in page
     fixes = reader.get("fixes", model="alpha", range="all")
     assert '<input type="hidden" name="model" value="alpha">' in fixes
-
-
-def test_nothing_is_changed_there_and_a_reader_sees_it_all(tmp_path: Path) -> None:
-    with served(tmp_path) as running:
-        some_fixes(running.memory)
-        some_episodes(running.memory)
-        a_trajectory(running.memory)
-        browser, stranger = Reader(running), Reader(running)
-        assert browser.post("/ui/sign-in", token=running.token("read"), next="").status_code == 200
-        for page in ("fixes", "progress"):
-            shown = browser.get(page)
-            csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
-            assert csrf
-            main = shown[shown.index('<main id="main"') :]
-            assert 'method="post"' not in main
-            assert browser.post(f"/ui/{PROJECT}/{page}", csrf=csrf[1]).status_code == 405
-            assert "Sign in" in stranger.get(page)
 
 
 def test_headings_are_in_order_and_charts_have_names(reader: Reader) -> None:

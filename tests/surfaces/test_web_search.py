@@ -15,14 +15,12 @@ from typing import Any
 import pytest
 
 from cases import each
-from hardwon import limits
-from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
-from hardwon.surfaces.web.records import WEB_SNIPPET_CHARS, fold, mark_terms, moment, snippet
-from hardwon.text.terms import index_text, matches, query_terms
+from hardwon.surfaces.web.records import WEB_SNIPPET_CHARS, mark_terms, moment, snippet
+from hardwon.text.terms import index_text, query_terms
 from serving import PROJECT, Served, served
-from test_web import HOSTILE, HOSTILE_NAME, signed_in
+from test_web import signed_in
 
 SEARCH, RECORD = (f"/ui/{PROJECT}/{page}" for page in ("search", "record"))
 
@@ -209,10 +207,6 @@ def test_what_cannot_be_asked_is_told_beside_the_form(running: Served, query: st
     assert '<form method="get"' in html
 
 
-def test_an_empty_memory_has_nothing_to_find(empty: Served) -> None:
-    assert "There is nothing to find yet" in page(empty, f"{SEARCH}?q=anything")
-
-
 def test_times_of_forms() -> None:
     assert moment("2026-11-01") == "2026-11-01T00:00:00+00:00"
     assert moment("2026-11-01", last=True) == "2026-11-02T00:00:00+00:00"
@@ -244,13 +238,6 @@ def test_marks_are_what_the_search_finds_by(text: str, query: str, found: list[s
     assert [piece.text for piece in pieces if piece.marked] == found
     assert "".join(piece.text for piece in pieces) == text
     assert bool(found) == bool(terms & set(index_text(text).split()))
-
-
-def test_a_word_that_is_too_long_to_be_a_term_is_marked_as_a_whole() -> None:
-    long = "x" * (limits.TERM_CHARS_MAX + 30)
-    assert [match[:2] for match in matches(f"a {long} b", query_terms(long))] == [
-        (2, 2 + len(long))
-    ]
 
 
 def test_a_snippet_begins_at_the_first_word_and_is_bounded() -> None:
@@ -323,13 +310,6 @@ def test_its_json_is_a_file(running: Served) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["content-disposition"] == f'attachment; filename="fix-{record.id}.json"'
     assert answer.json() == json.loads(record.model_dump_json(exclude_none=True))
-
-
-def test_files_lead_to_what_else_is_about_them(running: Served) -> None:
-    html = page(running, f"{RECORD}/{one(running.memory, path='src/up*').id}")
-    leads = re.search(r'href="([^"]+)">src/up\[1\]\.py</a>', html)
-    assert leads
-    assert page(running, unescape(leads[1])).count('class="card hit"') == 1
 
 
 def test_status_credits_links_and_life(empty: Served) -> None:
@@ -421,118 +401,7 @@ def test_a_long_trajectory_comes_in_parts(empty: Served) -> None:
         assert "the number of a step" in page(empty, f"{RECORD}/{made}?from={wrong}", 422)
 
 
-def test_a_text_is_folded_where_it_is_long_or_has_lines() -> None:
-    assert fold(" short ") == ("short", "short", False, False)
-    assert fold("a\nb").folded
-    assert fold("a" * 301).folded
-    assert fold("a" * 7_000).cut
-
-
 # --- what is in a memory is text ---
 
 
-def fill_with_hostile(memory: Memory) -> None:
-    everywhere: dict[str, Any] = {
-        "author": HOSTILE_NAME,
-        "tags": [HOSTILE_NAME],
-        "related_files": [{"path": HOSTILE_NAME, "hash": HOSTILE_NAME}],
-    }
-    memory.remember(HOSTILE, "failure", tool="unknown", own=HOSTILE, **everywhere)
-    memory.record_fact(
-        HOSTILE,
-        "error",
-        entities={"files": [HOSTILE_NAME], "libraries": [HOSTILE_NAME]},
-        author=HOSTILE_NAME,
-    )
-    memory.record_trajectory(
-        HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9
-    )
-    card = {
-        "mistake_type": HOSTILE_NAME,
-        "lesson": HOSTILE,
-        "evidence": HOSTILE,
-        "bad_decision": HOSTILE,
-    }
-    memory.record_episode(
-        HOSTILE_NAME, 0.9, mistakes=[HOSTILE], successes=[HOSTILE], mistake_cards=[card]
-    )
-    issue = {
-        "model": HOSTILE_NAME,
-        "issue_type": HOSTILE_NAME,
-        "description": HOSTILE,
-        "error_output": HOSTILE,
-        "own": HOSTILE,
-    }
-    more: dict[str, Any] = {
-        "notes": HOSTILE,
-        "system_info": {HOSTILE_NAME: HOSTILE},
-        "fixer_type": HOSTILE_NAME,
-    }
-    memory.record_fix(issue, True, False, fix_commands=[HOSTILE], analysis=HOSTILE, **more)
-
-
-def test_hostile_text_is_text_everywhere(empty: Served) -> None:
-    fill_with_hostile(empty.memory)
-    records = list(empty.memory.browse())
-    empty.memory.archive(records[0].id, HOSTILE, by=HOSTILE_NAME)
-    addresses = [
-        SEARCH,
-        f"{SEARCH}?q=script+alert",
-        f"{SEARCH}?q={HOSTILE_ENCODED}&tag={HOSTILE_ENCODED}",
-    ]
-    addresses += [f"{RECORD}/{record.id}" for record in records]
-    addresses += [f"{SEARCH}?q=alert&at={record.id}" for record in records]
-    assert len(records) == 5
-    browser = signed_in(empty)
-    for address in addresses:
-        html = browser.http.get(address).text
-        for never in (
-            "<script>alert",
-            "<img",
-            'onerror=alert(2)>"',
-            "&amp;49",
-            "\u202e",
-            "\x07",
-            "\u2028",
-        ):
-            assert never not in html, (address, never)
-    assert (
-        "&lt;/<mark>script</mark>&gt;&lt;<mark>script</mark>&gt;<mark>alert</mark>(1)"
-        in browser.http.get(addresses[1]).text
-    )
-
-
 HOSTILE_ENCODED = "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E%22%3E%3Cimg%20src=x%3E"
-
-
-def test_pages_to_read_take_no_form(running: Served) -> None:
-    browser = signed_in(running)
-    for address in (SEARCH, f"{RECORD}/{one(running.memory).id}"):
-        assert browser.post(address, csrf=browser.csrf()).status_code == 405
-
-
-def test_where_experiences_lie_is_read_off_an_index_in_bytes(empty: Served) -> None:
-    kept = empty.memory.remember(
-        "\u00e9" * 10, "failure", tool="code_interpreter", error_type="logic"
-    )
-    gone = empty.memory.remember("no more", "failure", tool="unknown")
-    empty.memory.archive(gone.id, "it is over")
-    tree = empty.memory.topology()
-    assert (tree.count, tree.bytes) == (1, len(kept.to_json().encode()))
-
-
-# --- the filter by an experience's key ---
-
-
-def test_a_key_with_its_value_narrows_and_is_checked(empty: Served) -> None:
-    memory = empty.memory
-    mine = memory.remember("tall", "failure", tool="unknown", height=3, **{'a"b': "c=d"})
-    memory.remember("small", "failure", tool="unknown", height=30)
-    memory.record_fact("The height is 3 m.", "observation")
-    for pair in ("height=3", 'a"b=c=d'):
-        assert [record.id for record in memory.browse(key=pair)] == [mine.id]
-        assert [hit.record.id for hit in memory.recall("tall small height", key=pair)] == [mine.id]
-    assert not list(memory.browse(key="height=4"))
-    for wrong in ("height", "=3", "height="):
-        with pytest.raises(InvalidInputError, match="error_type=runtime"):
-            memory.care.page(key=wrong)

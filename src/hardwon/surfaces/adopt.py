@@ -96,9 +96,7 @@ def _kind_of_text(file: Path) -> StoreKind:
     if isinstance(first, dict) and first.keys() & _KNOWLEDGE_KEYS:
         return "knowledge-base"
     raise InvalidInputError.one(
-        "path",
-        str(file),
-        "an older store; records and data sets are what hardwon load takes in",
+        "path", str(file), "an older store; records and data sets are what hardwon load takes in"
     )
 
 

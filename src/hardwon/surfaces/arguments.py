@@ -308,14 +308,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         Name, "Episodes with this tag had the memory; without one, those that recalled."
     ),
     "decisions.action": _field(
-        Action,
-        "rule, merge, promote, retire, contradiction, rollback, cleanup or compress.",
-    ),
-    "types.days": _field(
-        int,
-        "The last so many days; all there are, unless it is given.",
-        ge=1,
-        le=limits.FIX_DAYS_MAX,
+        Action, "rule, merge, promote, retire, contradiction, rollback, cleanup or compress."
     ),
     "page.limit": _field(int, "How many.", ge=1, le=limits.PAGE_RECORDS_MAX),
     "similar_issues.issue": _field(Issue, "An issue that is to be fixed.", _ISSUE),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import json
 import secrets
-import selectors
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -369,21 +368,10 @@ class _Server:
         raise _error_of(response, value if isinstance(value, dict) else {})
 
     def _take(self) -> HTTPConnection:
-        """A connection that is free, and that the server did not hang up."""
-        with suppress(IndexError):  # another thread was faster
-            while self._free:
-                connection = self._free.pop()
-                if not _has_news(connection):
-                    return connection
-                connection.close()
+        """A connection that is free, or a new one."""
+        with suppress(IndexError):
+            return self._free.pop()
         return connect_to(self.origin, self._timeout_s, self._tls)
-
-
-def _has_news(connection: HTTPConnection) -> bool:
-    """Whether something came although nothing was asked: the server hung up."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(connection.sock, selectors.EVENT_READ)
-        return bool(selector.select(0))
 
 
 def _close_all(free: list[HTTPConnection]) -> None:

@@ -261,13 +261,7 @@ _ALL: Final = (
     _record("record_episode", "POST /episodes"),
     _record("record_fix", "POST /fixes"),
     _record(
-        "add",
-        "POST /records",
-        arguments=Add,
-        run=_add,
-        again=_name_first,
-        signs=None,
-        command=None,
+        "add", "POST /records", arguments=Add, run=_add, again=_name_first, signs=None, command=None
     ),
     _record(
         "add_many",
@@ -339,12 +333,7 @@ _ALL: Final = (
     _look_after("compact", "POST /compact", command="care compact", destructive=True),
     _look_after("load", "POST /import", signs="by", streams="in"),
     _look_after(
-        "backup",
-        "GET /backup",
-        command="care backup",
-        streams="out",
-        whole=True,
-        answer=bytes,
+        "backup", "GET /backup", command="care backup", streams="out", whole=True, answer=bytes
     ),
     _look_after("doctor", "GET /doctor"),
     _look_after("rebuild", "POST /rebuild", command="care rebuild"),

@@ -88,9 +88,7 @@ def run(
     ask = partial(ask_in_time, [])
     if not again and (not quiet or stop_if_blocked):
         advice = ask(
-            "has no advice",
-            RUN_ADVICE_S,
-            lambda memory: memory.advise(line, task=task or None),
+            "has no advice", RUN_ADVICE_S, lambda memory: memory.advise(line, task=task or None)
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:

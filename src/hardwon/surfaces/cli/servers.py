@@ -292,8 +292,7 @@ def create_token(
     name: Annotated[str, cli.arg("The author of whatever is written with it.")],
     scope: Annotated[Scope, cli.opt("What it may do.")] = "read",
     project: Annotated[
-        cli.Texts,
-        cli.opt("A project that it reaches; as often as you like.", show_default="all"),
+        cli.Texts, cli.opt("A project that it reaches; as often as you like.", show_default="all")
     ] = None,
     days: Annotated[
         float | None, cli.opt("How long it is valid.", show_default=str(limits.TOKEN_DAYS))
@@ -370,14 +369,10 @@ def add_state(token: Token) -> dict[str, Any]:
 
 
 def describe_token(token: Token) -> str:
-    reach, life = "all projects", "never expires"
-    if token.projects is not None:
-        reach = f"{counted(len(token.projects), 'project')} {', '.join(token.projects)}"
-    if token.revoked or token.expires:
-        state = token.state(now())
-        life = "valid until" if state == "active" else state
-        life += "" if token.revoked else f" {token.expires:%Y-%m-%d}"
-    return f"{token.name} ({token.id}): {token.scope}, {reach}, {life}"
+    """Whose it is, what it may do, and until when."""
+    reach = "all projects" if token.projects is None else f"of {', '.join(token.projects)}"
+    until = f" until {token.expires:%Y-%m-%d}" if token.expires else ""
+    return f"{token.name} ({token.id}): {token.scope}, {reach}, {token.state(now())}{until}"
 
 
 postgres = cli.add_group(
@@ -424,9 +419,7 @@ def init_postgres(
       hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json
     """
     names = project or [cli.chosen().project or DEFAULT_PROJECT]
-    made = databases.initialise(read_url(url), names)
-    ready = f"{counted(len(names), 'project')} ready: {', '.join(names)}"
-    cli.show(made, f"{ready}\n{describe_database(made)}")
+    show_database(databases.initialise(read_url(url), names))
 
 
 @cli.command(postgres, "grant")
@@ -457,11 +450,7 @@ def grant(
 
 
 @cli.command(postgres, "revoke")
-def revoke_access(
-    user: DatabaseUser,
-    project: Project = None,
-    server: ForServer = False,
-) -> None:
+def revoke_access(user: DatabaseUser, project: Project = None, server: ForServer = False) -> None:
     """Take back whatever a database user may do with a project. Nothing that it wrote goes.
 
     JSON: `user`, `project` (null: the tokens of a server), `revoked` (false where it had no access).
@@ -489,8 +478,7 @@ def database_status(url: Url = None) -> None:
       hardwon postgres status postgresql://admin@localhost/brain
       hardwon --memory postgresql://admin@localhost/brain postgres status --json
     """
-    setup = databases.describe(read_url(url))
-    cli.show(setup, describe_database(setup))
+    show_database(databases.describe(read_url(url)))
 
 
 def read_url(url: cli.Text) -> str:
@@ -510,18 +498,15 @@ def read_project(project: cli.Text, server: bool) -> cli.Text:
     return None if server else project or cli.chosen().project or DEFAULT_PROJECT
 
 
-def describe_database(setup: Any) -> str:
-    without = "no pgvector: vectors are compared one by one"
-    lines = [
-        f"{setup.location}: PostgreSQL {setup.server}, schema hardwon of version {setup.version}",
-        "vectors are indexed by pgvector" if setup.vectors else without,
-        f"projects: {', '.join(setup.projects) or 'none'}",
-        *(tell_reach(one.user, one.project, one.access) for one in setup.grants),
-    ]
-    return "\n".join(lines)
+def show_database(setup: Any) -> None:
+    """Prints what a database is set up for, as names and values."""
+    from hardwon.surfaces.shapes import jsonable  # it takes a while to load
+
+    cli.show(setup, lambda: views.draw_values(jsonable(setup)))
 
 
 def tell_reach(user: str, project: cli.Text, access: str) -> str:
+    """What a database user may do."""
     if project is None:
         return f"{user} keeps the tokens of a server"
     return f"{user} is a {access} of project {project}"

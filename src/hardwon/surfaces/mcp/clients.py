@@ -89,11 +89,7 @@ CLIENTS: Final[Mapping[str, AgentClient]] = {
     "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
     "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
     "codex": AgentClient(
-        "Codex",
-        None,
-        ".codex/config.toml",
-        "mcp_servers",
-        add="codex mcp add {name} -- {command}",
+        "Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"
     ),
 }
 

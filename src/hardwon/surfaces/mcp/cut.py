@@ -100,9 +100,12 @@ class _Cut:
             self.items_left_out += max(0, len(value) - most)
             return [self.shorten(inner, level + 1) for inner in value[:most]]
         if isinstance(value, dict):
+            # what every record has stands first, and is less
+            most = max(self.items, ENTRIES_KEPT)
+            self.items_left_out += max(0, len(value) - most)
             return {
                 self.shorten(name, level): self._shorten_field(name, inner, level + 1)
-                for name, inner in self._choose_entries(value)
+                for name, inner in list(value.items())[:most]
             }
         return value
 
@@ -112,15 +115,6 @@ class _Cut:
             self.items_left_out += len(value)
             return {}
         return self.shorten(value, level)
-
-    def _choose_entries(self, value: dict[str, Any]) -> list[tuple[str, Any]]:
-        entries = list(value.items())
-        most = max(self.items, ENTRIES_KEPT)
-        self.items_left_out += max(0, len(entries) - most)
-        # What every record has stands first, and is less; of counts, the largest stay.
-        if len(entries) > most and all(isinstance(inner, int | float) for _, inner in entries):
-            entries.sort(key=lambda entry: (-entry[1], entry[0]))
-        return entries[:most]
 
     def describe(self) -> str:
         items, texts = self.items_left_out, self.texts_cut

@@ -42,22 +42,10 @@ class Resource(NamedTuple):
     parameter: str | None = None
 
 
-def _read_topology(ask: Ask, _: str) -> Any:
-    return ask("topology")
-
-
-def _read_stats(ask: Ask, _: str) -> Any:
-    return ask("stats")
-
-
 def _read_recent(ask: Ask, count: str) -> Any:
     allowed = f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
     check_that(count.isdecimal(), "count", count, allowed)
     return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
-
-
-def _read_record(ask: Ask, record_id: str) -> Any:
-    return ask("get", record_id=record_id)
 
 
 def _read_health(ask: Ask, _: str) -> Any:
@@ -87,10 +75,12 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "topology": Resource(
         "The map of the memory",
         "The tree of experiences by outcome, tool and key, with counts.",
-        _read_topology,
+        lambda ask, _: ask("topology"),
     ),
     "stats": Resource(
-        "How much there is", "Counts by kind, outcome, tool, status and author.", _read_stats
+        "How much there is",
+        "Counts by kind, outcome, tool, status and author.",
+        lambda ask, _: ask("stats"),
     ),
     "schema": Resource(
         "What records look like",
@@ -105,7 +95,9 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "recent": Resource(
         "The newest records", "The newest records, as many as you say.", _read_recent, "count"
     ),
-    "record": Resource("One record", "A record by its id.", _read_record, "id"),
+    "record": Resource(
+        "One record", "A record by its id.", lambda ask, key: ask("get", record_id=key), "id"
+    ),
 }
 _OF_BTB: Final = ("topology", "stats", "schema", "health", "recent")
 

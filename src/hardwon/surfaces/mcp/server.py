@@ -33,14 +33,7 @@ from hardwon.surfaces.mcp.reading import (
     read_resource,
     write_prompt,
 )
-from hardwon.surfaces.mcp.tools import (
-    TOOLS,
-    USUAL,
-    Tool,
-    input_schema,
-    make_answer,
-    output_schema,
-)
+from hardwon.surfaces.mcp.tools import TOOLS, USUAL, Tool, input_schema, make_answer, output_schema
 from hardwon.trust.redact import redact
 
 Context = ServerRequestContext[Any, Any]
@@ -204,20 +197,18 @@ class _Handlers:
         return {"skill": describe_skill(skill), **_NOT_KEPT}
 
     async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
-        prompts = []
-        for name, prompt in PROMPTS.items():
-            arguments = [
-                types.PromptArgument(name=argument, description=meaning, required=True)
-                for argument, meaning in prompt.arguments.items()
-            ]
-            prompts.append(
-                types.Prompt(
-                    name=name,
-                    title=prompt.title,
-                    description=prompt.description,
-                    arguments=arguments,
-                )
+        prompts = [
+            types.Prompt(
+                name=name,
+                title=prompt.title,
+                description=prompt.description,
+                arguments=[
+                    types.PromptArgument(name=argument, description=meaning, required=True)
+                    for argument, meaning in prompt.arguments.items()
+                ],
             )
+            for name, prompt in PROMPTS.items()
+        ]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(
