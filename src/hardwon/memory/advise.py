@@ -33,7 +33,7 @@ from hardwon.lessons.fixes import RankedStrategy
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.lessons.keys import attempt_key, key_of_task, task_key
 from hardwon.lessons.sources import by_turns
-from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.find import CANDIDATES, Finder
 from hardwon.memory.fix_lessons import Strategy
 from hardwon.memory.knowledge import PairWords
 from hardwon.memory.project import Project

@@ -1,29 +1,24 @@
-"""What was believed at some time, and what became of a record since. Reads only.
-
-What is known comes back: records, hits, contexts, advice, and what there is.
-"""
+"""What is known comes back: records, hits, contexts, advice, what was learned, and what there is."""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from hardwon import limits
 from hardwon.brief.fence import fenced, mark_of
-from hardwon.errors import DamagedError, InvalidInputError, LlmError
+from hardwon.errors import InvalidInputError, LlmError
 from hardwon.first_use import lazy
-from hardwon.memory.later import advise, consolidate, context, lessons, results, times
-from hardwon.memory.project import NO_LLM, Group, Project, derive_standing
+from hardwon.memory.find import Finder, PastView
+from hardwon.memory.later import advise, consolidate, context, lessons, results
+from hardwon.memory.project import NO_LLM, Group
 from hardwon.records.fields import (
-    EPOCH,
     TIME_US_MAX,
     Tabular,
     check_all,
@@ -44,24 +39,18 @@ from hardwon.records.fields import (
 from hardwon.records.kinds import (
     RULE_STATES,
     SOLVED_FROM,
-    VOUCHED_STATUSES,
     AnyRecord,
-    Decision,
     Issue,
     Metadata,
-    StaleFile,
-    Status,
     Step,
-    name_sources,
     parse_issue,
 )
-from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
+from hardwon.search.rank import Hit
 from hardwon.search.terms import FilterKeywords, Filters, no_filters
-from hardwon.store.query import original_of, record_of, restored
-from hardwon.store.types import Counts, Found, Stored
+from hardwon.store.query import original_of, record_of
+from hardwon.store.types import Counts
+from hardwon.tell.situation import Situation
 from hardwon.text.clean import CUT
-from hardwon.text.failures import failure_hash, shows_error
-from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 from hardwon.trust.lifecycle import effective_validation
 
@@ -74,193 +63,6 @@ if TYPE_CHECKING:
     from hardwon.memory.fix_lessons import ModelInsights, Pattern
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
     from hardwon.records.kinds import RuleState
-
-
-class PastView:
-    """A project as it was at a time. Records carry the time at which something was found out; one
-    that was loaded later was not here yet. What was forgotten since is gone from then as well, and
-    fixes that left the history since are not searched.
-    """
-
-    def __init__(self, project: Project, at: datetime) -> None:
-        self._store, self._project = project.store, project.name
-        self.at_us = to_us(at)
-
-    def seen(self, found: Found, status: Status | None, author: str | None) -> Found | None:
-        """A record as it stood then; None where a reader would not have been given it."""
-        try:
-            then = self._then(found.stored)
-        except DamagedError:
-            return None
-        if then is None or (author is None and then[0].author in self._rolled_back):
-            return None
-        stored, stood = then
-        if stood != status if status else stood == "archived":
-            return None
-        found.status, found.validation = stood, stored.validation
-        found.helped, found.hindered = stored.helped, stored.hindered
-        found.author = stored.author or found.author
-        return found
-
-    def record(self, stored: Stored) -> Stored | None:
-        """The same for a record that was asked for by its id, whatever its status. A fix that left
-        the history since is whole, as long as it can be brought back.
-        """
-        then = self._then(restored(stored) or stored)
-        return then[0] if then else None
-
-    def _then(self, stored: Stored) -> tuple[Stored, Status] | None:
-        """As it was kept, and its status; None where it was not here yet."""
-        events = self._store.events_of(self._project, stored.id)
-        before = [event for event in events if event.at_us <= self.at_us]
-        came = [event for event in events if event.kind == "imported"]
-        if stored.at_us > self.at_us or any(event.at_us > self.at_us for event in came):
-            return None
-        record = original_of(stored)
-        validation, credited, author = derive_standing(record, before)
-        changed = None if validation == record.metadata.validation else validation.to_json()
-        return Stored(*stored[:5], changed, *credited, author), validation.status
-
-    @lazy
-    def _rolled_back(self) -> set[str]:
-        sources = set[str]()
-        for undone in (False, True):
-            for stored in self._store.decisions(
-                self._project, ["rollback"], None, limits.DECISIONS_MAX, undone=undone
-            ):
-                decision, then = original_of(stored), self._then(stored)
-                if isinstance(decision, Decision) and then and then[1] in VOUCHED_STATUSES:
-                    sources.update(name_sources(decision.target))
-        return sources
-
-
-# Records that are looked at for one answer, the best by their text. Twice as many change nothing,
-# half as many lose some.
-CANDIDATES: Final = 40
-
-# Records that are ranked even if fewer are asked for.
-RANKED_MIN: Final = 20
-
-# as `generate_issue_signature` and `failure_hash` make them
-_HASH: Final = re.compile(r"[0-9a-f]{16}")
-
-# Hits whose neighbours in their session are looked at, the best by their text.
-NEIGHBOURED: Final = 20
-
-
-class Finder:
-    """Finds the records of one project that answer a question."""
-
-    def __init__(self, project: Project, at: datetime | None = None) -> None:
-        """`at`: when it is asked, where that is not now."""
-        self._store, self._project = project.store, project.name
-        self._now = project.now if at is None else lambda: at
-        self._embed = project.embed_query if project.embedder else None
-        self._changes_of = project.staleness
-
-    def find(
-        self,
-        query: str,
-        k: int,
-        filters: Filters,
-        then: PastView | None = None,
-        also: Iterable[str] = (),
-        spare: int = CANDIDATES,
-    ) -> list[tuple[Ranked[Found], Found]]:
-        """The best `k` by what the store knows of the records; none of them is read. `then`: as it
-        would have been answered at that time. `also` as in `rank`. So many to `spare` are looked at,
-        for what else is known of them changes their order.
-        """
-        vector = self._embed(query) if self._embed and query.strip() else None
-        about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = times.time_asked(query, now) if times.NAMES_TIME.search(query.lower()) else None
-        # of the very failure that it reports, or of the signature or failure hash that it is
-        keys = [f"failure:{failure_hash(query)}"] if about_error else []
-        if _HASH.fullmatch(query.strip()):
-            keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
-        asked = filters
-        if then:
-            filters = filters.copy_with(status=None, any_standing=True)
-        with self._store.together(self._project):
-            wanted = max(RANKED_MIN, min(4 * k, k + spare))
-            searched = self._store.search(self._project, terms, filters, wanted)
-            if span:
-                dated = filters.copy_with(
-                    since=max(filter(None, (filters.since, span[0]))),
-                    until=min(filter(None, (filters.until, span[1]))),
-                )
-                searched += self._store.search(self._project, terms, dated, RANKED_MIN)
-            candidates: dict[str, Found] = {}
-            for candidate, text in searched:
-                candidates[candidate.id], candidate.text = candidate, text
-            best = [candidate for candidate, _ in searched[:NEIGHBOURED] if candidate.session]
-            if vector is not None or keys or best:
-                self._add_others(candidates, vector, keys, best, filters)
-        if then:
-            seen = (
-                then.seen(candidate, asked.status, asked.author)
-                for candidate in candidates.values()
-            )
-            candidates = {candidate.id: candidate for candidate in seen if candidate}
-        if span:
-            for candidate in candidates.values():
-                candidate.in_time = to_us(span[0]) <= candidate.at_us < to_us(span[1])
-        today = (now - EPOCH).days
-        ranked = rank(candidates.values(), k, today, terms, about_error=about_error, also=also)
-        return [(hit, hit.candidate) for hit in ranked]
-
-    def _add_others(
-        self,
-        candidates: dict[str, Found],
-        vector: Sequence[float] | None,
-        keys: Sequence[str],
-        best: Sequence[Found],
-        filters: Filters,
-    ) -> None:
-        """What is found by its meaning, by a key, and what was said right before and after the best
-        in their sessions.
-        """
-        if vector is not None:
-            for candidate, cosine in self._store.nearest(
-                self._project, vector, filters, CANDIDATES
-            ):
-                candidates.setdefault(candidate.id, candidate).vector = cosine
-        for candidate in self._store.by_key(self._project, keys, filters, CANDIDATES, ranked=True):
-            candidates.setdefault(candidate.id, candidate).exact = True
-        texts = {candidate.seq: candidate.text for candidate in best}
-        for hit, candidate in self._store.beside(self._project, best, filters):
-            share = AFTER if candidate.seq > hit else BEFORE
-            candidates.setdefault(candidate.id, candidate).neighbour += share * texts[hit]
-
-    def read_hits(
-        self, ranked: Sequence[tuple[Ranked[Found], Found]], *, marked: bool = True
-    ) -> list[Hit]:
-        """The records that were found. Those whose files changed are `marked`, and a little lower:
-        only what is handed out is looked at.
-        """
-        best, records = [hit for hit, _ in ranked], dict[str, AnyRecord]()
-        for _, candidate in ranked:
-            with suppress(DamagedError):  # doctor names them
-                records[candidate.id] = record_of(candidate)
-        changed: dict[str, tuple[StaleFile, ...]] = {}
-        stale = set[str]()
-        if marked and self._changes_of:
-            for record_id, record in records.items():
-                if changes := self._changes_of(record):
-                    changed[record_id] = changes
-                    if any(change.stale for change in changes):
-                        stale.add(record_id)
-        return [
-            Hit(
-                records[record_id],
-                hit.score,
-                hit.why,
-                record_id in stale,
-                changed.get(record_id, ()),
-            )
-            for hit in (lowered(best, stale) if changed else best)
-            if (record_id := hit.candidate.id) in records
-        ]
 
 
 @dataclass(frozen=True)
@@ -557,7 +359,7 @@ class Learned(Group):
         if error is None:
             return [lesson for lesson in finder.list_lessons(limit) if lesson.kind == "cure"]
         failure = lessons.read_shown_failure(error, action or "")
-        situation = lessons.Situation(task or "", action or "", failure)
+        situation = Situation(task or "", action or "", failure)
         with self._project.store.together(self._project.name):
             return finder.find_solutions(situation)[:limit]
 

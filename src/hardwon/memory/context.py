@@ -63,7 +63,7 @@ from hardwon.memory.advise import (
     ran_next,
     unvouched_source,
 )
-from hardwon.memory.ask import CANDIDATES, Finder
+from hardwon.memory.find import CANDIDATES, Finder
 from hardwon.memory.fix_lessons import ModelHistory, Strategy, word_strategy
 from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
