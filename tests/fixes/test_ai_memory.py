@@ -233,55 +233,6 @@ def test_similar_issues_are_told_successes_first(history: AIMemory) -> None:
     assert best["claude_analysis"] == best["ai_analysis"] == "It needs longer"
 
 
-def test_nothing_is_similar_to_what_never_came_up(history: AIMemory) -> None:
-    some(history)
-    assert history.query_similar_issues({"issue_type": "ERROR"}) == {
-        "exact_matches": [],
-        "model_matches": [],
-        "type_matches": [],
-    }
-    for limit in (0, -1, True, "5", limits.SHOWN_MAX + 1):
-        with pytest.raises(InvalidInputError, match="limit"):
-            history.query_similar_issues({}, limit=limit)  # type: ignore[arg-type]
-
-
-def test_a_model_is_known_by_its_fixes(history: AIMemory) -> None:
-    some(history)
-    told = plain(history.get_model_insights(QWEN))
-    assert list(told)[:6] == [
-        "model_name",
-        "total_tests",
-        "success_rate",
-        "common_issues",
-        "effective_fixes",
-        "recent_history",
-    ]
-    assert set(told) - set(list(told)[:6]) == {
-        "applied_rate",
-        "p_success",
-        "performance_notes",
-        "last_updated",
-    }
-    assert (told["total_tests"], told["success_rate"], told["applied_rate"]) == (5, 0.4, 0.6)
-    assert 0 < told["p_success"] < 1
-    assert told["common_issues"] == ["TIMEOUT"]
-    assert told["effective_fixes"][0] == "export TIMEOUT=60"
-    assert [row["fix_commands"] for row in told["recent_history"]][:2] == [
-        '["wait"]',
-        '["export TIMEOUT=60"]',
-    ]
-    known = {"issue_type", "success", "analysis", "timestamp"}
-    assert all(known <= row.keys() for row in told["recent_history"])
-    assert sum(row["success"] for row in told["recent_history"]) == 2
-    assert told["performance_notes"] is None or isinstance(told["performance_notes"], str)
-    unknown = plain(history.get_model_insights("never seen"))
-    assert (unknown["total_tests"], unknown["success_rate"], unknown["recent_history"]) == (
-        0,
-        0.0,
-        [],
-    )
-
-
 def test_the_context_is_framed_fenced_and_within_its_budget(history: AIMemory) -> None:
     issue = {"model": QWEN, "issue_type": "TIMEOUT", "description": "No answer"}
     empty = history.build_context_for_claude(issue)
@@ -379,18 +330,6 @@ def test_the_knowledge_base_fills_itself(history: AIMemory) -> None:
     assert len(knowledge["general_patterns"]) == 2
     assert (knowledge["version"], bool(knowledge["last_updated"])) == ("1.0", True)
     plain(knowledge)
-
-
-def test_a_knowledge_base_of_others_is_imported_once(history: AIMemory, tmp_path: Path) -> None:
-    theirs = tmp_path / "theirs.json"
-    theirs.write_text(json.dumps({"successful_strategies": {"ERROR": ["read the log"]}}))
-    assert plain(history.import_knowledge_base(theirs, dry_run=True))["added"] == 1
-    assert "ERROR" not in history.knowledge_base["successful_strategies"]
-    assert history.import_knowledge_base(str(theirs))["added"] == 1
-    assert history.import_knowledge_base(theirs)["present"] == 1
-    assert history.knowledge_base["successful_strategies"]["ERROR"] == ["read the log"]
-    with pytest.raises(HardwonError):
-        history.import_knowledge_base(tmp_path / "none.json")
 
 
 # --- older databases ---

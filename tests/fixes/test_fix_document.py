@@ -1,8 +1,5 @@
-"""The fix-history document: every Python and SQL block of it runs word for word, or is named here
-with the reason why not.
-
-Where the document is not at hand (HARDWON_SEEDS is not set), the same calls in our own words run in
-its place.
+"""The fix-history document: what its calls, its tables and its queries promise, in our own words.
+Its blocks as they stand run in `base/test_documents.py`.
 """
 
 from __future__ import annotations
@@ -11,22 +8,21 @@ import csv
 import hashlib
 import inspect
 import json
-import os
 import re
 import sqlite3
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from cases import each
 from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = os.environ.get("HARDWON_SEEDS")
+DATABASE = "AIMemory/ai_memory.db"
 ISSUE = {
     "model": "qwen2.5:7b",
     "issue_type": "TIMEOUT",
@@ -34,445 +30,7 @@ ISSUE = {
     "test_prompt": "Count to a million",
     "actual_response": "",
 }
-World = dict[str, Any]
-"""The names that a block finds, and those that it leaves behind."""
-
-
-class Case(NamedTuple):
-    """A block: what it is known by, the same in our own words, and what must be true when it has
-    run.
-    """
-
-    name: str
-    known_by: str
-    own_words: str
-    check: Callable[[World], None]
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A fresh folder with a few attempts, seen as a script of the document sees it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(ROOT / "drop_in"))
-    from Scripts import ai_memory  # type: ignore[import-not-found,unused-ignore]
-
-    made: list[AIMemory] = []
-
-    class Closing(AIMemory):
-        """Scripts never close theirs; a test has to."""
-
-        def __init__(self, *arguments: Any, **keywords: Any) -> None:
-            super().__init__(*arguments, **keywords)
-            made.append(self)
-
-    monkeypatch.setattr(ai_memory, "AIMemory", Closing)
-    memory = Closing()
-    for turn in range(12):
-        reply = {"analysis": "It needs longer", "fix_commands": [f"export TIMEOUT={60 + turn % 3}"]}
-        fixer = ("claude", "qwen", "deepseek")[turn % 3]
-        issue = {**ISSUE, "issue_type": ("TIMEOUT", "NO_OUTPUT")[turn % 2]}
-        memory.record_fix_attempt(issue, reply, turn % 4 != 0, turn % 4 == 1, turn / 2, None, fixer)
-    names = {
-        "memory": memory,
-        "issue_data": dict(ISSUE),
-        "json": json,
-        "sqlite3": sqlite3,
-        "hashlib": hashlib,
-    }
-    functions = {
-        name: getattr(ai_memory, name) for name in ("AIMemory", "build_context_for_claude")
-    }
-    yield {**names, **functions, "Dict": dict, "folder": tmp_path}
-    for each in made:
-        each.close()
-
-
-def rows_of(table: str = "fix_history") -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect("file:AIMemory/ai_memory.db?mode=ro", uri=True)) as connection:
-        return connection.execute(f"SELECT * FROM {table}").fetchall()
-
-
-# --- what must be true when a Python block has run ---
-
-
-def signature(world: World) -> None:
-    formula, ours = world["generate_issue_signature"], world["memory"].generate_issue_signature
-    for issue in (
-        ISSUE,
-        {},
-        {"issue_type": "A|b", "model": "c"},
-        {**ISSUE, "test_prompt": "é" * 80, "actual_response": "x" * 9},
-    ):
-        assert ours(issue) == formula(issue)
-    stored = {row[3]: row[4] for row in rows_of()}
-    assert stored["TIMEOUT"] == formula(ISSUE)
-
-
-def rates(world: World) -> None:
-    assert (world["success_rate"], world["confidence"]) == (0.75, 0.8)
-    for _, _, _, success, failure, _, _, confidence in rows_of("issue_patterns"):
-        assert confidence == min(1.0, (success + failure) / 10.0)
-
-
-def context(world: World) -> None:
-    assert world["context"].startswith("=== HISTORICAL CONTEXT FROM AI MEMORY ===\n")
-    assert "export TIMEOUT=" in world["context"]
-    assert world["context"].endswith("\n=== END HISTORICAL CONTEXT ===")
-
-
-def recorded(world: World) -> None:
-    number, model, fixer, applied, verified, seconds, notes = (
-        rows_of()[-1][place] for place in (0, 2, 6, 9, 10, 11, 13)
-    )
-    assert (number, model, fixer, applied, verified) == (
-        world["fix_id"],
-        "qwen2.5:7b",
-        "qwen",
-        1,
-        1,
-    )
-    assert (seconds, bool(notes)) == (45.2, True)
-
-
-def similar(world: World) -> None:
-    found = world["similar_issues"]
-    assert list(found) == ["exact_matches", "model_matches", "type_matches"]
-    for matches in found.values():
-        assert 0 < len(matches) <= 5
-        applied = [match["fix_success"] for match in matches]
-        assert applied == sorted(applied, reverse=True)
-
-
-def insights(world: World) -> None:
-    told = world["insights"]
-    assert (told["model_name"], told["total_tests"], told["success_rate"]) == (
-        "qwen2.5:7b",
-        12,
-        0.25,
-    )
-    assert set(told["common_issues"]) == {"TIMEOUT", "NO_OUTPUT"}
-
-
-def exported_csv(world: World) -> None:
-    if "conn" in world:
-        world["conn"].close()
-    with (world["folder"] / "fix_history.csv").open(newline="") as file:
-        found = list(csv.reader(file))
-    assert len(found) == 13
-    assert found[0] == [column for column, _ in DOCUMENTED["fix_history"]]
-
-
-def analytics(world: World) -> None:
-    world["export_analytics_data"]("analytics.json")
-    told = json.loads((world["folder"] / "analytics.json").read_text())
-    assert list(told) == ["daily_stats", "model_performance", "issue_trends", "fixer_comparison"]
-    world["memory"].export_analytics_data("ours.json")
-    assert json.loads((world["folder"] / "ours.json").read_text()) == told
-
-
-def imported(world: World) -> None:
-    (world["folder"] / "theirs.json").write_text(
-        json.dumps({"successful_strategies": {"ERROR": ["read the log"]}})
-    )
-    world["import_knowledge_base"]("theirs.json")
-    for memory in (world["memory"], AIMemory()):
-        strategies = memory.knowledge_base["successful_strategies"]
-        assert strategies["ERROR"] == ["read the log"]
-        assert sorted(strategies["NO_OUTPUT"]) == [
-            "export TIMEOUT=60",
-            "export TIMEOUT=61",
-            "export TIMEOUT=62",
-        ]
-        memory.close()
-
-
-def migrated(world: World) -> None:
-    with closing(sqlite3.connect("legacy.db")) as connection:
-        columns = ", ".join(f"{name} {kind}" for name, kind in DOCUMENTED["fix_history"])
-        connection.execute(f"CREATE TABLE fix_history ({columns})")
-        row = (
-            "2025-01-01T10:00:00",
-            "old:7b",
-            "ERROR",
-            "ab" * 8,
-            "old",
-            "claude",
-            "why",
-            "[]",
-            1,
-            0,
-            None,
-            "{}",
-            None,
-        )
-        connection.execute(f"INSERT INTO fix_history VALUES (1{', ?' * 13})", row)
-        connection.commit()
-    world["migrate_legacy_data"]("legacy.db")  # the document's has no logic of its own
-    from Scripts.ai_memory import migrate_legacy_data  # type: ignore[import-not-found,unused-ignore]
-
-    migrate_legacy_data("legacy.db")
-    assert len(rows_of()) == 13
-
-
-def optimized(world: World) -> None:
-    assert world["query_similar_issues_optimized"](world["memory"], ISSUE) is None
-    with closing(sqlite3.connect("file:AIMemory/ai_memory.db?mode=ro", uri=True)) as connection:
-        for index, clauses in (
-            (
-                "idx_fix_history_signature",
-                "WHERE issue_signature = ? ORDER BY timestamp DESC LIMIT ?",
-            ),
-            (
-                "idx_fix_history_",
-                "WHERE model_name = ? AND issue_type = ? ORDER BY fix_success DESC LIMIT ?",
-            ),
-            (
-                "idx_fix_history_issue_type",
-                "WHERE issue_type = ? ORDER BY fix_success DESC LIMIT ?",
-            ),
-        ):
-            values = ["x"] * (clauses.count("?") - 1) + [5]
-            plan = connection.execute(
-                f"EXPLAIN QUERY PLAN SELECT * FROM fix_history {clauses}", values
-            ).fetchall()
-            assert index in str(plan)
-
-
-def opened(world: World) -> None:
-    assert str(world["memory"].memory_dir) == str(world["folder"] / "custom")
-    assert (world["folder"] / "custom" / "ai_memory.db").exists()
-
-
-def counted(world: World) -> None:
-    assert world["qwen_attempts"] == 4
-
-
-def same_signature(name: str) -> Callable[[World], None]:
-    """The document's method has no body: ours takes what it takes, under the same names and with
-    the same defaults.
-    """
-
-    def check(world: World) -> None:
-        wanted = inspect.signature(world[name]).parameters
-        ours = inspect.signature(getattr(AIMemory, name)).parameters
-        shared = [
-            parameter for parameter in ours.values() if parameter.kind is not parameter.KEYWORD_ONLY
-        ]
-        assert [(each.name, each.default) for each in shared] == [
-            (each.name, each.default) for each in wanted.values()
-        ]
-
-    return check
-
-
-def method(name: str, parameters: str, known_by: str = "") -> Case:
-    return Case(
-        name,
-        known_by or f"def {name}(",
-        f"def {name}(self, {parameters}): ...",
-        same_signature(name),
-    )
-
-
-PYTHON = [
-    Case(
-        "the formula of a signature",
-        "def generate_issue_signature(issue_data)",
-        """
-        def generate_issue_signature(issue):
-            first = issue.get("issue_type", ""), issue.get("model", "").partition(":")[0], issue.get("test_prompt", "")[:50]
-            joined = "|".join([*first, str(len(issue.get("actual_response", "")))])
-            return hashlib.md5(joined.encode()).hexdigest()[:16]
-        """,
-        signature,
-    ),
-    Case(
-        "rates",
-        "success_rate = ",
-        "success_rate, confidence = successful_fixes / total_attempts, 8 / 10",
-        rates,
-    ),
-    Case(
-        "context",
-        "context = build_context",
-        "context = build_context_for_claude(issue_data)",
-        context,
-    ),
-    Case(
-        "recording",
-        "fix_id = memory",
-        """
-        issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "No answer"}
-        reply = {"analysis": "It needs longer", "fix_commands": ["# wait longer"], "confidence": 0.85}
-        fix_id = memory.record_fix_attempt(
-            issue_data=issue, ai_response=reply, fix_success=True, verification_success=True, execution_time=45.2,
-            notes="went well", fixer_type="qwen",
-        )
-        """,
-        recorded,
-    ),
-    Case(
-        "similar issues",
-        "similar_issues = ",
-        "similar_issues = memory.query_similar_issues(issue_data, limit=5)",
-        similar,
-    ),
-    Case(
-        "insights",
-        "insights = memory",
-        "insights = memory.get_model_insights('qwen2.5:7b')",
-        insights,
-    ),
-    Case(
-        "CSV",
-        "import csv",
-        """
-        import csv
-        conn = sqlite3.connect("AIMemory/ai_memory.db")
-        found = conn.execute("SELECT * FROM fix_history")
-        with open("fix_history.csv", "w", newline="") as file:
-            csv.writer(file).writerows([[column[0] for column in found.description], *found])
-        """,
-        exported_csv,
-    ),
-    Case(
-        "analytics",
-        "def export_analytics_data(",
-        """
-        def export_analytics_data(target):
-            memory = AIMemory()
-            told = {"daily_stats": memory.get_daily_statistics(), "model_performance": memory.get_model_performance_matrix()}
-            told |= {"issue_trends": memory.get_issue_trend_analysis(), "fixer_comparison": memory.get_fixer_effectiveness()}
-            with open(target, "w") as file:
-                json.dump(told, file)
-        """,
-        analytics,
-    ),
-    Case(
-        "a knowledge base of others",
-        "def import_knowledge_base(",
-        """
-        def import_knowledge_base(source):
-            memory = AIMemory()
-            with open(source) as file:
-                memory.knowledge_base.update(json.load(file))
-            memory._save_knowledge_base()
-        """,
-        imported,
-    ),
-    Case(
-        "an older database",
-        "def migrate_legacy_data(",
-        """
-        def migrate_legacy_data(path):
-            legacy, memory = sqlite3.connect(path), AIMemory()
-        """,
-        migrated,
-    ),
-    Case(
-        "the three questions",
-        "def query_similar_issues_optimized(",
-        """
-        def query_similar_issues_optimized(memory, issue, limit=5):
-            signature = memory.generate_issue_signature(issue)
-        """,
-        optimized,
-    ),
-    Case(
-        "opening",
-        "from Scripts.ai_memory import AIMemory",
-        """
-        from Scripts.ai_memory import AIMemory
-        memory = AIMemory()
-        memory = AIMemory(memory_dir="/custom/path")
-        """,
-        opened,
-    ),
-    method(
-        "record_fix_attempt",
-        "issue_data, ai_response, fix_success, verification_success, execution_time, notes=None, "
-        "fixer_type='claude'",
-    ),
-    method("query_similar_issues", "issue_data, limit=5", "def query_similar_issues(\n"),
-    method("get_model_insights", "model_name"),
-    method("build_context_for_claude", "issue_data", "def build_context_for_claude(self"),
-    Case(
-        "get_memory_stats",
-        "def get_memory_stats(",
-        "def get_memory_stats(self): ...",
-        same_signature("get_memory_stats"),
-    ),
-    method("export_insights", "output_file"),
-    method("generate_issue_signature", "issue_data", "def generate_issue_signature(self"),
-    Case(
-        "the tables, directly",
-        "qwen_attempts = ",
-        """
-        connection = sqlite3.connect("AIMemory/ai_memory.db")
-        query = "SELECT count(*) FROM fix_history WHERE fixer_type = ?"
-        qwen_attempts = connection.execute(query, ("qwen",)).fetchone()[0]
-        connection.close()
-        """,
-        counted,
-    ),
-]
-ONLY_COMMENTS = {
-    "def auto_cleanup()": "its body is comments, which is no Python; AIMemory.auto_cleanup does "
-    "what they say",
-    "def compress_historical_data()": "its body is comments, which is no Python; "
-    "AIMemory.compress_historical_data does it",
-}
-ELSEWHERE = {"/custom/path": "custom"}
-"""Paths of the document that a test must not write to, and what stands in their place."""
-
-# --- what must be true when an SQL block has run ---
-
-
-def by_fixer(rows: list[tuple[Any, ...]]) -> None:
-    assert sorted(rows) == [("claude", 4, 1, 25.0), ("deepseek", 4, 1, 25.0), ("qwen", 4, 1, 25.0)]
-
-
-def trends(rows: list[tuple[Any, ...]]) -> None:
-    assert [(row[0], row[2], row[3]) for row in rows] == [("qwen2.5:7b", 12, 0.75)]
-
-
-def by_type(rows: list[tuple[Any, ...]]) -> None:
-    assert sorted((row[0], row[1], row[3]) for row in rows) == [
-        ("NO_OUTPUT", 6, 100.0),
-        ("TIMEOUT", 6, 50.0),
-    ]
-
-
-class Query(NamedTuple):
-    name: str
-    known_by: str
-    own_words: str
-    check: Callable[[list[tuple[Any, ...]]], None]
-
-
-QUERIES = [
-    Query(
-        "success by fixer",
-        "GROUP BY fixer_type",
-        """SELECT fixer_type, count(*), sum(fix_success AND verification_success),
-           round(100.0 * sum(fix_success AND verification_success) / count(*), 2) FROM fix_history GROUP BY 1""",
-        by_fixer,
-    ),
-    Query(
-        "trends of thirty days",
-        "daily_success_rate",
-        """SELECT model_name, date(timestamp), count(*), avg(fix_success = 1) FROM fix_history
-           WHERE timestamp > datetime('now', '-30 days') GROUP BY 1, 2""",
-        trends,
-    ),
-    Query(
-        "issue types",
-        "avg_fix_time",
-        """SELECT issue_type, count(*) AS times, avg(execution_time_seconds), round(100.0 * sum(fix_success) / count(*), 2)
-           FROM fix_history GROUP BY 1 ORDER BY times DESC""",
-        by_type,
-    ),
-]
+# The tables are in the file already, so that their CREATEs cannot run: columns and types are compared.
 COLUMNS = {
     "fix_history": """id INTEGER, timestamp TEXT, model_name TEXT, issue_type TEXT,
         issue_signature TEXT, description TEXT, fixer_type TEXT, claude_analysis TEXT,
@@ -488,10 +46,6 @@ DOCUMENTED = {
     table: [(column.split()[0], column.split()[1]) for column in columns.split(",")]
     for table, columns in COLUMNS.items()
 }
-"""The tables are in the file already, so that their CREATEs cannot run: their columns and types are
-compared instead.
-"""
-
 INDEXES = {
     "idx_fix_history_timestamp": ["timestamp"],
     "idx_fix_history_model": ["model_name"],
@@ -500,122 +54,230 @@ INDEXES = {
     "idx_fix_history_fixer_type": ["fixer_type"],
     "idx_fix_history_success": ["fix_success", "verification_success"],
 }
-"""Likewise; ours begin with these columns."""
-
-CANNOT_RUN = {
-    "UPDATE STATISTICS": "no statement of SQLite; ANALYZE, which is there as well, does it"
+NONE = inspect.Parameter.empty
+METHODS: dict[str, dict[str, Any]] = {
+    "record_fix_attempt": {
+        **dict.fromkeys(("issue_data", "ai_response"), NONE),
+        **dict.fromkeys(("fix_success", "verification_success", "execution_time"), NONE),
+        "notes": None,
+        "fixer_type": "claude",
+    },
+    "query_similar_issues": {"issue_data": NONE, "limit": 5},
+    "get_model_insights": {"model_name": NONE},
+    "build_context_for_claude": {"issue_data": NONE},
+    "get_memory_stats": {},
+    "export_insights": {"output_file": NONE},
+    "generate_issue_signature": {"issue_data": NONE},
 }
 
 
-# --- the document ---
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AIMemory]:
+    """A fresh folder with twelve attempts, seen as a script of the document sees it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(ROOT / "drop_in"))
+    from Scripts.ai_memory import (  # type: ignore[import-not-found,unused-ignore]
+        AIMemory as Documented,
+    )
+
+    with Documented() as opened:
+        for turn in range(12):
+            reply = {
+                "analysis": "It needs longer",
+                "fix_commands": [f"export TIMEOUT={60 + turn % 3}"],
+            }
+            issue = {**ISSUE, "issue_type": ("TIMEOUT", "NO_OUTPUT")[turn % 2]}
+            fixer = ("claude", "qwen", "deepseek")[turn % 3]
+            opened.record_fix_attempt(
+                issue, reply, turn % 4 != 0, turn % 4 == 1, turn / 2, None, fixer
+            )
+        yield opened
 
 
-def blocks(language: str) -> list[str]:
-    """Of the document; none where it is not at hand."""
-    if not DOCUMENTS:
-        return []
-    (path,) = (ROOT / DOCUMENTS).glob("004*")
-    return re.findall(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
+def read(sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(f"file:{DATABASE}?mode=ro", uri=True)) as connection:
+        return connection.execute(sql, values).fetchall()
 
 
-def block(language: str, known_by: str) -> str | None:
-    found = [text for text in blocks(language) if known_by in text]
-    assert len(found) == bool(DOCUMENTS), f"{len(found)} blocks with {known_by!r}"
-    return found[0] if found else None
+@pytest.mark.usefixtures("memory")
+def test_a_signature_is_the_formula_s(memory: AIMemory) -> None:
+    def formula(issue: dict[str, str]) -> str:
+        first = issue.get("issue_type", ""), issue.get("model", "").partition(":")[0]
+        last = issue.get("test_prompt", "")[:50], str(len(issue.get("actual_response", "")))
+        return hashlib.md5("|".join([*first, *last]).encode()).hexdigest()[:16]  # noqa: S324
+
+    odd = {**ISSUE, "test_prompt": "é" * 80, "actual_response": "x" * 9}
+    for issue in (ISSUE, {}, {"issue_type": "A|b", "model": "c"}, odd):
+        assert memory.generate_issue_signature(issue) == formula(issue)
+    stored = read("SELECT issue_signature FROM fix_history WHERE issue_type = 'TIMEOUT' LIMIT 1")
+    assert stored == [(formula(ISSUE),)]
 
 
-def with_our_places(text: str) -> str:
-    for theirs, ours in ELSEWHERE.items():
-        text = text.replace(theirs, ours)
-    return text
+@pytest.mark.usefixtures("memory")
+def test_confidence_is_how_much_was_tried() -> None:
+    rows = read("SELECT success_count, failure_count, confidence_score FROM issue_patterns")
+    assert rows
+    assert all(score == min(1.0, (good + bad) / 10.0) for good, bad, score in rows)
 
 
-def run(text: str, world: World) -> None:
-    exec(compile(textwrap.dedent(with_our_places(text)), "the document", "exec"), world)  # noqa: S102
+def test_the_context_is_framed(memory: AIMemory) -> None:
+    context = memory.build_context_for_claude(ISSUE)
+    assert context.startswith("=== HISTORICAL CONTEXT FROM AI MEMORY ===\n")
+    assert "export TIMEOUT=" in context
+    assert context.endswith("\n=== END HISTORICAL CONTEXT ===")
 
 
-def test_every_block_of_the_document_is_here() -> None:
-    python = [case.known_by for case in PYTHON] + list(ONLY_COMMENTS)
-    sql = [query.known_by for query in QUERIES] + [f"CREATE TABLE {name} (" for name in DOCUMENTED]
-    sql += ["CREATE INDEX", "UPDATE STATISTICS"]
-    for language, marks in (("python", python), ("sql", sql)):
-        for text in blocks(language):
-            assert sum(mark in text for mark in marks) == 1, text
-        assert len(blocks(language)) in (0, len(marks))
-
-
-@pytest.mark.parametrize("source", ["own words", "document"])
-@pytest.mark.parametrize("case", PYTHON, ids=lambda case: case.name)
-def test_python(case: Case, source: str, world: World) -> None:
-    text = case.own_words if source == "own words" else block("python", case.known_by)
-    if text is None:
-        assert DOCUMENTS is None  # the same call in our own words runs beside this
-        return
-    world.update(successful_fixes=6, total_attempts=8)
-    run(text, world)
-    case.check(world)
-
-
-def test_blocks_of_comments_are_no_python() -> None:
-    for mark, reason in ONLY_COMMENTS.items():
-        text = block("python", mark)
-        if text is not None:
-            with pytest.raises(SyntaxError):
-                compile(text, "the document", "exec")
-        assert hasattr(AIMemory, mark.removeprefix("def ").removesuffix("()")), reason
-
-
-@pytest.mark.parametrize("source", ["own words", "document"])
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_sql(query: Query, source: str, world: World) -> None:
-    text = query.own_words if source == "own words" else block("sql", query.known_by)
-    if text is None:
-        assert DOCUMENTS is None
-        return
-    for target in ("AIMemory/ai_memory.db", "file:AIMemory/ai_memory.db?mode=ro"):
-        with closing(sqlite3.connect(target, uri=target.startswith("file:"))) as connection:
-            query.check(connection.execute(text).fetchall())
-    assert world["memory"].memory.doctor().ok
-
-
-def test_the_tables_are_those_of_the_document(world: World) -> None:
-    with closing(sqlite3.connect("AIMemory/ai_memory.db")) as connection:
-        for table, wanted in DOCUMENTED.items():
-            columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
-            assert [(column[1], column[2]) for column in columns] == wanted
-            text = block("sql", f"CREATE TABLE {table} (")
-            if text is not None:
-                with closing(sqlite3.connect(":memory:")) as theirs:
-                    theirs.execute(text)
-                    assert theirs.execute(f"PRAGMA table_info({table})").fetchall() == columns
-            assert rows_of(table)
-
-
-def test_the_indexes_are_those_of_the_document(world: World) -> None:
-    with closing(sqlite3.connect("AIMemory/ai_memory.db")) as connection:
-        for index, wanted in INDEXES.items():
-            columns = [row[2] for row in connection.execute(f"PRAGMA index_info({index})")]
-            assert columns[: len(wanted)] == wanted
-    text = block("sql", "CREATE INDEX")
-    if text is not None:
-        found = re.findall(r"CREATE INDEX (\w+) ON fix_history\((.*?)\)", text)
-        assert {name: columns.split(", ") for name, columns in found} == INDEXES
-
-
-def test_maintenance(world: World) -> None:
-    world["memory"].close()
-    text = block("sql", "UPDATE STATISTICS") or "VACUUM; ANALYZE; UPDATE STATISTICS;"
-    statements = [
-        line for line in (re.sub(r"--.*", "", text)).replace("\n", " ").split(";") if line.strip()
+def test_an_attempt_is_a_row(memory: AIMemory) -> None:
+    fix_id = memory.record_fix_attempt(
+        issue_data={"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "No answer"},
+        ai_response={"analysis": "longer", "fix_commands": ["# wait longer"], "confidence": 0.85},
+        fix_success=True,
+        verification_success=True,
+        execution_time=45.2,
+        notes="went well",
+        fixer_type="qwen",
+    )
+    columns = "model_name, fixer_type, fix_success, verification_success, execution_time_seconds"
+    assert read(f"SELECT {columns}, notes FROM fix_history WHERE id = ?", fix_id) == [
+        ("qwen2.5:7b", "qwen", 1, 1, 45.2, "went well")
     ]
-    with closing(sqlite3.connect("AIMemory/ai_memory.db", isolation_level=None)) as connection:
-        for statement in map(str.strip, statements):
-            if statement in CANNOT_RUN:
-                with pytest.raises(sqlite3.OperationalError):
-                    connection.execute(statement)
-            else:
-                connection.execute(statement)
-    with Memory("AIMemory") as memory:
-        assert memory.doctor().ok
-        assert memory.fixes.totals().attempts == 12
-    assert len(statements) == 3
+
+
+def test_similar_issues_come_in_three_groups(memory: AIMemory) -> None:
+    similar = memory.query_similar_issues(ISSUE, limit=5)
+    assert list(similar) == ["exact_matches", "model_matches", "type_matches"]
+    for matches in similar.values():
+        assert 0 < len(matches) <= 5
+        applied = [match["fix_success"] for match in matches]
+        assert applied == sorted(applied, reverse=True)
+
+
+def test_insights_of_a_model(memory: AIMemory) -> None:
+    told = memory.get_model_insights("qwen2.5:7b")
+    assert (told["model_name"], told["total_tests"]) == ("qwen2.5:7b", 12)
+    assert told["success_rate"] == 0.25
+    assert set(told["common_issues"]) == {"TIMEOUT", "NO_OUTPUT"}
+
+
+@pytest.mark.usefixtures("memory")
+def test_the_table_goes_out_as_csv() -> None:
+    with (
+        closing(sqlite3.connect(DATABASE)) as connection,
+        Path("fix_history.csv").open("w+", newline="") as file,
+    ):
+        found = connection.execute("SELECT * FROM fix_history")
+        csv.writer(file).writerows([[column[0] for column in found.description], *found])
+        file.seek(0)
+        rows = list(csv.reader(file))
+    assert len(rows) == 13
+    assert rows[0] == [column for column, _ in DOCUMENTED["fix_history"]]
+
+
+def test_figures_go_out_as_json(memory: AIMemory) -> None:
+    memory.export_analytics_data("ours.json")
+    assert json.loads(Path("ours.json").read_text()) == {
+        "daily_stats": memory.get_daily_statistics(),
+        "model_performance": memory.get_model_performance_matrix(),
+        "issue_trends": memory.get_issue_trend_analysis(),
+        "fixer_comparison": memory.get_fixer_effectiveness(),
+    }
+
+
+def test_a_knowledge_base_of_others_is_taken_over(memory: AIMemory) -> None:
+    with AIMemory() as other:
+        other.knowledge_base.update({"successful_strategies": {"ERROR": ["read the log"]}})
+        other._save_knowledge_base()
+    strategies = memory.knowledge_base["successful_strategies"]
+    assert strategies["ERROR"] == ["read the log"]
+    assert sorted(strategies["NO_OUTPUT"]) == [f"export TIMEOUT=6{n}" for n in range(3)]
+
+
+@pytest.mark.usefixtures("memory")
+def test_an_older_database_is_migrated() -> None:
+    from Scripts.ai_memory import migrate_legacy_data  # type: ignore[import-not-found,unused-ignore]
+
+    with closing(sqlite3.connect("legacy.db")) as connection, connection:
+        connection.execute(f"CREATE TABLE fix_history ({COLUMNS['fix_history']})")
+        row = "2025-01-01T10:00:00 old:7b ERROR abababababababab old claude why [] 1 0".split()
+        values = [*row, None, "{}", None]
+        connection.execute(f"INSERT INTO fix_history VALUES (1{', ?' * 13})", values)
+    migrate_legacy_data("legacy.db")
+    assert read("SELECT count(*) FROM fix_history") == [(13,)]
+
+
+def test_a_custom_folder(memory: AIMemory) -> None:
+    with type(memory)(memory_dir="custom") as other:
+        assert str(other.memory_dir) == str(Path("custom").absolute())
+    assert Path("custom/ai_memory.db").exists()
+
+
+@each("name", METHODS)
+def test_methods_take_what_the_document_s_take(name: str) -> None:
+    ours = inspect.signature(getattr(AIMemory, name)).parameters
+    shared = [one for one in ours.values() if one.kind is not one.KEYWORD_ONLY][1:]
+    assert {one.name: one.default for one in shared} == METHODS[name]
+    assert list(METHODS[name]) == [one.name for one in shared]
+
+
+@each("name", ["auto_cleanup", "compress_historical_data", "query_similar_issues_optimized"])
+def test_what_the_document_only_sketches_is_there(name: str) -> None:
+    assert callable(getattr(AIMemory, name))
+
+
+@each(
+    ("sql", "rows"),
+    [
+        (
+            """SELECT fixer_type, count(*), sum(fix_success AND verification_success),
+               round(100.0 * sum(fix_success AND verification_success) / count(*), 2)
+               FROM fix_history GROUP BY 1""",
+            [("claude", 4, 1, 25.0), ("deepseek", 4, 1, 25.0), ("qwen", 4, 1, 25.0)],
+        ),
+        (
+            """SELECT model_name, count(*), avg(fix_success = 1) FROM fix_history
+               WHERE timestamp > datetime('now', '-30 days') GROUP BY 1, date(timestamp)""",
+            [("qwen2.5:7b", 12, 0.75)],
+        ),
+        (
+            """SELECT issue_type, count(*), round(100.0 * sum(fix_success) / count(*), 2)
+               FROM fix_history GROUP BY 1 ORDER BY 1""",
+            [("NO_OUTPUT", 6, 100.0), ("TIMEOUT", 6, 50.0)],
+        ),
+        ("SELECT count(*) FROM fix_history WHERE fixer_type = 'qwen'", [(4,)]),
+    ],
+)
+def test_anybody_may_ask_the_tables(memory: AIMemory, sql: str, rows: list[Any]) -> None:
+    assert read(sql) == rows
+    with closing(sqlite3.connect(DATABASE)) as connection:
+        assert connection.execute(sql).fetchall() == rows
+    assert memory.memory.doctor().ok
+
+
+@pytest.mark.usefixtures("memory")
+def test_tables_and_indexes_are_those_of_the_document() -> None:
+    for table, wanted in DOCUMENTED.items():
+        columns = read(f"PRAGMA table_info({table})")
+        assert [(column[1], column[2]) for column in columns] == wanted
+        assert read(f"SELECT * FROM {table}")
+    for index, columns_of_index in INDEXES.items():
+        columns = [row[2] for row in read(f"PRAGMA index_info({index})")]
+        assert columns[: len(columns_of_index)] == columns_of_index
+    for index, clauses in (
+        ("idx_fix_history_signature", "issue_signature = ? ORDER BY timestamp DESC"),
+        ("idx_fix_history_", "model_name = ? AND issue_type = ? ORDER BY fix_success DESC"),
+        ("idx_fix_history_issue_type", "issue_type = ? ORDER BY fix_success DESC"),
+    ):
+        sql = f"EXPLAIN QUERY PLAN SELECT * FROM fix_history WHERE {clauses} LIMIT 5"
+        assert re.search(index, str(read(sql, *["x"] * clauses.count("?"))))
+
+
+def test_maintenance_by_sql_harms_nothing(memory: AIMemory) -> None:
+    memory.close()
+    with closing(sqlite3.connect(DATABASE, isolation_level=None)) as connection:
+        for statement in ("VACUUM", "ANALYZE"):
+            connection.execute(statement)
+        with pytest.raises(sqlite3.OperationalError):  # no statement of SQLite: ANALYZE does it
+            connection.execute("UPDATE STATISTICS")
+    with Memory("AIMemory") as opened:
+        assert opened.doctor().ok
+        assert opened.fixes.totals().attempts == 12

@@ -31,7 +31,6 @@ from hardwon import Memory
 from hardwon.fixes.ai_memory import AIMemory
 
 SCRIPT = ROOT / "drop_in" / "memory.sh"
-DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 ISSUE = {
     "model": "qwen2.5:7b",
     "issue_type": "TIMEOUT",
@@ -39,25 +38,18 @@ ISSUE = {
 }
 REPLY = {"analysis": "needs more time", "fix_commands": ["touch ran"], "confidence": 0.8}
 
-STATS = """🧠 Claude Memory Statistics:
-  total_fixes_attempted: 12
-  successful_fixes: 9
-  success_rate: 0.75
-  models_encountered: 2
-  issue_types_seen: 2
-  recent_activity_7days: 5
-  knowledge_base_size: 3210
-  memory_directory: /somewhere/AIMemory
-"""
-INSIGHTS = """{
-  "model_name": "qwen2.5:7b",
-  "total_tests": 3,
-  "success_rate": 0.67,
-  "common_issues": ["TIMEOUT"],
-  "effective_fixes": ["wait longer"],
-  "recent_history": [...]
+STATISTICS = (
+    "total_fixes_attempted successful_fixes success_rate models_encountered issue_types_seen "
+    "recent_activity_7days knowledge_base_size memory_directory"
+).split()
+INSIGHTS = {
+    "model_name": "qwen2.5:7b",
+    "total_tests": 4,
+    "success_rate": 0.5,
+    "common_issues": ["TIMEOUT"],
+    "effective_fixes": ["touch ran"],
+    "recent_history": [],
 }
-"""
 
 
 LINES = [
@@ -66,42 +58,6 @@ LINES = [
     './memory.sh export "$BACKUP_DIR/all of $DATE.json"',
     "./memory.sh cleanup 90",
 ]
-
-
-def document() -> str:
-    if not DOCUMENTS:
-        return ""
-    (page,) = (ROOT / DOCUMENTS).glob("004*")
-    return page.read_text()
-
-
-def documented() -> list[tuple[str, str]]:
-    """What stats prints and what model prints, as the shapes above say, and as the document does
-    where there is one.
-    """
-    found = [(STATS, INSIGHTS)]
-    if DOCUMENTS:
-        blocks = re.findall(r"\*\*Output:\*\*\n```(?:json)?\n(.*?)```", document(), re.DOTALL)
-        assert len(blocks) == 2, f"the document in {DOCUMENTS} has other outputs than it had"
-        found.append((blocks[0], blocks[1]))
-    return found
-
-
-def shell_lines() -> list[str]:
-    """Of our own, and every line of the document that calls the script, but for the one that only
-    shows how.
-    """
-    blocks = re.findall(r"```bash\n(.*?)```", document(), re.DOTALL)
-    lines = [
-        line
-        for block in blocks
-        for line in block.splitlines()
-        if line.startswith("./memory.sh ") and "<" not in line
-    ]
-    assert len(lines) >= 12 or not DOCUMENTS, (
-        f"the document in {DOCUMENTS} has fewer lines than it had"
-    )
-    return [*LINES, *dict.fromkeys(lines)]
 
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -151,23 +107,13 @@ def said(*arguments: str | Path) -> str:
 # --- the documented output ---
 
 
-@pytest.mark.parametrize(("stats", "_"), documented())
-def test_stats_has_the_documented_shape(stats: str, _: str, script: Path) -> None:
+def test_stats_has_the_documented_shape(script: Path) -> None:
     fill()
-    shown = said(script, "stats")
-    heading, *lines = shown.splitlines()
-    wanted_heading, *wanted = stats.splitlines()
-    assert heading == wanted_heading
-    assert [line.partition(":")[0] for line in lines] == [line.partition(":")[0] for line in wanted]
-    values = dict(line.strip().split(": ", 1) for line in lines)
-    assert values["total_fixes_attempted"] == "5"
-    assert values["successful_fixes"] == "2"
-    assert values["success_rate"] == "0.4"
-    assert (
-        values["models_encountered"],
-        values["issue_types_seen"],
-        values["recent_activity_7days"],
-    ) == ("2", "2", "5")
+    heading, *lines = said(script, "stats").splitlines()
+    assert heading == "🧠 Claude Memory Statistics:"
+    values = dict(line.removeprefix("  ").split(": ", 1) for line in lines)
+    assert list(values) == STATISTICS
+    assert list(values.values())[:6] == ["5", "2", "0.4", "2", "2", "5"]
     assert int(values["knowledge_base_size"]) > 0
     assert Path(values["memory_directory"]) == Path("AIMemory").absolute()
     found = answered("fix-history", "stats")
@@ -176,20 +122,12 @@ def test_stats_has_the_documented_shape(stats: str, _: str, script: Path) -> Non
     ] == list(values.values())
 
 
-@pytest.mark.parametrize(("_", "insights"), documented())
-def test_model_has_the_documented_keys(_: str, insights: str, script: Path) -> None:
+def test_model_has_the_documented_keys(script: Path) -> None:
     fill()
-    wanted = json.loads(insights.replace("[...]", "[]"))
     found = json.loads(said(script, "model", "qwen2.5:7b"))
-    assert list(found)[: len(wanted)] == list(wanted)
-    assert [type(found[key]) for key in wanted] == [type(value) for value in wanted.values()]
-    assert (found["model_name"], found["total_tests"], found["success_rate"]) == (
-        "qwen2.5:7b",
-        4,
-        0.5,
-    )
-    assert found["common_issues"] == ["TIMEOUT"]
+    assert list(found)[: len(INSIGHTS)] == list(INSIGHTS)
     assert len(found["recent_history"]) == 4
+    assert {**found, "recent_history": []}.items() >= INSIGHTS.items()
     assert answered("fix-history", "model", "qwen2.5:7b") == found
 
 
@@ -318,7 +256,7 @@ def left() -> int:
         return len(list(memory.browse(kind="fix")))
 
 
-@pytest.mark.parametrize("line", shell_lines())
+@pytest.mark.parametrize("line", LINES)
 @pytest.mark.usefixtures("script")
 def test_the_lines_of_scripts_run_word_for_word(line: str) -> None:
     fill()
