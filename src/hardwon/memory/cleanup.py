@@ -200,9 +200,7 @@ def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
             command[: limits.LESSON_CHARS_MAX]
             for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]
         ],
-        analysis=""
-        if any(map(str.strip, fix.fix_commands))
-        else fix.analysis[: limits.LESSON_CHARS_MAX],
+        analysis=fix.analysis[: limits.LESSON_CHARS_MAX],
         level=level_of_fix(fix),
         lessons=list(tallies_of(fix)),
         packed=packed,
