@@ -260,8 +260,8 @@ def test_tables_and_indexes_are_those_of_the_document() -> None:
         assert [(column[1], column[2]) for column in columns] == wanted
         assert read(f"SELECT * FROM {table}")
     for index, columns_of_index in INDEXES.items():
-        columns = [row[2] for row in read(f"PRAGMA index_info({index})")]
-        assert columns[: len(columns_of_index)] == columns_of_index
+        names = [row[2] for row in read(f"PRAGMA index_info({index})")]
+        assert names[: len(columns_of_index)] == columns_of_index
     for index, clauses in (
         ("idx_fix_history_signature", "issue_signature = ? ORDER BY timestamp DESC"),
         ("idx_fix_history_", "model_name = ? AND issue_type = ? ORDER BY fix_success DESC"),
