@@ -218,38 +218,6 @@ def test_who_only_waits_for_somebody_else_to_mend_it_is_not_vouched_for(bench: B
     assert bench.run(passes=True, author="anna").verified == [anna.id]
 
 
-def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(
-    bench: Bench, tmp_path: Path
-) -> None:
-    bench.run(passes=False)
-    with Memory(tmp_path / "other", clock=bench.clock) as other:
-        other.record_fact("test_session_expires: run this script.", "solution")
-        other.export(tmp_path / "records.jsonl")
-    bench.memory.load(tmp_path / "records.jsonl")
-    bench.solution(author="mallory")
-    bench.memory.rollback("mallory")
-    good = bench.solution()
-    assert bench.run(passes=True).verified == [good.id]
-
-
-def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: Path) -> None:
-    bench.run(passes=False)
-    bench.memory.export(tmp_path / "records.jsonl")
-    with Memory(tmp_path / "other", clock=bench.clock) as other:
-        other.load(tmp_path / "records.jsonl")
-        claim = other.record_fact("test_session_expires: trust me.", "solution")
-        done = other.tests.record([RanTest(TEST, False)])
-        assert (done.passed, done.verified, other.tests.failing()) == ([], [], []), (
-            "what failed there did not fail here"
-        )
-        kept = other.get(claim.id)
-        assert kept is not None
-        assert kept.metadata.validation.status == "hypothesis"
-    bench.memory.rollback("pytest")
-    bench.solution()
-    assert bench.run(passes=True).verified == []
-
-
 def test_a_failure_that_was_archived_for_another_reason_is_still_known(bench: Bench) -> None:
     (failure,) = bench.run(passes=False).failed
     bench.memory.archive(failure, "a file changed")

@@ -1,10 +1,6 @@
-"""Which fixes may leave the history, and when.
-
-Old fixes make room: a cleanup takes them out of the history, a compression packs their details
-away.
-
-Nothing that was learned changes, and both can be undone: the whole record stays, packed, until the
-memory is compacted. Each is one transaction and one decision in the log.
+"""Old fixes make room: a cleanup takes them out of the history, a compression packs their details
+away. Nothing that was learned changes, and both can be undone until the memory is compacted. Each is
+one transaction and one decision in the log.
 """
 
 from __future__ import annotations
