@@ -228,9 +228,11 @@ def test_the_metadata_schema_has_a_number_and_says_so() -> None:
     back = read_record(written)
     assert isinstance(back, Trajectory)
     assert (back.final_reward, back.steps) == (None, done.steps)
-    told = {**written, "metadata": {**written["metadata"], "project_id": "p"}}
+    whole = {**written, "metadata": {**written["metadata"], "project_id": "p"}}
+    assert read_record(whole, strict=True).to_agentdb() == whole, "what it wrote goes back in"
+    del whole["final_reward"]
     with pytest.raises(InvalidInputError, match="final_reward is missing"):
-        read_record(told, strict=True)
+        read_record({"kind": "trajectory", **whole}, strict=True)
     for number in (0, 0.0, 0.25, 1):
         known = read_record({**written, "final_reward": number})
         assert isinstance(known, Trajectory)

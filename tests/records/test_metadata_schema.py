@@ -202,6 +202,26 @@ def test_seconds_and_float_milliseconds_are_recognised(given: float) -> None:
     assert when.isoformat(timespec="milliseconds") == "2025-03-14T09:15:00.000+00:00"
 
 
+def test_strict_takes_what_was_written_and_nothing_else_for_a_number(memory: Memory) -> None:
+    records = (
+        memory.record_fact("The parser fails on empty input.", "observation"),
+        memory.record_trajectory(
+            "make it pass", [{"action": "make", "observation": "ok", "reward": 1}]
+        ),
+    )
+    for record in records:
+        data = json.loads(json.dumps(record.to_agentdb()))
+        assert read_record(data, strict=True).to_agentdb() == record.to_agentdb()
+    with pytest.raises(InvalidInputError, match="a number of milliseconds"):
+        read_record(with_context(FACT, timestamp="2025-03-14T09:15:00Z"), strict=True)
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, memory: Memory) -> None:
+    (tmp_path / "twice.jsonl").write_text(json.dumps(FACT)[:-1] + ', "content": "Another."}')
+    with pytest.raises(InvalidInputError, match="a key is there twice"):
+        memory.load(tmp_path / "twice.jsonl")
+
+
 def test_hashes_are_checked() -> None:
     odd = with_context(FACT, related_files=[{"path": "auth.ts", "hash": "deadbeef"}])
     with pytest.raises(InvalidInputError, match="the SHA-1 of the file's content") as caught:

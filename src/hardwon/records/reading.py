@@ -4,14 +4,13 @@ follows from what the record says, so that the same record is kept once whicheve
 I/O.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
-
-from pydantic_core import from_json
+from typing import Any, Final, NoReturn
 
 from hardwon.errors import InvalidInputError, Problem
-from hardwon.records.fields import ABSENT, check_inside
+from hardwon.records.fields import ABSENT, check_inside, check_that
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
     TRAVELLING,
@@ -76,10 +75,23 @@ def is_record(data: object) -> bool:
 def parse_record(json_text: str | bytes, *, strict: bool = False) -> AnyRecord:
     """A record from one JSON object, as `read_record` does."""
     try:
-        data = from_json(json_text, allow_inf_nan=False)
-    except ValueError as error:
+        data = json.loads(
+            json_text, object_pairs_hook=_make_object, parse_constant=_refuse_constant
+        )
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
     return read_record(data, strict=strict)
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key is there twice")
+    return fields
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def read_record(data: object, *, strict: bool = False) -> AnyRecord:
@@ -99,6 +111,10 @@ def read_record(data: object, *, strict: bool = False) -> AnyRecord:
     if strict and (missing := _missing(kind, data)):
         demands = "a value: the metadata schema demands it"
         raise InvalidInputError([Problem(field, ABSENT, demands) for field in missing])
+    if strict and "kind" not in data:  # ours are told in ISO 8601
+        timestamp = data["metadata"]["context"]["timestamp"]
+        is_number = isinstance(timestamp, int | float)
+        check_that(is_number, "metadata.context.timestamp", timestamp, "a number of milliseconds")
     data, history = _without_history(data)
     plain = {name: value for name, value in data.items() if name != "kind"}
     made = (
@@ -142,7 +158,11 @@ def _check_history(record: AnyRecord, history: History) -> None:
 
 
 def _missing(kind: str, data: Mapping[str, Any]) -> list[str]:
-    """What the metadata schema demands and is not there, each once."""
+    """What the metadata schema demands and is not there, each once. A final reward may be null, as
+    `to_agentdb` writes it where nobody knows.
+    """
+    if "final_reward" in data:
+        data = {**data, "final_reward": 0}
     paths = [*_DEMANDED.get(kind, "").split(), *map("metadata.{}".format, _DEMANDED_OF_ALL.split())]
     return list(dict.fromkeys(name for path in paths for name in _absent(data, path.split("."))))
 
@@ -164,9 +184,9 @@ def _check_hashes(record: AnyRecord, *, strict: bool) -> None:
     problems = [
         Problem(f"{field}.related_files.{number}.hash", file.hash, _SHA1_ALLOWED)
         for number, file in enumerate(moment.related_files)
-        if (file.hash or strict) and not _SHA1.fullmatch(file.hash)
+        if file.hash and not _SHA1.fullmatch(file.hash)
     ]
-    if strict and not _COMMIT.fullmatch(moment.git_commit):
+    if strict and moment.git_commit and not _COMMIT.fullmatch(moment.git_commit):
         allowed = "the hash of a commit: 7 to 64 hexadecimal digits"
         problems.append(Problem(f"{field}.git_commit", moment.git_commit, allowed))
     if problems:
