@@ -520,30 +520,6 @@ def test_a_file_that_is_not_understood_is_left_alone(project: Path, text: str, w
     assert file.read_text() == text
 
 
-def test_links_and_what_is_no_file(project: Path, tmp_path: Path) -> None:
-    file = project / ".claude" / "settings.local.json"
-    file.parent.mkdir()
-    dotfiles = tmp_path / "dotfiles.json"
-    dotfiles.write_text("{}")
-    file.symlink_to(dotfiles)
-    hooks("install", "claude-code", "--local")
-    assert file.is_symlink()
-    assert "PostToolUse" in dotfiles.read_text()
-    hooks("remove", "claude-code", "--local")
-    assert file.is_symlink()
-    assert json.loads(dotfiles.read_text()) == {}
-    dotfiles.unlink()
-    assert "leads nowhere" in hooks("install", "claude-code", "--local", code=1)
-    assert not dotfiles.exists()
-    file.unlink()
-    os.mkfifo(file)
-    assert "no regular file" in hooks("install", "claude-code", "--local", code=1)
-    file.unlink()
-    (project / ".claude").rmdir()
-    (project / ".claude").write_text("a file")
-    assert ".claude is not a folder" in hooks("install", "claude-code", code=1)
-
-
 def test_codex_and_cursor_have_theirs(project: Path) -> None:
     assert "Stop installed" in hooks("install", "codex")
     file = project / ".codex" / "hooks.json"

@@ -196,23 +196,6 @@ def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
         assert memory.doctor().ok
 
 
-def test_from_a_failing_run_to_a_published_record(project: Project) -> None:
-    hooks("install")
-    assert project.pytest("-p", "hardwon").returncode == 1
-    with project.memory() as memory:
-        tried = memory.remember(
-            "add in calc.py: plus, see test_addition",
-            "success",
-            "code_interpreter",
-            task_type="debug",
-        )
-    project.write("calc.py", RIGHT)
-    assert project.pytest("-p", "hardwon").returncode == 0
-    assert status(project, tried) == "verified"
-    project.commit("mend")
-    assert status(project, tried) == "published"
-
-
 def published(project: Project) -> list[str]:
     """What the hook of the commit that HEAD is at publishes, without a process of its own."""
     commit = last_commit(project.folder)

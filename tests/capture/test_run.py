@@ -160,21 +160,6 @@ def test_secrets_are_neither_recorded_nor_in_the_way() -> None:
     assert secret not in done.stderr.decode()
 
 
-def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) -> None:
-    Path("repo/.git").mkdir(parents=True)
-    Path("repo/web/app").mkdir(parents=True)
-    assert attempts.command_line(["npm", "test"], tmp_path / "repo") == "npm test"
-    assert (
-        attempts.command_line(["npm", "test"], tmp_path / "repo" / "web" / "app")
-        == "cd web/app && npm test"
-    )
-    assert attempts.command_line(["npm", "run", "a b"], tmp_path) == "npm run 'a b'"
-    assert (
-        attempts.command_line(["a\udcff", "x" * 9000], None)
-        == ("'a\ufffd' " + "x" * 9000)[: limits.ACTION_CHARS_MAX]
-    )
-
-
 # --- untouched ---
 
 
@@ -321,25 +306,6 @@ def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(
     assert process.communicate(b"went on\n", timeout=PATIENCE_S)[0] == b"went on\n"
     assert process.returncode == 0
     assert attempt().final_reward == 1.0
-
-
-def test_what_was_stopped_counts_neither_for_nor_against_it() -> None:
-    command = [
-        "sh",
-        "-c",
-        "echo ready; test -e stop && exec sleep 60; echo 'ValueError: x'; exit 1",
-    ]
-    run(*command)
-    run(*command)
-    Path("stop").touch()
-    process = started(*command, stderr=subprocess.DEVNULL)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(PATIENCE_S) == 130
-    assert process.stdout
-    process.stdout.close()
-    with Memory("brain") as memory:
-        advice = memory.advise(shlex.join(command))
-    assert (advice.verdict, advice.failures) == ("blocked", 2)
 
 
 # --- one inside another ---

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 
 from command_line import answered, at_once
 from engines import ENGINES
@@ -21,11 +20,6 @@ from hardwon.capture.transcripts import FORMATS, Format, take_in
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import json_schema
 from hardwon.records.reading import parse_record, read_record
-from hardwon.surfaces.gate import Ask, Gate
-from hardwon.surfaces.mcp.server import make_server
-from hardwon.trust.access import Caller
-from mcp_calls import run, text_of
-from serving import served
 from test_transcripts import WRITERS
 
 TASK = "Deploy the shop"
@@ -238,36 +232,6 @@ def test_the_metadata_schema_has_a_number_and_says_so() -> None:
         assert isinstance(known, Trajectory)
         assert known.to_agentdb()["final_reward"] == number
     assert "final_reward" not in json_schema("trajectory")["required"]
-
-
-def test_programs_and_agents_may_leave_it_out(tmp_path: Path) -> None:
-    steps = [step.model_dump(exclude_none=True) for step in way()]
-    with served(tmp_path, open_to=Caller("anonymous", "admin")) as server:
-        client = server.client("write")
-        posted = client.post(server.at("/trajectories"), json={"task": TASK, "steps": steps})
-        assert posted.status_code == 200, posted.text
-        assert "final_reward" not in posted.json()
-        wrong = {"task": TASK, "steps": steps, "final_reward": "no"}
-        refused = client.post(server.at("/trajectories"), json=wrong)
-        assert refused.status_code == 422
-        assert "a finite number" in refused.text
-        page = server.client(None).get(f"{server.url}/ui/default/record/{posted.json()['id']}")
-        assert page.status_code == 200, page.text
-        assert "nobody knows" in page.text
-        assert "(done, outcome unknown)" in page.text
-
-    async def send() -> str:
-        gate = Gate(lambda project: Memory(tmp_path / "brain", project), None)
-        ask = Ask(gate, Caller("tester", "write"), "default")
-        async with Client(make_server(lambda _: ask, every=True)) as client:
-            told = await client.call_tool("record_trajectory", {"task": TASK, "steps": steps})
-        gate.close()
-        return text_of(told)
-
-    assert "Done: trajectory" in run(send)
-    with Memory(tmp_path / "brain") as memory:
-        runs = [each_run for each_run in memory.browse() if isinstance(each_run, Trajectory)]
-        assert [each_run.final_reward for each_run in runs] == [None, None]
 
 
 @pytest.mark.usefixtures("own_folder")
