@@ -28,7 +28,7 @@ from hardwon import Memory, limits
 from hardwon.capture import sessions
 from hardwon.capture.agents import Manner, respond
 from hardwon.capture.protocols import AGENTS, Agent
-from hardwon.capture.sessions import AgentSession, close_abandoned
+from hardwon.capture.sessions import AgentSession, end_idle_sessions
 from hardwon.memory import places
 from hardwon.records.kinds import Trajectory
 from hardwon.text.failures import failure_hash
@@ -476,10 +476,10 @@ def test_sessions_that_nobody_ended_end_when_another_starts(
     ran("make x", 2, ERROR)
     ran("make x", 2, ERROR)
     with Memory() as memory:
-        close_abandoned(memory)
+        end_idle_sessions(memory)
         assert work_of(shop) == []
         monkeypatch.setattr(limits, "AGENT_SESSION_IDLE_S", 0)
-        close_abandoned(memory)
+        end_idle_sessions(memory)
     assert len(work_of(shop)) == 1
     assert not list(sessions._folder().glob("*.json"))
 

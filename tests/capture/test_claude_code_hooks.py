@@ -627,7 +627,7 @@ def test_whatever_the_settings_hold_comes_back(
     assert ours.install(command)
     assert all(each.command for each in ours.status())
     assert not ours.install(command)
-    assert ours.planned(command).encode() == file.read_bytes()
+    assert ours.plan(command).encode() == file.read_bytes()
     assert ours.remove()
     for event_name in empty:  # an empty list of ours is not told from one that was there
         del held["hooks"][event_name]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import Fact, Memory
-from hardwon.capture.tests import result_of
+from hardwon.capture.tests import read_result
 from little_projects import RIGHT, Project, said
 
 SEES_IMPORTS = """
@@ -201,7 +201,7 @@ def test_whatever_can_fail_is_told_apart(project: Project) -> None:
     project.write("tests/test_unreadable.py", "import nothing_of_that_name\n")
     done = project.pytest("-p", "hardwon", "--continue-on-collection-errors")
     assert done.returncode == 1
-    found = {result.test: fact for fact in facts(project) if (result := result_of(fact))}
+    found = {result.test: fact for fact in facts(project) if (result := read_result(fact))}
     assert len(found) == 8
     assert (
         "failed in setup: RuntimeError: no such table"

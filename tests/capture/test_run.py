@@ -246,7 +246,7 @@ def test_no_half_of_a_secret_is_shown(printed: str) -> None:
     window = running.OutputExcerpt()
     window.add(printed.encode())
     assert "Q7w8" in window.head.decode() + window.tail.decode()
-    assert "Q7w8" not in attempts.shown_of(window)
+    assert "Q7w8" not in attempts.read_excerpt(window)
 
 
 def test_output_is_recorded_as_it_was_read_in_the_end() -> None:

@@ -20,7 +20,7 @@ from hardwon.capture.tests import (
     is_attempt_between,
     name_of_test,
     names_test,
-    result_of,
+    read_result,
 )
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Record
@@ -101,7 +101,7 @@ def test_failures_do_not_pile_up(bench: Bench) -> None:
         if record.metadata.validation.status != "archived"
     ]
     assert len(live) == 1
-    assert result_of(live[0]) is not None
+    assert read_result(live[0]) is not None
     assert bench.memory.tests.failing() == [TEST]
     many = [RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * FAILURES_MAX)]
     assert len(bench.memory.tests.record(many).failed) == FAILURES_MAX

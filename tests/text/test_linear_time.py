@@ -10,23 +10,19 @@ from __future__ import annotations
 import json
 import random
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from cases import TORTURE, examples, seed_of_the_run
+from cases import TORTURE, seed_of_the_run
 from checkouts import new_repository
 from hardwon import Fact, Memory, Step, Trajectory
 from hardwon.capture.agents import Manner, respond
 from hardwon.text.globs import Glob
 from hardwon.text.sentences import fact_key
-from hardwon.text.terms import normalize
 from hardwon.trust.redact import redact_json, without_secrets
 from hostile import Attacker, Reader, Recipe, UsedPattern, find_patterns, find_readers
 from serving import Served, served
@@ -220,13 +216,3 @@ def test_a_hook_with_much_output_answers_at_once(
     assert complaint == ""
     with Memory(shop / ".hardwon", "shop") as memory:
         assert [record.kind for record in memory.browse()] == ["trajectory"]
-
-
-@settings(max_examples=examples(400), deadline=None)
-@given(st.text(st.characters(codec="utf-8") | st.sampled_from("\u0301\u0327\uff9e\u0f73aé]^-\\")))
-def test_normalised_is_what_the_standard_says_where_no_letter_has_more_marks_than_any(
-    text: str,
-) -> None:
-    assert normalize("NFC", text) == unicodedata.normalize("NFC", text)
-    assert normalize("NFKC", text) == unicodedata.normalize("NFKC", text)
-    assert normalize("NFKC", "e\u0301" * 200) == "é" * 200

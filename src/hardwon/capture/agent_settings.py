@@ -136,7 +136,7 @@ def read(path: Path, bytes_max: int) -> tuple[Settings, str]:
     except (ValueError, RecursionError) as error:
         refuse(path, f"it is not plain JSON ({' '.join(str(error).split())})")
     if not isinstance(settings, dict):
-        refuse(path, f"it holds no object but {shown(settings)}")
+        refuse(path, f"it holds no object but {shorten(settings)}")
     return settings, text
 
 
@@ -168,10 +168,10 @@ def write(path: Path, settings: Settings, text: str, new_file_mode: int = 0o666)
         os.umask(mask)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~mask
     with files.writing_atomically(path, mode) as file:
-        file.write(rendered(settings, text).encode())
+        file.write(render(settings, text).encode())
 
 
-def rendered(settings: Settings, before: str) -> str:
+def render(settings: Settings, before: str) -> str:
     """As the file was written before: its indentation, its line ends, and whether it ends with
     one.
     """
@@ -190,7 +190,8 @@ def rendered(settings: Settings, before: str) -> str:
     return (_BOM if before.startswith(_BOM) else "") + text
 
 
-def shown(value: object) -> str:
+def shorten(value: object) -> str:
+    """A value as an error shows it."""
     return json.dumps(value)[:40]
 
 
@@ -202,14 +203,14 @@ def refuse(path: Path, why: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class AgentHook:
-    """An event, and the command of ours that a settings file has for it (empty: none). `found`:
+    """An event, and the command of ours that a settings file has for it (empty: none). `is_there`:
     what it calls is there.
     """
 
     event: str
     path: Path
     command: str
-    found: bool
+    is_there: bool
 
 
 class AgentSettings:
@@ -225,9 +226,11 @@ class AgentSettings:
     def status(self) -> list[AgentHook]:
         """One hook for each event."""
         settings, _ = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
-        found = {event: entry["command"] for event, entry in reversed(list(self._ours(settings)))}
+        commands = {
+            event: entry["command"] for event, entry in reversed(list(self._ours(settings)))
+        }
         return [
-            AgentHook(event, self.path, command := found.get(event, ""), self._is_there(command))
+            AgentHook(event, self.path, command := commands.get(event, ""), self._is_there(command))
             for event in self.layout.events
         ]
 
@@ -239,10 +242,10 @@ class AgentSettings:
             write(self.path, settings, text)
         return changed
 
-    def planned(self, command: str) -> str:
+    def plan(self, command: str) -> str:
         """What `install` would make of the file."""
         settings, text = read(self.path, limits.AGENT_SETTINGS_BYTES_MAX)
-        return rendered(settings, text) if self._add(settings, command) else text
+        return render(settings, text) if self._add(settings, command) else text
 
     def remove(self) -> bool:
         """Takes ours out, and what it leaves empty; False where there was none. A file of which
@@ -297,7 +300,7 @@ class AgentSettings:
         words = (*before, "hooks", "run", self.agent, *after)
         return f"{called} {shlex.join(words)} || true"
 
-    def why_not_started(self, command: str) -> str:
+    def find_trouble(self, command: str) -> str:
         """What a shell says when it cannot start the command; empty where it can. It is asked about
         an event that nobody listens to.
         """
@@ -314,8 +317,8 @@ class AgentSettings:
             )
         except (OSError, subprocess.SubprocessError) as error:
             return str(error)
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        return said[-200:] or f"exit code {done.returncode}" if done.returncode else ""
+        words = " ".join(done.stderr.decode(errors="replace").split())
+        return words[-200:] or f"exit code {done.returncode}" if done.returncode else ""
 
     def _is_there(self, command: str) -> bool:
         variable = self.layout.root_variable
@@ -336,11 +339,11 @@ class AgentSettings:
         """
         hooks = settings.get("hooks", {})
         if not isinstance(hooks, dict):
-            refuse(self.path, f"its hooks are no object but {shown(hooks)}")
+            refuse(self.path, f"its hooks are no object but {shorten(hooks)}")
         for event, groups in hooks.items():
             if not isinstance(groups, list):
                 if event in self.layout.events:
-                    refuse(self.path, f"its hooks.{event} is no list but {shown(groups)}")
+                    refuse(self.path, f"its hooks.{event} is no list but {shorten(groups)}")
             elif self.layout.flat:
                 yield event, {"hooks": groups}
             else:
@@ -371,7 +374,7 @@ class AgentSettings:
                 group["matcher"], changed = wanted, True  # of an earlier version
         if self.layout.flat:
             settings.setdefault("version", 1)
-        for event in (each for each in events if each not in there):
+        for event in (name for name in events if name not in there):
             matched = {"matcher": events[event]} if events[event] else {}
             own = {"command": command, "timeout": AGENT_HOOK_TIMEOUT_S}
             item = (

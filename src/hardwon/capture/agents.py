@@ -21,12 +21,12 @@ from hardwon.brief.fence import fenced
 from hardwon.brief.fence import mark_of as fence_mark
 from hardwon.capture import run as attempts
 from hardwon.capture.process import OutputExcerpt
-from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, written
+from hardwon.capture.protocols import Agent, HookEvent, Reply, may_say, read_event, write_reply
 from hardwon.capture.sessions import (
     TAG,
     AgentSession,
-    close_abandoned,
     edit_step,
+    end_idle_sessions,
     open_session,
 )
 from hardwon.capture.speaking import (
@@ -100,15 +100,15 @@ def respond(
         complaint = f"hardwon: {clean_line(str(error), limits.CONTEXT_LINE_CHARS_MAX)}"
         # who writes just now does not for long
         reply = None if isinstance(error, BusyError) else _notice(event, agent, complaint)
-    said = written(agent, data, reply) if reply else {}
-    return json.dumps(said) + "\n" if said else "", f"{complaint}\n" if complaint else ""
+    output = write_reply(agent, data, reply) if reply else {}
+    return json.dumps(output) + "\n" if output else "", f"{complaint}\n" if complaint else ""
 
 
 def _notice(event: HookEvent, agent: Agent, complaint: str) -> Reply | None:
     """Once a session."""
     if not may_say(agent, event, Reply(notice=complaint)):
         return None
-    with suppress(Exception), open_session("", "", _id_of(event), "", agent) as session:
+    with suppress(Exception), open_session("", "", _name_session(event), "", agent) as session:
         if session.unsaid([(complaint, ())]):
             return Reply(notice=complaint)
     return None
@@ -123,7 +123,7 @@ def answer(
         with suppress(OSError):
             os.chdir(event.folder)
     event = replace(event, folder=str(current_folder()))
-    command = command_of(event) if event.event in ("before", "after") else None
+    command = read_command(event) if event.event in ("before", "after") else None
     if event.event in ("before", "after") and not command and not event.file:
         return None
     settings = Settings.read(options)
@@ -137,36 +137,36 @@ def answer(
             busy_timeout_ms=AGENT_HOOK_WAIT_MS,
         ) as memory,
         open_session(
-            memory.location, memory.project, _id_of(event), event.subagent, agent
+            memory.location, memory.project, _name_session(event), event.subagent, agent
         ) as session,
     ):
-        reply = _answered(event, command, memory, session, manner)
+        reply = _answer_event(event, command, memory, session, manner)
         if session.is_full:
             session.close(memory, ended=False)
         waiting = session.kept.get("waiting", "")
         if waiting or reply:
-            said = "\n".join(filter(None, (waiting, reply.say if reply else "")))
-            whole = replace(reply, say=said) if reply else Reply(said)
+            words = "\n".join(filter(None, (waiting, reply.say if reply else "")))
+            whole = replace(reply, say=words) if reply else Reply(words)
             heard = may_say(agent, event, whole)
-            session.kept["waiting"] = "" if heard else said
+            session.kept["waiting"] = "" if heard else words
             return whole if heard else None
     return None
 
 
-def _id_of(event: HookEvent) -> str:
+def _name_session(event: HookEvent) -> str:
     """What is no id of a session becomes one of its own."""
     named = re.fullmatch(r"[\w.:-]{1,100}", event.session, flags=re.ASCII)
     return event.session if named else attempts.RunSession.of({}).id
 
 
-def _answered(
+def _answer_event(
     event: HookEvent, command: Command | None, memory: Memory, session: AgentSession, manner: Manner
 ) -> Reply | None:
     match event.event:
         case "start":
             if event.forgot:
-                session.forget_told()
-            return _said(session, _at_start(memory, session, manner))
+                session.forget_lines()
+            return _say_new(session, _at_start(memory, session, manner))
         case "prompt":
             return _at_prompt(event, memory, session, manner)
         case "before" if command:
@@ -179,32 +179,34 @@ def _answered(
             session.add_edit(edit_step(name_file(event), event.change))
         case "compact":
             session.close(memory, ended=False)
-            session.forget_told()
+            session.forget_lines()
         case moment:
             session.close(memory, ended=moment != "stop")
     return None
 
 
-def _said(session: AgentSession, lines: Iterable[Line]) -> Reply | None:
+def _say_new(session: AgentSession, lines: Iterable[Line]) -> Reply | None:
     new = session.unsaid(lines)
-    return Reply(_fenced(new)) if new else None
+    return Reply(_fence(new)) if new else None
 
 
-def _fenced(lines: Iterable[str]) -> str:
+def _fence(lines: Iterable[str]) -> str:
     rows = [row for text in lines for row in text.split("\n")]
     return fenced(rows, fence_mark(int.from_bytes(os.urandom(8))))
 
 
 def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
-    found = memory.context(query, budget_tokens=tokens, explain=True) if query.strip() else None
-    return [(line.text, line.ids) for line in found.lines] if found else []
+    if not query.strip():
+        return []
+    context = memory.context(query, budget_tokens=tokens, explain=True)
+    return [(line.text, line.ids) for line in context.lines]
 
 
 def _at_start(memory: Memory, session: AgentSession, manner: Manner) -> list[Line]:
     """Nothing tells yet what it will be about, but the branch may, the tests that fail, and what
     the last session left.
     """
-    close_abandoned(memory)
+    end_idle_sessions(memory)
     session.kept["started"] = True
     root = repository_root(Path.cwd())
     branch = Repository(root).head.branch if root else ""
@@ -280,7 +282,7 @@ class Command:
     step: Step | None = None
 
 
-def command_of(event: HookEvent) -> Command | None:
+def read_command(event: HookEvent) -> Command | None:
     """What is tried, and how it ended; None for what only looked, unless it could not even look, for
     what shows something whatever it is asked, and for what records itself.
     """
@@ -296,7 +298,7 @@ def command_of(event: HookEvent) -> Command | None:
     if event.event == "after":
         output = OutputExcerpt()
         output.add(event.output.encode())
-        printed = attempts.shown_of(output)
+        printed = attempts.read_excerpt(output)
         step = attempts.make_step(line, event.exit_code, printed, event.seconds)
     parts = read_action(0, step or Step(action=line))
     is_look = all(part.kind == "look" for part in parts)
@@ -309,13 +311,13 @@ def command_of(event: HookEvent) -> Command | None:
 def _place_line(typed: str, event: HookEvent) -> str:
     """The line as one would type it at the root of the checkout."""
     here = Path(event.folder) if os.path.isabs(event.folder) else Path.cwd()  # noqa: PTH117
-    line, folder = _placed(typed, here, after=event.event == "after")
+    line, folder = _find_place(typed, here, after=event.event == "after")
     return (
         attempts.typed_line(line, folder) if repository_root(folder) else attempts.typed_line(typed)
     )
 
 
-def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
+def _find_place(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
     """The line without the change of folder at its beginning, and the folder that it runs in. After
     it ran the agent may be in that folder already, so that the way there no longer leads from here.
     """
@@ -339,7 +341,7 @@ def _before_command(
     if repeats >= STOP_AFTER and not command.tests:
         text = f"Stop. This failed {repeats} times in this session, and nothing was changed since."
         decision = "" if manner.blocked == "warn" else manner.blocked
-        return Reply(_fenced([text]), decision)
+        return Reply(_fence([text]), decision)
     rules = LessonFinder(memory._project).rules.tell_rules(Situation(action=command.line))
     warnings = [] if command.is_look else speak_before(command.line, memory, session)
     return _tell(session, [*rules, *warnings])
@@ -351,7 +353,7 @@ def _tell(
     """What this session was not told yet, and `more`, which is new already."""
     new = [line for line in lines if session.unsaid([(line.lesson.id, line.ids)])]
     whole: tuple[TellLine | Aside, ...] = (*new, *map(Aside, more))
-    return Reply(_fenced([line.text for line in whole]), lines=whole) if whole else None
+    return Reply(_fence([line.text for line in whole]), lines=whole) if whole else None
 
 
 def _after_command(

@@ -48,17 +48,17 @@ def parse(words: Sequence[str]) -> Call | None:
     """What `hardwon … hooks run AGENT …` asks for, without the command line, which takes as long to
     load as the memory; None where the command line is to say what is wrong with it.
     """
-    given, flags, rest = dict[str, str | None](), set[str](), list[str]()
+    named, flags, rest = dict[str, str | None](), set[str](), list[str]()
     left = iter(words)
     for word in left:
         if word in _VALUES:
-            given[word.lstrip("-")] = next(left, None)
+            named[word.lstrip("-")] = next(left, None)
         elif word in _FLAGS:
             flags.add(word)
         else:
             rest.append(word)
     agent = next((name for name in AGENTS if rest == ["hooks", "run", name]), None)
-    budget = given.pop("budget", None) or str(limits.CONTEXT_TOKENS)
+    budget = named.pop("budget", None) or str(limits.CONTEXT_TOKENS)
     if agent is None or not budget.isdecimal() or not 0 < int(budget) <= limits.CONTEXT_TOKENS_MAX:
         return None
     blocked: Final = (
@@ -67,7 +67,7 @@ def parse(words: Sequence[str]) -> Call | None:
     manner = Manner(
         blocked, "--make-memory" in flags, int(budget), prompts="--no-prompts" not in flags
     )
-    return agent, given, manner
+    return agent, named, manner
 
 
 def call(words: Sequence[str], data: bytes) -> tuple[str, str] | None:
@@ -170,10 +170,10 @@ def _answer(connection: socket.socket) -> NoReturn:
         os.chdir(folder)
         os.umask(0o077)
         os.environb.clear()
-        os.environb.update(each.partition(b"=")[::2] for each in variables)
-        said = call([os.fsdecode(word) for word in words[: int(count)]], data)
-        if said is not None:
-            connection.sendall(b"\0".join([b"", *(each.encode() for each in said), b""]))
+        os.environb.update(variable.partition(b"=")[::2] for variable in variables)
+        reply = call([os.fsdecode(word) for word in words[: int(count)]], data)
+        if reply is not None:
+            connection.sendall(b"\0".join([b"", *(part.encode() for part in reply), b""]))
     os._exit(0)
 
 
@@ -199,9 +199,9 @@ def _warm_up() -> None:
         ):
             respond("other", event.encode(), options, Manner(make_memory=True))
         os.chdir(here)
-    for each in gc.get_objects():
-        if isinstance(each, Patterns | Forms):
-            each.compile_all()
+    for value in gc.get_objects():
+        if isinstance(value, Patterns | Forms):
+            value.compile_all()
     os.environ.clear()
     os.environ.update(environment)
 

@@ -52,13 +52,13 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
     configuration names serves other repositories too, and is refused unless `shared` says that this
     is meant.
     """
-    found = git(root, "rev-parse", "--git-path", "hooks")
-    if not found or not found.strip():
+    path = git(root, "rev-parse", "--git-path", "hooks")
+    if not path or not path.strip():
         raise PlaceError(
             f"{root} is no checkout of a repository, or git is not there: run this inside one"
         )
     scope = (git(root, "config", "--show-scope", "--get", "core.hooksPath") or "").split("\t")[0]
-    folder = (root / found.rstrip("\n")).absolute()
+    folder = (root / path.rstrip("\n")).absolute()
     if scope in ("global", "system") and not shared:
         raise PlaceError(
             f"core.hooksPath of the {scope} configuration names {folder}, which serves other "
@@ -69,9 +69,10 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
 
 
 def status(folder: Path) -> Hook:
+    """What is there of ours in a folder of hooks."""
     path = folder / NAME
     # also a link that leads nowhere is the user's
-    chained = os.path.lexists(_saved(path))
+    chained = os.path.lexists(_save(path))
     text = ""
     with suppress(OSError):
         text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
@@ -88,10 +89,10 @@ def install(folder: Path, command: Sequence[str] = ()) -> Hook:
     try:
         files.make_folder(folder, 0o777)  # of which the umask takes its part
         hook = status(folder)
-        _refuse_edited(hook)
+        _refuse_changes(hook)
         if hook.state == "other" and hook.chained:
             raise PlaceError(
-                f"{hook.path} and {_saved(hook.path)} are both not ours: put them together or "
+                f"{hook.path} and {_save(hook.path)} are both not ours: put them together or "
                 f"remove one, then try again"
             )
         _put(hook, script(command))
@@ -106,8 +107,8 @@ def remove(folder: Path) -> Hook:
     """
     try:
         hook = status(folder)
-        _refuse_edited(hook)
-        saved = _saved(hook.path)
+        _refuse_changes(hook)
+        saved = _save(hook.path)
         if hook.state == "installed" and hook.chained:
             saved.replace(hook.path)
         elif hook.state == "installed":
@@ -125,7 +126,7 @@ def remove(folder: Path) -> Hook:
 
 def script(command: Sequence[str] = ()) -> str:
     """POSIX sh. `-P` keeps Python from importing what lies in the checkout."""
-    options = "".join(f" {shlex.quote(each)}" for each in command)
+    options = "".join(f" {shlex.quote(word)}" for word in command)
     python = shlex.quote(sys.executable)
     rest = f"""earlier="${{0%/*}}/{NAME}{SAVED}"
 code=0
@@ -146,16 +147,16 @@ def _seal(rest: str) -> str:
     return sha256(rest.encode(errors="surrogateescape")).hexdigest()
 
 
-def _refuse_edited(hook: Hook) -> None:
+def _refuse_changes(hook: Hook) -> None:
     if hook.edited:
         raise PlaceError(
             f"{hook.path} was changed since hardwon wrote it: put what you added into "
-            f"{_saved(hook.path)} (executable; it is "
+            f"{_save(hook.path)} (executable; it is "
             f"called first), delete {hook.path}, then try again"
         )
 
 
-def _saved(path: Path) -> Path:
+def _save(path: Path) -> Path:
     return path.with_name(path.name + SAVED)
 
 
@@ -164,7 +165,7 @@ def _put(hook: Hook, text: str) -> None:
     and theirs has its other name by then.
     """
     temporary = hook.path.with_name(f".{hook.path.name}.{os.getpid()}.part")
-    saved = _saved(hook.path) if hook.state == "other" else None
+    saved = _save(hook.path) if hook.state == "other" else None
     with ExitStack() as on_failure:
         on_failure.callback(temporary.unlink, missing_ok=True)
         with temporary.open("wb") as file:

@@ -240,6 +240,7 @@ class _Relay:
 
     @contextmanager
     def forward_signals(self) -> Iterator[None]:
+        """Within the block, what is sent to us goes to the command."""
         # what we ignore (nohup, or a job in the background) the command ignores too
         handlers = {
             number: signal.signal(number, self._forward)
@@ -260,11 +261,13 @@ class _Relay:
             self.told_to_stop = True
         if self._process is None:
             self._came_early = number
-        elif not _may_be_typed(number):  # else the whole group gets it, and the command with it
+        elif not _can_come_from_keys(
+            number
+        ):  # else the whole group gets it, and the command with it
             self._process.send_signal(number)
 
 
-def _may_be_typed(number: int) -> bool:
+def _can_come_from_keys(number: int) -> bool:
     if number not in (signal.SIGINT, signal.SIGQUIT):
         return False
     try:

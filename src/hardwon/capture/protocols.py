@@ -64,26 +64,26 @@ def read_event(agent: Agent, data: bytes) -> HookEvent | None:
     """None of what is nothing that we listen to: another event or tool, a command that was
     interrupted, refused or sent to the background.
     """
-    told = read_json(data)
-    if not isinstance(told, dict):
+    message = read_json(data)
+    if not isinstance(message, dict):
         return None
     if agent == "other":
-        return _read_plain(told)
-    return read_hook(_as_claude(told) if agent == "cursor" else told)
+        return _read_plain(message)
+    return read_hook(_as_claude(message) if agent == "cursor" else message)
 
 
-def written(agent: Agent, told: bytes, reply: Reply) -> Json:
+def write_reply(agent: Agent, message: bytes, reply: Reply) -> Json:
     """The reply in the agent's words; empty where it takes none at this event."""
     if agent == "other":
         own = {"say": reply.say, "decision": reply.decision, "notice": reply.notice}
         return {name: value for name, value in own.items() if value}
-    event = read_json(told)
+    event = read_json(message)
     name = _text(event, "hook_event_name") if isinstance(event, dict) else ""
     if agent == "cursor":
         if reply.decision:
             return {"permission": reply.decision, "agent_message": reply.say}
-        said = "\n".join(filter(None, (reply.notice, reply.say)))
-        return {"additional_context": said} if said and name in _CURSOR_LISTENS else {}
+        words = "\n".join(filter(None, (reply.notice, reply.say)))
+        return {"additional_context": words} if words and name in _CURSOR_LISTENS else {}
     output = {"additionalContext": reply.say} if reply.say else {}
     if reply.decision == "deny" or (reply.decision and agent == "claude-code"):
         output |= {"permissionDecision": reply.decision, "permissionDecisionReason": reply.say}
@@ -99,11 +99,11 @@ def may_say(agent: Agent, event: HookEvent, reply: Reply) -> bool:
 # --- what comes in ---
 
 
-def _text(told: Json, *keys: str) -> str:
+def _text(message: Json, *keys: str) -> str:
     """The first text, without half characters and zero bytes: JSON can express them, and no command
     can.
     """
-    for value in map(told.get, keys):
+    for value in map(message.get, keys):
         if isinstance(value, str) and value:
             return value.replace("\0", "").encode(errors="replace").decode()
     return ""
@@ -114,25 +114,25 @@ def _number(value: object, most: float = limits.JSON_INT_ABS_MAX) -> float:
     return float(value) if good else 0.0  # type: ignore[arg-type]  # it is one
 
 
-def _inner(told: Json, key: str) -> Json:
-    value = told.get(key)
+def _inner(message: Json, key: str) -> Json:
+    value = message.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def _read_plain(told: Json) -> HookEvent | None:
+def _read_plain(message: Json) -> HookEvent | None:
     """Our own protocol: the fields of an event."""
-    if told.get("event") not in MOMENTS:
+    if message.get("event") not in MOMENTS:
         return None
     texts: dict[str, Any] = {
-        each.name: _text(told, each.name) for each in fields(HookEvent) if each.type == "str"
+        field.name: _text(message, field.name) for field in fields(HookEvent) if field.type == "str"
     }
-    code = told.get("exit_code")
+    code = message.get("exit_code")
     return HookEvent(
-        event=told["event"],
+        event=message["event"],
         **texts,
         exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
-        seconds=_number(told.get("seconds")),
-        forgot=told.get("forgot") is True,
+        seconds=_number(message.get("seconds")),
+        forgot=message.get("forgot") is True,
     )
 
 
@@ -150,38 +150,41 @@ _MOMENT_OF: Final[Mapping[str, Moment]] = {
 _EDITS: Final = ("Edit", "Write", "MultiEdit", "NotebookEdit", "StrReplace", "apply_patch")
 
 
-def read_hook(told: Json) -> HookEvent | None:
-    name = _text(told, "hook_event_name")
+def read_hook(message: Json) -> HookEvent | None:
+    """An event in Claude Code's words; None of what is nothing that we listen to."""
+    name = _text(message, "hook_event_name")
     moment = _MOMENT_OF.get(name)
     if moment is None:
         return None
     common: dict[str, Any] = {
-        "session": _text(told, "session_id"),
-        "subagent": _text(told, "agent_id"),
-        "folder": _text(told, "cwd"),
+        "session": _text(message, "session_id"),
+        "subagent": _text(message, "agent_id"),
+        "folder": _text(message, "cwd"),
     }
     if moment not in ("before", "after"):
-        forgot = told.get("source") in ("clear", "compact")
-        return HookEvent(moment, **common, prompt=_text(told, "prompt"), forgot=forgot)
-    tool, given = told.get("tool_name"), _inner(told, "tool_input")
+        forgot = message.get("source") in ("clear", "compact")
+        return HookEvent(moment, **common, prompt=_text(message, "prompt"), forgot=forgot)
+    tool, tool_input = message.get("tool_name"), _inner(message, "tool_input")
     if tool in _EDITS:
-        patch = _text(given, "command", "input", "patch")
-        found = re.search(r"^\*\*\* (?:Update|Add) File: (.+)$", patch, flags=re.MULTILINE)
-        file = found[1].strip() if found else _text(given, "file_path", "notebook_path", "path")
+        patch = _text(tool_input, "command", "input", "patch")
+        match = re.search(r"^\*\*\* (?:Update|Add) File: (.+)$", patch, flags=re.MULTILINE)
+        file = (
+            match[1].strip() if match else _text(tool_input, "file_path", "notebook_path", "path")
+        )
         added = "\n".join(re.findall(r"^\+(.*)$", patch, flags=re.MULTILINE))
-        change = added or _text(given, "new_string", "content", "new_source")
+        change = added or _text(tool_input, "new_string", "content", "new_source")
         failed = name == "PostToolUseFailure"
         return HookEvent(moment, **common, file=file, change=change) if not failed else None
-    if tool not in ("Bash", "Shell") or given.get("run_in_background") is True:
+    if tool not in ("Bash", "Shell") or tool_input.get("run_in_background") is True:
         return None
-    common |= {"command": _text(given, "command"), "purpose": _text(given, "description")}
+    common |= {"command": _text(tool_input, "command"), "purpose": _text(tool_input, "description")}
     if moment == "before":
         return HookEvent(moment, **common)
-    ended = _ended(told, name == "PostToolUseFailure")
+    ended = _read_end(message, name == "PostToolUseFailure")
     if ended is None:
         return None
     code, output = ended
-    seconds = _number(told.get("duration_ms")) / 1000
+    seconds = _number(message.get("duration_ms")) / 1000
     return HookEvent(moment, **common, exit_code=code, output=output, seconds=seconds)
 
 
@@ -193,21 +196,21 @@ _EXIT_CODE: Final = re.compile(
 _HEAD_CHARS: Final = 300
 
 
-def _ended(told: Json, failed: bool) -> tuple[int | None, str] | None:
+def _read_end(message: Json, failed: bool) -> tuple[int | None, str] | None:
     """The exit code and what was printed; None where it did not end, or nobody knows: it was
     interrupted, refused, or sent to the background.
     """
     if failed:
-        first, _, printed = _text(told, "error").partition("\n")
-        found = _EXIT_CODE.search(first[:_HEAD_CHARS])
-        code = int(found[1]) if found and told.get("is_interrupt") is not True else 0
+        first, _, printed = _text(message, "error").partition("\n")
+        match = _EXIT_CODE.search(first[:_HEAD_CHARS])
+        code = int(match[1]) if match and message.get("is_interrupt") is not True else 0
         return (code, printed) if code else None
-    response = told.get("tool_response")
+    response = message.get("tool_response")
     if isinstance(response, str):
-        text = _text(told, "tool_response")
-        found = _EXIT_CODE.search(text[:_HEAD_CHARS])
+        text = _text(message, "tool_response")
+        match = _EXIT_CODE.search(text[:_HEAD_CHARS])
         printed = re.split(r"output:\n", text, maxsplit=1, flags=re.IGNORECASE)[-1]
-        return (int(found[1]), printed) if found else (None, text)
+        return (int(match[1]), printed) if match else (None, text)
     if not isinstance(response, dict) or response.get("interrupted") is True:
         return None
     if any(map(response.get, ("backgroundTaskId", "returnCodeInterpretation"))):
@@ -235,21 +238,21 @@ _CURSOR: Final[Mapping[str, str]] = {
 _CURSOR_LISTENS: Final = ("sessionStart", "postToolUse")
 
 
-def _as_claude(told: Json) -> Json:
+def _as_claude(message: Json) -> Json:
     """An event of Cursor's in the words of the others."""
-    name, given = _text(told, "hook_event_name"), _inner(told, "tool_input")
-    roots = told.get("workspace_roots")
+    name, tool_input = _text(message, "hook_event_name"), _inner(message, "tool_input")
+    roots = message.get("workspace_roots")
     root = next(filter(None, roots), "") if isinstance(roots, list) else ""
-    command = _text(told, "command")
-    folder = _text(told, "cwd") or _text(given, "working_directory") or root
+    command = _text(message, "command")
+    folder = _text(message, "cwd") or _text(tool_input, "working_directory") or root
     return {
-        **told,
+        **message,
         "hook_event_name": _CURSOR.get(name, ""),
-        "session_id": _text(told, "conversation_id", "session_id"),
+        "session_id": _text(message, "conversation_id", "session_id"),
         "cwd": folder,
-        "tool_name": "Bash" if command else told.get("tool_name"),
-        "tool_input": {"command": command} if command else given,
-        "tool_response": read_json(_text(told, "tool_output")) or told.get("tool_output"),
-        "error": _text(told, "error_message"),
-        "duration_ms": told.get("duration"),
+        "tool_name": "Bash" if command else message.get("tool_name"),
+        "tool_input": {"command": command} if command else tool_input,
+        "tool_response": read_json(_text(message, "tool_output")) or message.get("tool_output"),
+        "error": _text(message, "error_message"),
+        "duration_ms": message.get("duration"),
     }

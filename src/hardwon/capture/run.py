@@ -71,7 +71,7 @@ def runs_tests(line: str) -> bool:
     return read_action(0, Step(action=line))[-1].tests
 
 
-def told_of_tests(failures: int) -> str:
+def describe_tests(failures: int) -> str:
     """Tests are run again after every change: that is no circle."""
     times = "once" if failures == 1 else f"{failures} times in the same way"
     return f"These tests failed here before, {times} since they last passed."
@@ -155,7 +155,7 @@ def plain(data: bytes) -> str:
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", "\n".join(lines))
 
 
-def shown_of(output: OutputExcerpt) -> str:
+def read_excerpt(output: OutputExcerpt) -> str:
     """The beginning and the end of the output, without secrets, as far as failures are told by
     them.
     """
@@ -234,7 +234,7 @@ def record(
         signal_name = signal.Signals(ran.signal).name if ran.signal else ""
     except ValueError:
         signal_name = f"signal {ran.signal}"
-    printed = ran.refusal or shown_of(ran.output)
+    printed = ran.refusal or read_excerpt(ran.output)
     # it is that of the command, whatever is inside: whoever runs it so wants to know
     step = make_step(line, ran.exit_code, printed, ran.seconds, signal_name).copy_with(
         ok=ran.exit_code == 0
@@ -285,13 +285,13 @@ def within(seconds: float, ask: Callable[[], T]) -> T:
     """
     answer = Future[T]()
 
-    def asked() -> None:
+    def ask_it() -> None:
         try:
             answer.set_result(ask())
         except BaseException as error:  # noqa: BLE001  # it is raised where it was asked
             answer.set_exception(error)
 
-    threading.Thread(target=asked, daemon=True).start()
+    threading.Thread(target=ask_it, daemon=True).start()
     if wait([answer], seconds).not_done:
         raise BusyError(
             f"the memory did not answer within {seconds:g} s; somebody else may be writing to it "

@@ -32,7 +32,7 @@ from hardwon.outside import files
 from hardwon.outside.files import user_folder
 from hardwon.records.fields import read_json
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.runs.read import files_written, read_session_reward
+from hardwon.runs.read import list_files, read_session_reward
 from hardwon.runs.steps import read_steps
 from hardwon.trust.redact import redact
 
@@ -62,14 +62,14 @@ class AgentSession:
     def add_command(self, record_id: str, line: str, *, failed: bool) -> None:
         """A command ended, and is kept as this record."""
         self.kept.setdefault("items", []).append({"id": record_id})
-        self._add_done(redact(line)[0], failed=failed)
+        self._note_action(redact(line)[0], failed=failed)
 
     def add_edit(self, step: Step) -> None:
         """A file was edited."""
         self.kept.setdefault("items", []).append({"action": step.action})
-        self._add_done(step.action, failed=False)
+        self._note_action(step.action, failed=False)
 
-    def _add_done(self, action: str, *, failed: bool) -> None:
+    def _note_action(self, action: str, *, failed: bool) -> None:
         done = self.kept.setdefault("done", [])
         done.append([action, failed])
         del done[:-AGENT_SESSION_TOLD_MAX]
@@ -88,18 +88,18 @@ class AgentSession:
         """Those that this session was not told yet. They count as told from now on, and the records
         behind them as recalled.
         """
-        told, recalled = self.kept.setdefault("told", []), self.kept.setdefault("recalled", [])
+        keys, recalled = self.kept.setdefault("told", []), self.kept.setdefault("recalled", [])
         new = []
         for text, ids in lines:
             key = sha256(text.encode()).hexdigest()[:16]
-            if key not in told:
-                told.append(key)
+            if key not in keys:
+                keys.append(key)
                 recalled.extend(line_id for line_id in ids if line_id not in recalled)
                 new.append(text)
-        del told[:-AGENT_SESSION_TOLD_MAX], recalled[:-AGENT_SESSION_TOLD_MAX]
+        del keys[:-AGENT_SESSION_TOLD_MAX], recalled[:-AGENT_SESSION_TOLD_MAX]
         return new
 
-    def forget_told(self) -> None:
+    def forget_lines(self) -> None:
         """The model no longer has it."""
         self.kept["told"] = []
 
@@ -117,7 +117,7 @@ class AgentSession:
         commands = (step.action for step in steps if not step.action.startswith("edit "))
         task = self.kept.get("task") or next(commands, "")
         recalled = [line_id for line_id in self.kept.get("recalled", []) if line_id not in ids]
-        wrote = dict.fromkeys((*wrote, *files_written(read_steps(steps))))
+        wrote = dict.fromkeys((*wrote, *list_files(read_steps(steps))))
         self.kept.update(
             items=[], recalled=[], task="", wrote=list(wrote)[-AGENT_SESSION_TOLD_MAX:]
         )
@@ -152,6 +152,7 @@ def _join(
     whole = project.prepare(make(project, Trajectory, own, envelope), project.head)
 
     def work(change: Change) -> Trajectory:
+        """The whole, which takes the place of its parts."""
         (kept,) = change.append([whole], made_here=True)
         for part_id in ids:
             change.happen(
@@ -179,7 +180,7 @@ def open_session(
     name = sha256("\0".join((location, project, session, subagent)).encode()).hexdigest()[:32]
     path = _folder() / f"{name}.json"
     files.make_folder(path.parent)
-    with _locked(path) as (file, kept):
+    with _lock(path) as (file, kept):
         kept.update(location=location, project=project, session=session, author=author)
         opened = AgentSession(kept)
         try:
@@ -193,7 +194,7 @@ def open_session(
                 file.write(json.dumps(kept).encode())
 
 
-def close_abandoned(memory: Memory) -> None:
+def end_idle_sessions(memory: Memory) -> None:
     """Sessions with this memory that nobody told the end of: the agent was killed, or does not tell."""
     waiting = sorted(_folder().glob("*.json"), key=lambda path: path.stat().st_mtime)
     for path in waiting[: limits.LOOKED_INTO_MAX]:
@@ -201,7 +202,7 @@ def close_abandoned(memory: Memory) -> None:
             idle_s = time.time() - path.stat().st_mtime
             if idle_s < limits.AGENT_SESSION_IDLE_S:
                 return
-            with _locked(path) as (_, kept):
+            with _lock(path) as (_, kept):
                 ours = (kept.get("location"), kept.get("project")) == (
                     memory.location,
                     memory.project,
@@ -217,12 +218,13 @@ def _folder() -> Path:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _lock(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     """The file, and what it holds; nothing where that cannot be read. Not synced: after a power cut
     a session begins anew.
     """
 
     def opener(name: str, flags: int) -> int:
+        """The file, which only its user may read, and which is no link."""
         return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, files.FILE_MODE)
 
     with open(path, "a+b", buffering=0, opener=opener) as file:  # a Path takes no opener

@@ -21,13 +21,13 @@ _PERSON: Final = "user"
 def speak_after(shown: str, command: str, memory: Memory, session: AgentSession) -> list[Line]:
     """After a command that failed and showed this: what made that very failure go away before."""
     failure = read_shown_failure(shown, command)
-    situation = Situation(session.kept.get("task", ""), command, failure, _actions_done(session))
+    situation = Situation(session.kept.get("task", ""), command, failure, _list_actions(session))
     return LessonFinder(memory._project).tell_after(situation)
 
 
 def speak_before(command: str, memory: Memory, session: AgentSession) -> list[Line]:
     """Before a command that failed when it was run last: why, and what helped."""
-    situation = Situation(session.kept.get("task", ""), command, None, _actions_done(session))
+    situation = Situation(session.kept.get("task", ""), command, None, _list_actions(session))
     return LessonFinder(memory._project).tell_before(situation)
 
 
@@ -54,5 +54,5 @@ def count_repeats(command: str, memory: Memory, session: AgentSession) -> int:
     return repeats
 
 
-def _actions_done(session: AgentSession) -> tuple[str, ...]:
+def _list_actions(session: AgentSession) -> tuple[str, ...]:
     return tuple(action for action, _ in session.done)

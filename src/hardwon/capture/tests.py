@@ -113,7 +113,7 @@ def name_of_test(node_id: str) -> str:
     printable = node_id
     if not node_id.isprintable():
         printable = "".join(
-            each if each.isprintable() else f"\\x{ord(each):02x}" for each in node_id
+            sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in node_id
         )
     if len(printable) <= _NAME_CHARS_MAX:
         return printable
@@ -153,7 +153,7 @@ class Result(NamedTuple):
         return own is not None and self.files[own] == other.files.get(own)
 
 
-def result_of(record: Record) -> Result | None:
+def read_result(record: Record) -> Result | None:
     """The result that a record of the plugin tells; None for any other record. Whether the plugin
     wrote it, its events tell.
     """
@@ -372,21 +372,21 @@ class _TestRun:
 
     def _write(self, change: Change, plan: _Plan) -> TestFeedback:
         """The facts, marked as results, each in place of the one before it."""
-        failed = [(self._failure_fact(*each), each[-1]) for each in plan.failing]
-        failing = [*plan.still, *(result for fact, _ in failed if (result := result_of(fact)))]
+        failed = [(self._failure_fact(*result), result[-1]) for result in plan.failing]
+        failing = [*plan.still, *(result for fact, _ in failed if (result := read_result(fact)))]
         attempts = self._attempts(plan.passing) if plan.passing else []
-        passed = [(self._pass_fact(*each), each[-1]) for each in plan.passing]
+        passed = [(self._pass_fact(*result), result[-1]) for result in plan.passing]
         verified: list[str] = []
         for fact, before in passed:
-            vouched = self._vouched(change.writer, attempts, before, fact, failing)
+            vouched = self._vouch(change.writer, attempts, before, fact, failing)
             run = f"{before.test}@{self._head.commit or self._id}"[: limits.NAME_CHARS_MAX]
             how: dict[str, Any] = {"verified_by": "test_runner", "verification_id": run}
             for record_id in vouched[: _VERIFIED_PER_RUN_MAX - len(verified)]:
                 verified.append(record_id)
                 change.happen(record_id, "status", PYTEST, status="verified", **how)
         gone = [
-            (self._fact(each.test, _GONE.format(each.test), "observation", None, each), each)
-            for each in plan.gone
+            (self._fact(test.test, _GONE.format(test.test), "observation", None, test), test)
+            for test in plan.gone
         ]
         became: Mapping[str, Sequence[tuple[Fact, Result | None]]] = {
             "failed again": failed,
@@ -422,7 +422,7 @@ class _TestRun:
             self._project, asked, lambda record: record.id in noted and claims_to_work(record)
         )
 
-    def _vouched(
+    def _vouch(
         self,
         writer: Writer,
         attempts: Sequence[Claim],
@@ -435,7 +435,7 @@ class _TestRun:
         who claims much gets in no more often than who claims once, and not before who claimed
         first.
         """
-        now = result_of(fact)
+        now = read_result(fact)
         same = now is not None and before.same_test_as(now)
         linked = [
             (strength, claim)
@@ -448,7 +448,7 @@ class _TestRun:
             and not any(link(claim, other) for other in failing)
             and _is_open(writer, self._project.name, claim.record.id, "hypothesis")
         ]
-        linked.sort(key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id))
+        linked.sort(key=lambda claim: (-claim[0], claim[1].record.at_us, claim[1].record.id))
         foremost: dict[str, str] = {}
         for _, claim in linked:
             foremost.setdefault(claim.record.said_by, claim.record.id)
@@ -460,14 +460,14 @@ class _TestRun:
         """
         own = record.said_by == self._author
         about, checkout = record.metadata.context.related_files, self._project.checkout
-        for each in about:
-            here, failed_with = now.get(each.path), before.files.get(each.path)
+        for file in about:
+            here, failed_with = now.get(file.path), before.files.get(file.path)
             changed = here != failed_with
             if failed_with is None and checkout:
-                here = checkout.sha1(each.path, limits.FILE_HASH_BYTES_MAX)
-                stamp = signature_at(checkout.repository.root / each.path)
+                here = checkout.sha1(file.path, limits.FILE_HASH_BYTES_MAX)
+                stamp = signature_at(checkout.repository.root / file.path)
                 changed = stamp is not None and stamp[2] // 1000 > before.at_us
-            if (own and (changed or failed_with)) or (changed and here == each.hash):
+            if (own and (changed or failed_with)) or (changed and here == file.hash):
                 return True
         return own and (not about or checkout is None)
 
@@ -571,9 +571,9 @@ def _publish(
     writer, project = change.writer, change.project.name
     # a test that failed and was deleted since, with its file, says nothing
     known = {
-        name: each
-        for name, each in results(change.project.store, project, at).items()
-        if not each.failure or each.own_file is None or (commit.root / each.own_file).exists()
+        name: result
+        for name, result in results(change.project.store, project, at).items()
+        if not result.failure or result.own_file is None or (commit.root / result.own_file).exists()
     }
     published: list[str] = []
     for claim in vouched[:_VERIFIED_PER_RUN_MAX]:
@@ -615,16 +615,16 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     newest = store.marked(project, asked, PYTEST, MARK_STATUS, FAILURES_MAX)
     if not newest:  # then nothing of them is believed either
         return {}
-    found = store.marked(
+    failing = store.marked(
         project, asked.copy_with(status=MARK_STATUS), PYTEST, MARK_STATUS, REMEMBERED_MAX
     )
-    known = {each.id for each in found}
-    newest = [each for each in newest if each.id not in known]
+    known = {record.id for record in failing}
+    newest = [record for record in newest if record.id not in known]
     standing: dict[str, Result] = {}
     for record in readable(
-        sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)
+        sorted([*failing, *newest], key=lambda record: (record.at_us, record.id), reverse=True)
     ):
-        result = result_of(record)
+        result = read_result(record)
         if result:
             standing.setdefault(result.test, result)
     return standing
@@ -674,20 +674,21 @@ class Tests(Group):
         had it run, whose attempts count. One transaction, and none where nothing changed.
         """
 
-        def listed() -> list[RanTest]:
-            found = check_items("ran", ran)
-            for test in found:
+        def check_ran() -> list[RanTest]:
+            """The tests, which are no others than these."""
+            tests = check_items("ran", ran)
+            for test in tests:
                 check_that(isinstance(test, RanTest), "ran", test, "instances of RanTest")
-            return found
+            return tests
 
-        given, *_ = check_all(
-            listed,
+        checked, *_ = check_all(
+            check_ran,
             lambda: author is None or Source(author=author),
             lambda: started is None or check_time("started", started),
             task=task,
             run_id=run_id,
         )
-        return _TestRun(self._project, run_id, task, started, author).record(given)
+        return _TestRun(self._project, run_id, task, started, author).record(checked)
 
     def publish(self, commit: Commit, by: str | None = None) -> list[str]:
         """Publishes what tests verified on the way to a commit that was just made, recorded on it
@@ -750,16 +751,16 @@ def record_pytest_run(
             return ""
         checkout = (repository_root(Path(folder)) or root).resolve()
 
-        def named(node_id: str) -> str:
+        def name_test_here(node_id: str) -> str:
             """From the checkout's root: pytest's own root changes with the arguments of a run."""
             file, separator, rest = node_id.partition("::")
             return f"{_from(checkout, root / file)}{separator}{rest}"
 
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
-            ran = [RanTest(named(each), False) for each in passed]
+            ran = [RanTest(name_test_here(node_id), False) for node_id in passed]
             # to make a report of each takes its time
-            for each, (where, report) in islice(failed.items(), FAILURES_MAX):
-                name, text = named(each), str(report.longreprtext)
+            for node_id, (where, report) in islice(failed.items(), FAILURES_MAX):
+                name, text = name_test_here(node_id), str(report.longreprtext)
                 files = _files(name, text, Path(folder), checkout)
                 ran.append(RanTest(name, True, text, where, files))
             done = opened.tests.record(
@@ -794,7 +795,7 @@ def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
     first.
     """
     own = inside / name.partition("::")[0]
-    seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
+    seen = [folder / (place["plain"] or place["native"]) for place in _PLACES.finditer(text)]
     # A traceback may say anything: a Path raises where a name is too long, or has a zero in it.
     exist = [path for path in (own, *reversed(seen)) if os.path.isfile(path)]  # noqa: PTH113
     ours = [

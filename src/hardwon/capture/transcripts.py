@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from hardwon import limits
-from hardwon.capture.agents import command_of, name_file
+from hardwon.capture.agents import name_file, read_command
 from hardwon.capture.protocols import HookEvent, Json, read_hook
 from hardwon.capture.sessions import AGENT_SESSION_ITEMS_MAX, TAG, edit_step
 from hardwon.errors import PlaceError
@@ -30,7 +30,7 @@ from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.records.fields import derived_id, is_derived, parse_time, read_json
 from hardwon.records.kinds import Step, Trajectory
-from hardwon.runs.read import files_written, read_session_reward
+from hardwon.runs.read import list_files, read_session_reward
 from hardwon.runs.steps import read_steps
 from hardwon.store.types import Progress
 
@@ -99,7 +99,7 @@ class _Work:
         """A command or an edit that ended, as hooks record it."""
         if event is None:
             return
-        command = command_of(event)
+        command = read_command(event)
         if event.file:
             self.step(edit_step(name_file(event), event.change), "", at)
         elif command and command.step:
@@ -130,7 +130,7 @@ class _Work:
             }
             piece_id = derived_id("session", self.author, self.session, first_id)
             self.pieces.append({"id": piece_id, "own": own, "at": self._at})
-        self._wrote += files_written(read_steps(self._steps))
+        self._wrote += list_files(read_steps(self._steps))
         self._task, self._done = "", []
 
 
@@ -156,9 +156,9 @@ def take_in(
             f"there are no sessions at {path}: a file, or a folder of {suffixes[-1]} files"
         )
     live = {
-        each.metadata.source.id
-        for each in memory.browse(kind="trajectory", tag=TAG)
-        if not is_derived(each.id)
+        record.metadata.source.id
+        for record in memory.browse(kind="trajectory", tag=TAG)
+        if not is_derived(record.id)
     }
     seen = Imported()
 
@@ -214,9 +214,9 @@ def _lines(file: Path, seen: Imported) -> Iterator[Json]:
     """The JSON objects of a file, a line each."""
     with file.open("rb") as lines:
         while line := lines.readline(limits.AGENT_HOOK_INPUT_BYTES_MAX):
-            told = read_json(line) if line.strip() else {}
-            if isinstance(told, dict):
-                yield told
+            entry = read_json(line) if line.strip() else {}
+            if isinstance(entry, dict):
+                yield entry
             else:
                 seen.passed_over += 1
 
@@ -243,15 +243,15 @@ def _claude_code(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
     """A file is a session; what subagents did in it is work of their own."""
     works: dict[str, _Work] = {}
     calls: dict[str, Json] = {}
-    for told in lines:
-        subagent = _text(told.get("agentId")) if told.get("isSidechain") is True else ""
-        session = _text(told.get("sessionId")) or file.stem
+    for entry in lines:
+        subagent = _text(entry.get("agentId")) if entry.get("isSidechain") is True else ""
+        session = _text(entry.get("sessionId")) or file.stem
         name = f"{session}:{subagent}" if subagent else session
         work = works.setdefault(name, _Work("claude-code", name))
-        work.folder = _text(told.get("cwd")) or work.folder
-        work.branch = _text(told.get("gitBranch")) or work.branch
-        content = _at(told, "message", "content")
-        if told.get("type") == "user" and told.get("isMeta") is not True:
+        work.folder = _text(entry.get("cwd")) or work.folder
+        work.branch = _text(entry.get("gitBranch")) or work.branch
+        content = _at(entry, "message", "content")
+        if entry.get("type") == "user" and entry.get("isMeta") is not True:
             work.prompt(_text(content))
         for block in content if isinstance(content, list) else []:
             if _at(block, "type") == "tool_use":
@@ -260,20 +260,20 @@ def _claude_code(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
                 call_id = _text(_at(block, "tool_use_id"))
                 call = calls.pop(call_id, None)
                 failed = _at(block, "is_error") is True
-                result, said = told.get("toolUseResult"), _text(_at(block, "content"))
+                result, printed = entry.get("toolUseResult"), _text(_at(block, "content"))
                 event = {
                     "hook_event_name": "PostToolUseFailure" if failed else "PostToolUse",
                     "cwd": work.folder,
                     "tool_name": _at(call, "name"),
                     "tool_input": _at(call, "input"),
-                    "tool_response": result if isinstance(result, dict) else {"stdout": said},
-                    "error": said,
+                    "tool_response": result if isinstance(result, dict) else {"stdout": printed},
+                    "error": printed,
                 }
-                work.tool(read_hook(event), call_id, _text(told.get("timestamp")))
-    yield from _closed(works)
+                work.tool(read_hook(event), call_id, _text(entry.get("timestamp")))
+    yield from _close_all(works)
 
 
-def _closed(works: Mapping[str, _Work]) -> Iterator[_Work]:
+def _close_all(works: Mapping[str, _Work]) -> Iterator[_Work]:
     for work in works.values():
         work.close()
         if work.pieces:
@@ -288,10 +288,10 @@ _SHELLS: Final = ("shell", "exec_command", "shell_command", "local_shell", "cont
 def _codex(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
     work = _Work("codex", file.stem)
     calls: dict[str, Json] = {}
-    for told in lines:
-        payload, kind = told.get("payload"), _at(told, "payload", "type")
-        if told.get("type") in ("session_meta", "turn_context"):
-            if told["type"] == "session_meta":
+    for entry in lines:
+        payload, kind = entry.get("payload"), _at(entry, "payload", "type")
+        if entry.get("type") in ("session_meta", "turn_context"):
+            if entry["type"] == "session_meta":
                 work.session = _text(_at(payload, "id")) or work.session
             work.folder = _text(_at(payload, "cwd")) or work.folder
             work.branch = _text(_at(payload, "git", "branch")) or work.branch
@@ -306,14 +306,14 @@ def _codex(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
             call = calls.pop(call_id, None)
             if call is not None:
                 event = _codex_event(call, _at(payload, "output"), work.folder)
-                work.tool(read_hook(event), call_id, _text(told.get("timestamp")))
-    yield from _closed({work.session: work})
+                work.tool(read_hook(event), call_id, _text(entry.get("timestamp")))
+    yield from _close_all({work.session: work})
 
 
 def _codex_event(call: Json, output: object, folder: str) -> Json:
     """As a hook would have been told of it."""
-    given = read_json(_text(call.get("arguments"))) or {}
-    words = _at(given, "command") or _at(given, "cmd")
+    arguments = read_json(_text(call.get("arguments"))) or {}
+    words = _at(arguments, "command") or _at(arguments, "cmd")
     if isinstance(words, list):  # ["bash", "-lc", "make"]
         texts = [_text(word) for word in words]
         words = texts[-1] if texts[1:2] in (["-lc"], ["-c"]) else shlex.join(texts)
@@ -327,7 +327,7 @@ def _codex_event(call: Json, output: object, folder: str) -> Json:
     shell = call.get("name") in _SHELLS
     return {
         "hook_event_name": "PostToolUse",
-        "cwd": _text(_at(given, "workdir")) or folder,
+        "cwd": _text(_at(arguments, "workdir")) or folder,
         "tool_name": "Bash" if shell else call.get("name"),
         "tool_input": {"command": _text(words)} if shell else {"input": _text(call.get("input"))},
         "tool_response": response,
@@ -337,20 +337,20 @@ def _codex_event(call: Json, output: object, folder: str) -> Json:
 # --- OpenTelemetry ---
 
 
-def _value(given: object) -> Any:
+def _value(attribute: object) -> Any:
     """An attribute's value, of OTLP's JSON."""
-    for sort, value in given.items() if isinstance(given, dict) else ():
+    for sort, value in attribute.items() if isinstance(attribute, dict) else ():
         if sort == "arrayValue":
-            return [_value(each) for each in _at(value, "values") or []]
+            return [_value(item) for item in _at(value, "values") or []]
         if sort == "kvlistValue":
             return _attributes(_at(value, "values"))
         return value
     return None
 
 
-def _attributes(given: object) -> dict[str, Any]:
-    listed = given if isinstance(given, list) else []
-    return {str(_at(each, "key")): _value(_at(each, "value")) for each in listed}
+def _attributes(listing: object) -> dict[str, Any]:
+    listed = listing if isinstance(listing, list) else []
+    return {str(_at(pair, "key")): _value(_at(pair, "value")) for pair in listed}
 
 
 def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
@@ -361,22 +361,22 @@ def _otlp(file: Path, lines: Iterable[Json]) -> Iterator[_Work]:
     whole = read_json(file.read_bytes()) if file.stat().st_size < TRACE_BYTES_MAX else None
     spans = [
         (_attributes(_at(resource, "resource", "attributes")), span)
-        for told in ([whole] if isinstance(whole, dict) else lines)
-        for resource in _at(told, "resourceSpans") or []
+        for entry in ([whole] if isinstance(whole, dict) else lines)
+        for resource in _at(entry, "resourceSpans") or []
         for scope in _at(resource, "scopeSpans") or []
         for span in _at(scope, "spans") or []
         if isinstance(span, dict)
     ]
-    for resource, span in sorted(spans, key=lambda each: _started_ns(each[1])):
-        said = _attributes(span.get("attributes"))
-        name = _text(said.get("gen_ai.conversation.id")) or _text(span.get("traceId"))
-        author = _text(said.get("gen_ai.agent.name")) or _text(resource.get("service.name"))
+    for resource, span in sorted(spans, key=lambda item: _started_ns(item[1])):
+        attributes = _attributes(span.get("attributes"))
+        name = _text(attributes.get("gen_ai.conversation.id")) or _text(span.get("traceId"))
+        author = _text(attributes.get("gen_ai.agent.name")) or _text(resource.get("service.name"))
         work = works.setdefault(name, _Work(author or "otlp", name))
-        if said.get("gen_ai.operation.name") == "execute_tool":
-            _take_tool_span(work, span, said)
-        elif asked := _asked(said.get("gen_ai.input.messages")):
-            work.prompt(asked)
-    yield from _closed(works)
+        if attributes.get("gen_ai.operation.name") == "execute_tool":
+            _take_tool_span(work, span, attributes)
+        elif question := _find_question(attributes.get("gen_ai.input.messages")):
+            work.prompt(question)
+    yield from _close_all(works)
 
 
 def _started_ns(span: Json) -> int:
@@ -384,7 +384,7 @@ def _started_ns(span: Json) -> int:
     return int(at) if at.isdecimal() else 0
 
 
-def _asked(messages: object) -> str:
+def _find_question(messages: object) -> str:
     """What the user said first, of messages by the conventions."""
     listed = read_json(messages) if isinstance(messages, str) else messages
     for message in listed if isinstance(listed, list) else []:
@@ -393,17 +393,27 @@ def _asked(messages: object) -> str:
     return ""
 
 
-def _take_tool_span(work: _Work, span: Json, said: Json) -> None:
-    given, result = (said.get(f"gen_ai.tool.call.{name}") for name in ("arguments", "result"))
-    given = (read_json(given) or given) if isinstance(given, str) else given
-    command = _text(_at(given, "command") or _at(given, "cmd"))
-    shown = (
-        given if isinstance(given, str) else json.dumps(given, ensure_ascii=False) if given else ""
+def _take_tool_span(work: _Work, span: Json, attributes: Json) -> None:
+    arguments, result = (
+        attributes.get(f"gen_ai.tool.call.{name}") for name in ("arguments", "result")
     )
-    action = command or f"{_text(said.get('gen_ai.tool.name'))} {shown}".strip()
+    arguments = (read_json(arguments) or arguments) if isinstance(arguments, str) else arguments
+    command = _text(_at(arguments, "command") or _at(arguments, "cmd"))
+    shown = (
+        arguments
+        if isinstance(arguments, str)
+        else json.dumps(arguments, ensure_ascii=False)
+        if arguments
+        else ""
+    )
+    action = command or f"{_text(attributes.get('gen_ai.tool.name'))} {shown}".strip()
     code = _at(span, "status", "code")
-    failed = code in (2, "STATUS_CODE_ERROR") or bool(said.get("error.type"))
-    words = [_text(said.get("error.type")), _text(_at(span, "status", "message"))] if failed else []
+    failed = code in (2, "STATUS_CODE_ERROR") or bool(attributes.get("error.type"))
+    words = (
+        [_text(attributes.get("error.type")), _text(_at(span, "status", "message"))]
+        if failed
+        else []
+    )
     words.append(_text(result) if isinstance(result, str) else json.dumps(result) if result else "")
     step = Step(
         action=action[: limits.ACTION_CHARS_MAX],

@@ -79,11 +79,11 @@ def find_problems(steps: Sequence[Step], solving: Sequence[Step] = ()) -> list[P
         left += waiting[:-_OPEN_MAX]
         del waiting[:-_OPEN_MAX]
     left += waiting
-    found = [_without_undone(problem, steps) for problem in closed]
+    problems = [_without_undone(problem, steps) for problem in closed]
     if left:
         names = NamesInRun(steps)
-        found += [_settle_otherwise(problem, steps, names, solving) for problem in left]
-    return sorted(found, key=lambda problem: problem.opened)
+        problems += [_settle_otherwise(problem, steps, names, solving) for problem in left]
+    return sorted(problems, key=lambda problem: problem.opened)
 
 
 def _shows_again(problem: _Open, step: Step) -> bool:
@@ -116,33 +116,33 @@ def _take_in(step: Step, waiting: list[_Open], own: Sequence[_Open]) -> None:
             problem.since.append(step)
 
 
-def mark_corrected(steps: Sequence[Step]) -> list[Step]:
+def mark_corrections(steps: Sequence[Step]) -> list[Step]:
     """The steps, of which one that nobody called a failure, or that only looked, is a check that
     failed where its output complains and the next thing done is a correction of it that worked.
     """
-    found = list(steps)
+    marked = list(steps)
     for at in range(len(steps) - 1):
-        step = found[at]
+        step = marked[at]
         if step.outcome == "worked" or (step.outcome == "failed" and step.kind != "look"):
             continue
-        place = found[at + 1].place
+        place = marked[at + 1].place
         next_steps = [
-            number for number in range(at + 1, len(found)) if found[number].place == place
+            number for number in range(at + 1, len(marked)) if marked[number].place == place
         ]
-        better = [number for number in next_steps if found[number].outcome == "worked"]
+        better = [number for number in next_steps if marked[number].outcome == "worked"]
         if not better:
             continue
         last = better[-1]
         # what is rewarded at once where nothing was before is the right way to say it
-        is_right_way = found[last].reward >= 1 > step.reward and step.kind != "look"
+        is_right_way = marked[last].reward >= 1 > step.reward and step.kind != "look"
         if not is_right_way and not complains(step.output):
             continue
-        if is_corrected_by(step, found[last]):
+        if is_corrected_by(step, marked[last]):
             failure = step.failure or read_failure(step.output, step.key)
-            found[at] = replace(step, kind="check", outcome="failed", failure=failure)
-            if found[last].kind == "look":
-                found[last] = replace(found[last], kind="check")
-    return found
+            marked[at] = replace(step, kind="check", outcome="failed", failure=failure)
+            if marked[last].kind == "look":
+                marked[last] = replace(marked[last], kind="check")
+    return marked
 
 
 def is_corrected_by(step: Step, later: Step) -> bool:
@@ -170,7 +170,7 @@ class NamesInRun:
         """The names in an action."""
         return self._done[id(step)] - self._usual
 
-    def concerned(self, step: Step) -> set[str]:
+    def find_concerns(self, step: Step) -> set[str]:
         """The names in an action and in the last lines of its output."""
         end = step.output[-_NAMED_CHARS:].rstrip().split("\n")[-3:]
         return self.done_on(step) | set(_NAME.findall(" ".join(end)))
@@ -182,7 +182,7 @@ def _settle_otherwise(
     """A problem whose check was never run again: what was done next on the same things, and worked,
     may have settled it in another way; else what came after it and solved the task.
     """
-    concerned, own = names.concerned(problem.check), set(_NAME.findall(problem.check.action))
+    concerned, own = names.find_concerns(problem.check), set(_NAME.findall(problem.check.action))
     last = max(problem.check.place, problem.shown_last)
     following = (
         step for step in islice(steps, _find_place(steps, last), None) if step.kind != "look"

@@ -9,7 +9,7 @@ from typing import Final
 from hardwon.records.kinds import SOLVED_FROM, Trajectory, judge_reward
 from hardwon.records.kinds import Step as Recorded
 from hardwon.runs.lasting import file_name, find_lasting
-from hardwon.runs.problems import find_problems, mark_corrected
+from hardwon.runs.problems import find_problems, mark_corrections
 from hardwon.runs.shapes import Run, RunOutcome, Step
 from hardwon.runs.steps import read_steps
 
@@ -56,7 +56,7 @@ def read_steps_as_run(
     solved_from: float = SOLVED_FROM,
 ) -> Run:
     """The run that these steps are. Nobody needs to know how it ended."""
-    steps = mark_corrected(read_steps(recorded))
+    steps = mark_corrections(read_steps(recorded))
     outcome = read_ending(steps, final_reward, solved_from)
     lasting = find_lasting(steps, task, outcome)
     # another check that passed may be why the run counts as solved
@@ -79,7 +79,7 @@ def read_ending(
     """
     if final_reward is not None:
         return _ENDED[judge_reward(final_reward, solved_from)]
-    own = {*own_files, *files_written(steps)}
+    own = {*own_files, *list_files(steps)}
     passed: set[str] = set()
     for step in reversed(steps):
         if step.kind == "change" and step.outcome != "failed":
@@ -108,7 +108,7 @@ def read_session_reward(
     return 0.0 if any(step.outcome == "failed" for step in left) else None
 
 
-def files_written(steps: Sequence[Step]) -> list[str]:
+def list_files(steps: Sequence[Step]) -> list[str]:
     """The names of the files that steps wrote or removed, without their folders."""
     return [
         file_name(touch.name) for step in steps for touch in step.touches if touch.thing == "file"

@@ -87,10 +87,10 @@ def _is_code(action: str) -> bool:
     if "(" not in text or is_known(text.split(maxsplit=1)[0]):
         return False
     try:
-        found = ast.parse(text)
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(isinstance(part, ast.Call | ast.Assign | ast.For) for part in ast.walk(found))
+    return any(isinstance(part, ast.Call | ast.Assign | ast.For) for part in ast.walk(tree))
 
 
 def _is_in_shell(recorded: Sequence[Recorded]) -> bool:
@@ -197,7 +197,7 @@ def _read_shell_line(
             Step(
                 place,
                 kinds[group[-1]],
-                recorded.action if len(groups) == 1 else _text_of(chosen),
+                recorded.action if len(groups) == 1 else _write_parts(chosen),
                 command_key(chosen[-1].main),
                 outcome,
                 whole.output if ends else "",
@@ -215,7 +215,7 @@ def _read_shell_line(
     return steps
 
 
-def _text_of(parts: Sequence[Part]) -> str:
+def _write_parts(parts: Sequence[Part]) -> str:
     """Parts of a line as one would type them alone."""
     lines = [" | ".join(command.text for command in part.commands) for part in parts]
     folder = parts[0].main.folder

@@ -221,28 +221,28 @@ def _destroys(command: Command) -> bool:
 def find_touches(command: Command) -> list[Touch]:
     """What a command changes, as far as its words tell; nothing where they do not."""
     program, words = command.program, plain_words(command)
-    found = [Touch("file", name, whole=not command.appends) for name in command.writes]
+    touches = [Touch("file", name, whole=not command.appends) for name in command.writes]
     if program in _IN_FILES:
-        found += [Touch("file", word) for word in words[-1:]]
+        touches += [Touch("file", word) for word in words[-1:]]
     elif program in _REMOVING:
-        found += [Touch("file", word, removes=True) for word in words]
+        touches += [Touch("file", word, removes=True) for word in words]
     elif program in _OVERWRITING and len(words) > 1:
-        found.append(Touch("file", words[-1], whole=True))
+        touches.append(Touch("file", words[-1], whole=True))
     elif (
         program in ("git", "hg")
         and words[:1] in (["checkout"], ["restore"])
         and "--" in command.words
     ):
-        found += [
+        touches += [
             Touch("file", word, removes=True)
             for word in command.words[command.words.index("--") + 1 :]
         ]
     elif program in ("git", "npm", "aws", "gcloud") and words[:1] in (["config"], ["configure"]):
-        found += [Touch("setting", word) for word in words[1:2]]
+        touches += [Touch("setting", word) for word in words[1:2]]
     elif program == "export":
-        found += [Touch("setting", word.partition("=")[0]) for word in words]
+        touches += [Touch("setting", word.partition("=")[0]) for word in words]
     elif program in _SERVING:
-        found += [Touch("service", word) for word in words[-1:]]
+        touches += [Touch("service", word) for word in words[-1:]]
     elif words[:1] and words[0] in _INSTALLING and program not in ("make", "just", "git"):
-        found += [Touch("package", word) for word in words[1:]]
-    return found
+        touches += [Touch("package", word) for word in words[1:]]
+    return touches

@@ -92,7 +92,7 @@ def run(
         )
         # not where it worked last: that little works here is no news each time
         if advice and advice.failures and not quiet:
-            cli.complain(attempts.told_of_tests(advice.failures) if tests else advice.message)
+            cli.complain(attempts.describe_tests(advice.failures) if tests else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(cli.FAILED)
     ran = process.run(words, os.environ | session.environment(line))
@@ -263,7 +263,7 @@ def install_hooks(
         cli.memory_options(), [*options, *(["--budget", str(budget)] if has_budget else [])]
     )
     if dry_run:
-        cli.write(settings.planned(called))
+        cli.write(settings.plan(called))
         return
     settings.install(called)
     if not make_memory and not memory_exists(cli.chosen().memory):
@@ -271,7 +271,7 @@ def install_hooks(
             f"there is no memory at {find_place(cli.chosen().memory).location} yet: until there is "
             "one, nothing is recorded (or install with --make-memory)"
         )
-    if why := settings.why_not_started(called):
+    if why := settings.find_trouble(called):
         cli.complain(f"what it calls cannot be started: {called}: {why}")
     note_others(settings, "where both apply, everything is recorded twice: also installed in")
     show_hooks([], [settings])
@@ -418,8 +418,8 @@ def show_hooks(of_git: Sequence[git_hooks.Hook], files: Iterable[AgentSettings])
             state = "installed" if event.command else "absent"
             events[state].append(event.event)
             about = {"name": event.event, "path": str(event.path), "state": state}
-            listed.append({**about, "command": event.command, "found": event.found})
-            if event.command and not event.found:
+            listed.append({**about, "command": event.command, "found": event.is_there})
+            if event.command and not event.is_there:
                 missing.append(f"what it calls cannot be found: {event.command}")
         states = [f"{', '.join(names)} {_STATES[name]}" for name, names in events.items() if names]
         lines.append(f"{settings.path}: {'; '.join(states)}")
