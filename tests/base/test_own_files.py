@@ -4,7 +4,6 @@ replaced.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +85,6 @@ def aside(tmp_path: Path) -> Path:
 
 WRITERS: dict[str, Callable[[Memory, Path], Any]] = {
     "export": lambda memory, target: memory.export(target),
-    "export as a list": lambda memory, target: memory.export(target, "json"),
     "export of a training memory": lambda memory, target: export_agent_memory(
         memory, target, overwrite=True
     ),
@@ -204,5 +202,5 @@ def test_other_files_beside_the_memory_may_be_written(tmp_path: Path, name: str)
     with Memory(tmp_path) as memory:
         memory.record_fact("Port 80 is open.", "observation")
         for _ in range(2):
-            assert memory.export(tmp_path / name, "json") == 1
-        assert len(json.loads((tmp_path / name).read_text())) == 1
+            assert memory.export(tmp_path / name) == 1
+        assert len((tmp_path / name).read_text().splitlines()) == 1

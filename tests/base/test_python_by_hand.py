@@ -100,7 +100,6 @@ def test_everything_that_is_wrong_is_told_at_once(memory: Memory) -> None:
         ),
         lambda: memory.odds({"model": odd}, tool=odd): "issue.model tool",
         lambda: memory.load(odd, strict=odd, **flags): "by dry_run path strict",
-        lambda: memory.export(odd, odd): "format path",
         lambda: memory.merge(odd, trust=odd, **flags): "by dry_run trust",
         lambda: memory.fixes.strategies(odd, 0): "issue_type limit",
         lambda: memory.fixes.compress(odd, **flags): "by dry_run older_than_days",

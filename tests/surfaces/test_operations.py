@@ -44,7 +44,7 @@ NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
 OTHERWISE: dict[str, set[str]] = {
     "credit": {"context_or_ids"},
     "forget": {"ids_or_filters"},
-    "export": {"path", "format"},
+    "export": {"path"},
     "load": {"path"},
     "backup": {"path"},
 }

@@ -72,7 +72,9 @@ def load(memory: Memory, other: Memory, folder: Path) -> Loaded:
 
 
 def load_list(memory: Memory, other: Memory, folder: Path) -> Loaded:
-    other.export(folder / "out.json", "json")
+    other.export(folder / "out.jsonl")
+    lines = (folder / "out.jsonl").read_text().splitlines()
+    (folder / "out.json").write_text(f"[{','.join(lines)}]")
     return memory.load(folder / "out.json")
 
 

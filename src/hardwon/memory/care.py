@@ -136,23 +136,16 @@ class Keeping(Group):
         """
         return cleanup.compact(self._project, progress)
 
-    def export(
-        self,
-        path: str | Path,
-        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
-        progress: Progress | None = None,
-    ) -> int:
+    def export(self, path: str | Path, progress: Progress | None = None) -> int:
         """Writes every record of the project, as of one instant, to the file at `path`, one JSON
-        object a line (`format` json: as one list); returns how many. Fixes that were cleaned up are
-        written whole; of those that were compacted since there is nothing left to write, and only
-        `merge` carries what they taught.
+        object a line; returns how many. Fixes that were cleaned up are written whole; of those that
+        were compacted since there is nothing left to write, and only `merge` carries what they
+        taught.
         """
-        file, _ = check_all(
-            lambda: check_path("path", path),
-            lambda: check_choice("format", check_text("format", format), ("jsonl", "json")),
+        target = files.target(
+            "path", check_path("path", path), self._project.store.location, "records.jsonl"
         )
-        target = files.target("path", file, self._project.store.location, "records.jsonl")
-        return transfer.export(self._project, target, format == "json", progress)
+        return transfer.export(self._project, target, progress)
 
     def load(
         self,

@@ -535,23 +535,20 @@ def _merge_events(
     return added, erased
 
 
-def export(project: Project, path: Path, as_list: bool, progress: Progress | None) -> int:
+def export(project: Project, path: Path, progress: Progress | None) -> int:
     """Writes every record of the project, as of one instant, to a file, whole or not at all;
     returns how many it holds. Each has the standing that it has, and its life, if it had one.
     """
     total = project.store.counts(project.name).total if progress else 0
-    before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
     done = 0
     with (
         closing(project.store.stream(project.name)) as records,
         files.writing_atomically(path) as file,
     ):
-        file.write(before)
         lines = (_write_line(stored, events) for stored, events in records)
-        for done, line in enumerate(report(filter(None, lines), progress, total), 1):
-            file.write((between if done > 1 else b"") + line.encode())
-        if done or as_list:
-            file.write(after)
+        for line in report(filter(None, lines), progress, total):
+            file.write(line.encode() + b"\n")
+            done += 1
     return done
 
 

@@ -244,7 +244,7 @@ class Forget(Filtered):
 
 
 # Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire.
-NOT_SENT: Final = frozenset({"self", "author", "by", "progress", "count_tokens", "path", "format"})
+NOT_SENT: Final = frozenset({"self", "author", "by", "progress", "count_tokens", "path"})
 
 
 def _field(shape: Any, description: str, example: Any = None, **bounds: Any) -> Any:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from hardwon import limits
 from hardwon.memory.places import find_place, memory_exists
@@ -113,26 +113,20 @@ def tell_conflict(record_id: str) -> str:
 @cli.command(app, "export")
 def export(
     file: Annotated[str, cli.arg("Where to; - is standard output.")],
-    form: Annotated[
-        Literal["jsonl", "json"] | None,
-        cli.opt("How.", "--format", show_default="by the file's name, else jsonl"),
-    ] = None,
     force: Annotated[bool, cli.opt("Replace the file where there is one.", "--force")] = False,
 ) -> None:
     """Write the records to a file.
 
-    The file is there whole or not at all. `jsonl` has one record a line, which `hardwon load` reads;
-    `json` is a list of them. Reports of fixes are what `hardwon fix-history export` and
-    [AIMemory](fixes.md) write.
+    The file is there whole or not at all, with one record a line, which `hardwon load` reads. Reports
+    of fixes are what `hardwon fix-history export` and [AIMemory](fixes.md) write.
 
-    JSON: `file`, `format`, `records` (how many).
+    JSON: `file`, `records` (how many).
 
     \b
     Examples:
       hardwon export records.jsonl
-      hardwon export records.json --json
+      hardwon export records.jsonl --json
     """
-    wanted: Any = form or Path(file).suffix.lower().lstrip(".") or "jsonl"
     if file != "-" and not force and Path(file).exists():
         cli.fail(f"{file} exists already: choose another name, or add --force")
     with (
@@ -141,14 +135,14 @@ def export(
         TemporaryDirectory(prefix="hardwon-exporting-") as folder,
     ):
         path = Path(folder) / "export" if file == "-" else Path(file)
-        count = memory.export(path, wanted, progress=bar)
+        count = memory.export(path, progress=bar)
         if file == "-":
             with path.open(encoding="utf-8", newline="") as lines:
                 for line in lines:
                     cli.write(line)
             return
-    answer = {"file": str(path), "format": wanted, "records": count}
-    cli.show(answer, f"{counted(count, 'record')} written to {path} as {wanted}")
+    answer = {"file": str(path), "records": count}
+    cli.show(answer, f"{counted(count, 'record')} written to {path}")
 
 
 @cli.command(app, "merge")
