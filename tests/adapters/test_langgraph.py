@@ -65,6 +65,21 @@ def keys(found: list[SearchItem]) -> list[str]:
     return [item.key for item in found]
 
 
+def value_of(store: HardwonStore, namespace: tuple[str, ...], key: str) -> dict[str, Any]:
+    found = store.get(namespace, key)
+    assert found is not None
+    return found.value
+
+
+def values(found: list[SearchItem]) -> list[dict[str, Any]]:
+    return [item.value for item in found]
+
+
+def standing(memory: Memory) -> int:
+    """How many records nobody archived."""
+    return sum(record.metadata.validation.status != "archived" for record in memory.browse())
+
+
 def answering(
     store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **narrowed: Any
 ) -> list[str]:
@@ -109,7 +124,7 @@ def test_the_questions_of_a_batch_come_before_its_puts(store: HardwonStore) -> N
     assert done == [None] * 3
     assert item.value == found[0].value == {"v": 1}  # type: ignore[union-attr, index]
     assert (spaces, missing) == ([("a",)], None)
-    assert [item.value for item in store.search(())] == [{"v": 4}, {"v": 3}]
+    assert values(store.search(())) == [{"v": 4}, {"v": 3}]
 
 
 def test_a_batch_is_kept_whole_or_not_at_all(store: HardwonStore) -> None:
@@ -294,9 +309,7 @@ def test_what_is_put_comes_back(
 ) -> None:
     store = HardwonStore(memory)
     store.put((label, "x"), key, value)
-    found = store.get((label, "x"), key)
-    assert found is not None
-    assert found.value == value
+    assert value_of(store, (label, "x"), key) == value
     assert (label, "x") in store.list_namespaces(limit=1_000)
     assert key in keys(store.search((label,), limit=1_000))
 
@@ -401,7 +414,7 @@ def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(datab
         found = store.get(("a",), "k")
         assert found is not None
         assert found.value == {"text": "the harbour opens at seven"}
-        assert [item.value for item in store.search((), query="harbour at six")] == [found.value]
+        assert values(store.search((), query="harbour at six")) == [found.value]
         with pytest.raises(ForbiddenError):
             store.delete(("a",), "k")
         assert store.get(("a",), "k") == found
@@ -473,8 +486,8 @@ def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
     found = store.get(("prices",), "tea")
     assert found is not None
     assert found.value == {"cents": 300}
-    assert [item.value for item in store.search(())] == [{"cents": 300}]
-    assert [item.value for item in store.search((), query="tea cents")] == [{"cents": 300}]
+    assert values(store.search(())) == [{"cents": 300}]
+    assert values(store.search((), query="tea cents")) == [{"cents": 300}]
     assert store.list_namespaces() == [("prices",)]
     other.delete(("prices",), "tea")
     assert store.get(("prices",), "tea") == found
@@ -482,12 +495,12 @@ def test_nobody_elses_entry_is_read_as_ones_own(memory: Memory) -> None:
     posted |= {"metadata": json.loads(entry.to_json())["metadata"]}
     memory.care.take_in([Experience.model_validate(posted)])
     assert store.get(("prices",), "tea") == found
-    assert [item.value for item in store.search((), query="tea cents")] == [{"cents": 300}]
+    assert values(store.search((), query="tea cents")) == [{"cents": 300}]
     store.put(("prices",), "tea", {"cents": 310})
     store.delete(("prices",), "tea")
     assert store.get(("prices",), "tea") is None
     assert memory.get(posted["id"]), "it is nobody's here to erase"
-    assert [item.value for item in other.search(())] == [{"cents": 2}]
+    assert values(other.search(())) == [{"cents": 2}]
 
 
 def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:
@@ -511,22 +524,11 @@ def test_two_memories_that_were_merged_show_the_newer_item(
         one.merge(two, trust=True)
         store = HardwonStore(one)
         newer = [{"text": "new news from the coast"}]
-        assert [item.value for item in store.search(())] == newer
-        assert [item.value for item in store.search((), query="old news coast")] == newer
-        found = store.get(("a",), "k")
-        assert found is not None
-        assert found.value == newer[0]
+        assert values(store.search(())) == newer
+        assert values(store.search((), query="old news coast")) == newer
+        assert value_of(store, ("a",), "k") == newer[0]
         store.put(("a",), "k", {"text": "nothing"})
-        assert (
-            len(
-                [
-                    record
-                    for record in one.browse()
-                    if record.metadata.validation.status != "archived"
-                ]
-            )
-            == 1
-        )
+        assert standing(one) == 1
 
 
 @BOTH
@@ -545,10 +547,7 @@ def test_many_threads_put_the_same_items(place: Callable[[str], str]) -> None:
             list(pool.map(work, range(8)))
         assert sorted(keys(store.search(("shared",)))) == ["k0", "k1", "k2"]
         assert all(len(store.search((f"own{worker}",))) == 6 for worker in range(8))
-        standing = [
-            record for record in memory.browse() if record.metadata.validation.status != "archived"
-        ]
-        assert len(standing) == 3 + 8 * 6  # of each item exactly one
+        assert standing(memory) == 3 + 8 * 6  # of each item exactly one
         assert len(list(memory.browse())) == 8 * 12  # and every put is in the log
         assert wrong_with(memory) == []
 
@@ -600,9 +599,7 @@ def test_a_node_reaches_the_store_through_its_runtime(store: HardwonStore) -> No
 
     done = graph_of(store, node).invoke({"messages": [("user", "remember the milk")]})
     assert done["messages"][-1].content == "kept"
-    assert [item.value for item in store.search(("talk",), query="milk")] == [
-        {"text": "remember the milk"}
-    ]
+    assert values(store.search(("talk",), query="milk")) == [{"text": "remember the milk"}]
 
 
 def test_an_asynchronous_graph_puts_from_many_runs_at_once(store: HardwonStore) -> None:

@@ -178,10 +178,7 @@ def test_items_are_added_read_popped_and_cleared(session: HardwonSession) -> Non
 
 
 def test_any_item_comes_back_as_it_was(session: HardwonSession) -> None:
-    parts = [
-        {"type": "input_text", "text": "see"},
-        {"type": "input_image", "image_url": "data:x"},
-    ]
+    parts = [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:x"}]
     hidden: dict[str, Any] = {
         "summary": [],
         "encrypted_content": "gAAAAAB" + "mZ3x_-Q9" * 40,

@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
@@ -35,11 +35,7 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
-from hardwon.store.postgres.connection import (
-    ConnectionLostError,
-    Link,
-    PostgresSession,
-)
+from hardwon.store.postgres.connection import ConnectionLostError, Link, PostgresSession
 from postgres_proxy import Proxy
 from postgres_server import Server
 from processes import free_port
@@ -54,7 +50,7 @@ ENCODED = "Gr8heim%23%2F%40nis"
 def link(database: str) -> Iterator[Link]:
     """To a database with one table."""
     link = Link(database)
-    with link.writing("hardwon", LOCK, True) as session:
+    with alone(link) as session:
         session.run("CREATE SCHEMA hardwon")
         session.run("CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL DEFAULT '')")
     yield link
@@ -97,8 +93,13 @@ def socket_of(server: Server) -> Path:
     return server.folder / f".s.PGSQL.{server.port}"
 
 
+def alone(link: Link) -> AbstractContextManager[PostgresSession]:
+    """A write that nobody else writes beside."""
+    return link.writing("hardwon", LOCK, True)
+
+
 def insert(link: Link, *ids: int) -> None:
-    with link.writing("hardwon", LOCK, True) as session:
+    with alone(link) as session:
         for number in ids:
             session.run("INSERT INTO note (id) VALUES (?)", [number])
 
@@ -221,10 +222,7 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
         assert SECRET not in everything
         assert ENCODED not in everything
         assert Link(url).location in str(failed.value)
-    with (
-        pytest.raises(HardwonError) as failed,
-        Link(right).writing("hardwon", LOCK, True) as session,
-    ):
+    with pytest.raises(HardwonError) as failed, alone(Link(right)) as session:
         session.run(f"CREATE ROLE eve PASSWORD '{SECRET}' NONSENSE")
     assert SECRET not in "".join(traceback.format_exception(failed.value))
 
@@ -276,15 +274,15 @@ def test_those_who_append_write_together_and_one_who_is_alone_waits(
     with link.writing("hardwon", LOCK, False) as one, link.writing("hardwon", LOCK, False) as other:
         one.run("INSERT INTO note (id) VALUES (1)")
         other.run("INSERT INTO note (id) VALUES (2)")
-        with pytest.raises(BusyError, match="try again"), hasty.writing("hardwon", LOCK, True):
+        with pytest.raises(BusyError, match="try again"), alone(hasty):
             pass
         with hasty.writing("hardwon", LOCK + 1, True) as elsewhere:
             elsewhere.run("INSERT INTO note (id) VALUES (3)")
-    with link.writing("hardwon", LOCK, True):
-        for alone in (True, False):
-            with pytest.raises(BusyError), hasty.writing("hardwon", LOCK, alone):
+    with alone(link):
+        for by_itself in (True, False):
+            with pytest.raises(BusyError), hasty.writing("hardwon", LOCK, by_itself):
                 pass
-    with hasty.writing("hardwon", LOCK, True) as session:
+    with alone(hasty) as session:
         assert session.select("SELECT id FROM note ORDER BY id") == [(1,), (2,), (3,)]
     hasty.close()
 
@@ -309,10 +307,7 @@ def test_those_who_append_write_together_and_one_who_is_alone_waits(
 def test_every_error_of_the_server_is_one_of_ours(
     link: Link, code: str, kind: type[HardwonError], says: str
 ) -> None:
-    with (
-        pytest.raises(HardwonError, match=says) as failed,
-        link.writing("hardwon", LOCK, True) as session,
-    ):
+    with pytest.raises(HardwonError, match=says) as failed, alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
     assert type(failed.value) is kind
@@ -323,10 +318,7 @@ def test_every_error_of_the_server_is_one_of_ours(
 
 
 def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
-    with (
-        pytest.raises(StorageError, match="nothing was kept"),
-        link.writing("hardwon", LOCK, True) as session,
-    ):
+    with pytest.raises(StorageError, match="nothing was kept"), alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
         with pytest.raises(StorageError):
             session.run("INSERT INTO note (id) VALUES (1)")
@@ -347,10 +339,7 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
         (refuse_when_it_is_kept, StorageError, 1),
     ):
         undone: list[int] = []
-        with (
-            pytest.raises(error) if error else nullcontext(),
-            link.writing("hardwon", LOCK, True) as session,
-        ):
+        with pytest.raises(error) if error else nullcontext(), alone(link) as session:
             assert session.undos == []
             session.undos.append(lambda undone=undone: undone.append(1))  # type: ignore[misc]
             work(session)
@@ -411,10 +400,7 @@ def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: S
         own_server.kill_backend,
         restart,
     ):
-        with (
-            pytest.raises(InterruptedWriteError, match="nothing was kept"),
-            link.writing("hardwon", LOCK, True) as session,
-        ):
+        with pytest.raises(InterruptedWriteError, match="nothing was kept"), alone(link) as session:
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             end(session.backend)
@@ -428,7 +414,7 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
     link = Link(own_server.url)
     insert(link, 1)
     own_server.kill()
-    for opened in (link.reading(), link.snapshot("hardwon"), link.writing("hardwon", LOCK, True)):
+    for opened in (link.reading(), link.snapshot("hardwon"), alone(link)):
         began = time.monotonic()
         with (
             pytest.raises(
@@ -496,11 +482,7 @@ def test_a_write_whose_commit_got_no_answer_is_looked_for(
 ) -> None:
     undone: list[int] = []
     refused = pytest.raises(error) if error else nullcontext()
-    with (
-        cutting(database, cut) as (cutter, _),
-        refused,
-        cutter.writing("hardwon", LOCK, True) as session,
-    ):
+    with cutting(database, cut) as (cutter, _), refused, alone(cutter) as session:
         keep_one(session, 1, undone)
         session.witness = (
             None if witness is None else ("SELECT 1 FROM note WHERE id = ?1", [witness])
@@ -518,7 +500,7 @@ def test_nobody_can_tell_where_the_server_stays_away(
         began = time.monotonic()
         with (
             pytest.raises(UnknownOutcomeError, match="look before you do it again"),
-            cutter.writing("hardwon", LOCK, True) as session,
+            alone(cutter) as session,
         ):
             keep_one(session, 1, undone)
         assert time.monotonic() - began < 60
@@ -551,7 +533,7 @@ def test_a_link_works_on_both_sides_of_a_fork(link: Link) -> None:
 
 
 def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> None:
-    with link.writing("hardwon", LOCK, True) as session:
+    with alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
 
         def misuse() -> None:
@@ -575,7 +557,7 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link, databas
     undone: list[int] = []
     with later(0, lambda: interrupt_asleep(database)):
         began = time.monotonic()
-        with pytest.raises(KeyboardInterrupt), link.writing("hardwon", LOCK, True) as session:
+        with pytest.raises(KeyboardInterrupt), alone(link) as session:
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             session.run("SELECT pg_sleep(60)")
@@ -591,7 +573,7 @@ def test_an_interrupt_while_a_write_is_being_kept(
     link: Link, database: str, is_too_late: bool
 ) -> None:
     undone: list[int] = []
-    with link.writing("hardwon", LOCK, True) as session:
+    with alone(link) as session:
         session.run(
             "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN PERFORM pg_sleep(60); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
@@ -602,14 +584,10 @@ def test_an_interrupt_while_a_write_is_being_kept(
             "EACH ROW EXECUTE FUNCTION slow()"
         )
     interrupting = later(0, lambda: interrupt_asleep(database))
-    with (
-        interrupting,
-        pytest.raises(KeyboardInterrupt),
-        link.writing("hardwon", LOCK, True) as session,
-    ):
+    with interrupting, pytest.raises(KeyboardInterrupt), alone(link) as session:
         keep_one(session, 1, undone)
     assert (ids(link), undone) == (([1], []) if is_too_late else ([], [1]))
-    with Link(database, busy_timeout_ms=100).writing("hardwon", LOCK, True) as other:
+    with alone(Link(database, busy_timeout_ms=100)) as other:
         assert other.first("SELECT 1") == (1,)
 
 
@@ -635,7 +613,7 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
         for number in range(rounds):
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 50 * 0.00004)
-                with link.writing("hardwon", LOCK, True) as session:
+                with alone(link) as session:
                     session.run("INSERT INTO note (id) VALUES (?)", [number])
                     session.run("UPDATE note SET text = 'both' WHERE id = ?", [number])
                 kept += 1
@@ -649,7 +627,7 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(
     assert interrupted > 10
     assert set(while_clearing_away) <= {Interrupted}
     session = None
-    with Link(database, busy_timeout_ms=3000).writing("hardwon", LOCK, True) as other:
+    with alone(Link(database, busy_timeout_ms=3000)) as other:
         assert other.select("SELECT id FROM note WHERE text <> 'both'") == []
         assert len(other.select("SELECT id FROM note")) >= kept
     insert(link, rounds + 1)
