@@ -42,7 +42,7 @@ CODE_LINES_MAX = {
 
 TEST_LINES_MAX = 63_400
 
-CLEAN = ["records", "trust", "lessons", "tell", "runs", "capture"]
+CLEAN = ["records", "trust", "lessons", "tell", "runs", "capture", "tree", "training"]
 """The rooms whose names were looked through."""
 
 VAGUE = {"each", "said", "told", "found", "given"}

@@ -681,14 +681,14 @@ def test_a_folder_that_cannot_be_looked_into_loses_nothing(
 ) -> None:
     engine.remember("Behind the door", **FAILURE)
     with monkeypatch.context() as patch:
-        opened = TreeFiles._opened
+        opened = TreeFiles._open_folder
 
         def closed(self: TreeFiles, folder: str, *, make: bool = False) -> Any:
             if folder.endswith("error_type=runtime"):
                 raise PermissionError(13, "Permission denied")
             return opened(self, folder, make=make)
 
-        patch.setattr(TreeFiles, "_opened", closed)
+        patch.setattr(TreeFiles, "_open_folder", closed)
         assert contents(engine) == ["Behind the door"]
         assert engine.sync().left == {RUNTIME: "cannot be looked into (Permission denied)"}
         assert engine.memory.doctor().ok

@@ -80,7 +80,7 @@ def kind_of(given: str | Path) -> StoreKind:
         return "fix-history"
     if (path / fix_adoption.KNOWLEDGE_BASE_NAME).is_file():
         return "knowledge-base"
-    if TreeFiles(path).listed("").folders:
+    if TreeFiles(path).list_folder("").folders:
         return "tree"
     raise PlaceError(
         f"cannot adopt {path}: it is none of a BTB tree (folders such as outcome=failure), a "
@@ -198,7 +198,7 @@ def _copy_tree(tree: TreeFiles, target: Path) -> list[Remark]:
     left: list[Remark] = []
     folders = [""]
     for folder in folders:  # which grows
-        listing = tree.listed(folder)
+        listing = tree.list_folder(folder)
         folders += listing.folders
         left += [Remark(f"{folder}/{name}", reason) for name, reason in listing.odd.items()]
         for name in listing.files:

@@ -71,12 +71,12 @@ def adopt(
     # Of the same source: nobody's file takes the place of what another one says.
     known = [
         other
-        for other in map(_AdoptedState, _find_adopted(memory))
+        for other in map(_AdoptedState, _find_adoptions(memory))
         if other.author == state.author and memory.get(adopted.id) is None
     ]
     replaced = [other.id for other in known if _is_later(state, other)]
     is_stale = not replaced and any(_is_later(other, state) for other in known)
-    records: list[AnyRecord] = [one for one in episodes if not _was_exported(memory, one)]
+    records: list[AnyRecord] = [one for one in episodes if not _is_export(memory, one)]
     records += [] if is_stale else [adopted]
     loaded = memory.care.take_in(records, dry_run, author, progress)
     if not dry_run and memory.get(adopted.id):
@@ -87,7 +87,7 @@ def adopt(
     return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
 
 
-def _was_exported(memory: Memory, episode: Episode) -> bool:
+def _is_export(memory: Memory, episode: Episode) -> bool:
     """Whether an episode of a file is the memory's own: then the file was exported from here."""
     at = episode.metadata.context.timestamp
     same_moment = memory.browse(
@@ -109,14 +109,14 @@ def export_agent_memory(
     target = None if path is None else check_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_AdoptedState(record) for record in [*_find_adopted(memory, trusted=True)][::-1]]
+    states = [_AdoptedState(record) for record in [*_find_adoptions(memory, trusted=True)][::-1]]
     kept = readable(memory._project.pages(Filters(kind="episode"), trusted=True))
     episodes = [episode for episode in kept if isinstance(episode, Episode)][::-1]
     own = [episode for episode in episodes if not is_derived(episode.id)]
     exported = states[0].restore(episodes) if states else shape.empty()
     for state in states[1:]:
         shape.add(exported, state.restore(episodes))
-    known = {episode.id for state in states for episode in state.find_exported(own)}
+    known = {episode.id for state in states for episode in state.find_exports(own)}
     for episode in own:
         if episode.id not in known:
             shape.add(exported, _make_part(episode))
@@ -237,7 +237,7 @@ class _AdoptedState:
         ]
         return {**deepcopy(self.memory), "episode_log": log}
 
-    def find_exported(self, own: Sequence[Episode]) -> list[Episode]:
+    def find_exports(self, own: Sequence[Episode]) -> list[Episode]:
         """Episodes of the memory's own that are in the file already, because it was exported from
         here: up to the last of those that are in its log.
         """
@@ -263,7 +263,7 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
     )
 
 
-def _find_adopted(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
+def _find_adoptions(memory: Memory, *, trusted: bool = False) -> Iterator[Adopted]:
     """Training memories that were adopted; `trusted`: of no source that was rolled back."""
     for record in readable(memory._project.pages(Filters(kind="adopted"), trusted=trusted)):
         if (

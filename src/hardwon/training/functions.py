@@ -152,13 +152,13 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
                     "was: take out what was put in by hand, or begin another file"
                 )
 
-            def settle_if_written() -> None:
+            def settle_after_writing() -> None:
                 if held.read() == content:
                     settle(memory, saved, content, str(place))
 
             # Interrupted or refused in between: whether the file has it decides whether the next
             # save adds it.
-            with on_failure(settle_if_written):
+            with on_failure(settle_after_writing):
                 held.write(content)
                 settle(memory, saved, content, str(place))
     logger.debug("Saved training memory to %s", place)

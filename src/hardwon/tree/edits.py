@@ -83,11 +83,11 @@ class Edits:
         """
         with self._catching_up:  # whoever asks meanwhile needs what is being taken in
             watch, self.watch = self.watch, None
-            told = watch.read(self._tree.root) if watch else None
-            if told is None:
+            news = watch.read(self._tree.root) if watch else None
+            if news is None:
                 self.sweep()
                 return
-            touched, waiting = told
+            touched, waiting = news
             if touched or waiting:
                 with self._tree.reading() as index:
                     arrived, vanished = self.walk(index, index.folders(), list(waiting), watch)
@@ -119,14 +119,14 @@ class Edits:
                 continue
             met.add(path)
             try:
-                listing = self._tree.files.listed(path, watch)
+                listing = self._tree.files.list_folder(path, watch)
             except OSError as error:  # which does not mean that anything is gone
                 reason = f"cannot be looked into ({error.strerror or error})"
                 self._leave_alone(path or ".", reason)
                 continue
             for name, reason in listing.odd.items():
                 self._leave_alone(f"{path}/{name}", reason)
-            there, moving = index.known(numbers[path]) if path in numbers else ({}, set[str]())
+            there, moving = index.list_looks(numbers[path]) if path in numbers else ({}, set[str]())
             # those that were left alone are told of where they change
             arrived += [
                 (path, name)
@@ -153,7 +153,7 @@ class Edits:
                 with self._tree.store.write(self._tree.project) as writer:
                     for file in read:
                         self._take_in_one(writer, file, gone)
-        rest = [each for group in gone.values() for each in group]
+        rest = [lost for group in gone.values() for lost in group]
         for absent in batches(rest, TREE_BATCH_FILES):
             with self._tree.store.write(self._tree.project) as writer:
                 for folder, lost in absent:
@@ -211,10 +211,10 @@ class Edits:
             index.move(current, file)  # only written differently
         elif current:
             self.told.edited += self._keep(writer, file, read, current)
-        elif not self._moved(writer, file, read, gone):
+        elif not self._take_in_move(writer, file, read, gone):
             self.told.added += self._keep(writer, file, read)
 
-    def _moved(
+    def _take_in_move(
         self,
         writer: Writer,
         file: FileContent,
@@ -245,16 +245,16 @@ class Edits:
         """
         index = self._tree.index(writer)
         before = [
-            each.record_id
-            for each in index.at(file.folder, file.name)
-            if each.state == PAST and each.digest == file.digest and each.record_id
+            past.record_id
+            for past in index.at(file.folder, file.name)
+            if past.state == PAST and past.digest == file.digest and past.record_id
         ]
         if before and not index.has_file(before[0]):
             record_id = before[0]
         else:
             # what a copy elsewhere goes by already, this one cannot go by
             ids = (file_id(file.path, file.digest, number) for number in count())
-            record_id = next(each for each in ids if not index.has_file(each))
+            record_id = next(one for one in ids if not index.has_file(one))
             at_us = counted_from(read.at_us, to_us(self._tree.clock()))
             done = writer.append([row_of(dated(read.copy_with(id=record_id), at_us))])
             if done.forgotten:
@@ -308,7 +308,7 @@ class Edits:
 
     def _note_absence(self, writer: Writer, folder: str, file: File, restoring: bool) -> None:
         index = self._tree.index(writer)
-        same = [each for each in index.at(folder, file.name) if each[:3] == file[:3]]
+        same = [known for known in index.at(folder, file.name) if known[:3] == file[:3]]
         now = next(filter(_was_there, same), None)
         if not now or self._tree.files.look(folder, file.name):
             return
@@ -364,4 +364,5 @@ def _was_there(file: File) -> bool:
 
 
 def is_name(value: object) -> bool:
+    """Whether a value can be the name of somebody or something."""
     return isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX and value.isprintable()

@@ -26,9 +26,9 @@ from hardwon.outside.locations import check_local
 from hardwon.records.fields import ABSENT, TIME_US_MAX, check_items, check_that, new_id, to_us
 from hardwon.records.kinds import Experience
 from hardwon.text.globs import Glob
-from hardwon.tree.files import payload_of
+from hardwon.tree.files import make_payload
 from hardwon.tree.mirror import Mirror
-from hardwon.tree.routing import reflected
+from hardwon.tree.routing import describe_reflection
 from hardwon.tree.tables import File
 from hardwon.tree.topology import RECENT_SHOWN, FolderCount, reflect_on
 
@@ -96,7 +96,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         )
         self._warn(record)
         kept = self.memory.record(record)
-        return self._shown(kept.path or f"{self._tree.root}/{self._tree.path_of(kept.id)}")
+        return self._show_path(kept.path or f"{self._tree.root}/{self._tree.find_path(kept.id)}")
 
     def remember_many(self, memories: Iterable[Mapping[str, Any]]) -> list[str]:
         """Keeps all of the memories or, where one is refused, none; much faster than one by one.
@@ -109,7 +109,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
             records.append(self._experience(keys))
         for record in records:
             self._warn(record)
-        return [self._shown(kept.path or "") for kept in self.memory.care.keep_many(records)]
+        return [self._show_path(kept.path or "") for kept in self.memory.care.keep_many(records)]
 
     def recall(self, /, pattern: str | None = None, **intent: Any) -> list[dict[str, Any]]:
         """Memories whose path matches the glob, and that have every key of the intent, newest
@@ -124,17 +124,19 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
         """
         if intent:
             files, folders = self._tree.find(intent)
-            found = reflect_on(FolderCount(folders[file.folder], 1, file.size) for file in files)
+            reflection = reflect_on(
+                FolderCount(folders[file.folder], 1, file.size) for file in files
+            )
             recent = self._payloads(files[:RECENT_SHOWN], folders)
         else:
-            found = self.memory.reflect()
-            newest = [record for record in found.recent if isinstance(record, Experience)]
-            paths = [f"{self._tree.root}/{self._tree.path_of(record.id)}" for record in newest]
+            reflection = self.memory.reflect()
+            newest = [record for record in reflection.recent if isinstance(record, Experience)]
+            paths = [f"{self._tree.root}/{self._tree.find_path(record.id)}" for record in newest]
             bodies = [record.to_json() for record in newest]
-            recent = list(map(payload_of, bodies, map(self._shown, paths)))
+            recent = list(map(make_payload, bodies, map(self._show_path, paths)))
         with self._tree.reading() as index:
-            return reflected(
-                found, recent, index.folders().values(), standard=not self._tree.routes
+            return describe_reflection(
+                reflection, recent, index.folders().values(), standard=not self._tree.routes
             )
 
     def forget(
@@ -177,7 +179,7 @@ class MemoryEngine(AbstractContextManager["MemoryEngine"]):
                 payload["_path"] = f"{self._shown_root}/{folders[file.folder]}/{file.name}"
         return list(filter(None, payloads))
 
-    def _shown(self, path: str) -> str:
+    def _show_path(self, path: str) -> str:
         return self._shown_root + path.removeprefix(str(self._tree.root))
 
     def _experience(self, keys: Mapping[str, Any]) -> Experience:

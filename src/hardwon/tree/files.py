@@ -62,7 +62,7 @@ _DEFAULT_AUTHOR: Final = Source().author
 _quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _look_of(status: os.stat_result) -> Seen:
+def _read_look(status: os.stat_result) -> Seen:
     """Times that no row can hold are as good as the last that it can."""
     return Seen(min(max(status.st_mtime_ns, -_TIME_NS_MAX), _TIME_NS_MAX), status.st_size)
 
@@ -81,7 +81,7 @@ class Listing:
         name = entry.name
         if names_memory(folder, name) and entry.is_file(follow_symlinks=False):
             with suppress(FileNotFoundError):
-                self.files[name] = _look_of(entry.stat(follow_symlinks=False))
+                self.files[name] = _read_look(entry.stat(follow_symlinks=False))
         elif entry.is_dir(follow_symlinks=False):
             if names_folder(folder, name):
                 self.folders.append(f"{folder}/{name}" if folder else name)
@@ -116,7 +116,7 @@ class TreeFiles:
     root: Path
 
     @contextmanager
-    def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:
+    def _open_folder(self, folder: str, *, make: bool = False) -> Iterator[int]:
         """A descriptor of a folder of the tree. Raises NotADirectoryError or OSError (ELOOP) at a
         link.
         """
@@ -143,21 +143,21 @@ class TreeFiles:
         """Writes a file that is not there yet; how it looks then. Raises FileExistsError where one
         is there and says something else: it is not ours to replace.
         """
-        with self._opened(file.folder, make=True) as handle:
+        with self._open_folder(file.folder, make=True) as handle:
             try:
                 seen = _write(handle, file.name, file.data)
             except FileExistsError:
-                found = None
+                there = None
                 with suppress(ValueError, OSError):
-                    found, seen = _read(handle, file.name)
-                if found != file.data:
+                    there, seen = _read(handle, file.name)
+                if there != file.data:
                     raise
             return file._replace(seen=seen)
 
     def replace(self, file: FileContent) -> FileContent:
         """Writes a file in the place of one that is there, in one step."""
         temporary = f".{file.name}.{secrets.token_hex(6)}.part"
-        with self._opened(file.folder, make=True) as handle:
+        with self._open_folder(file.folder, make=True) as handle:
             seen = _write(handle, temporary, file.data)
             with on_failure(lambda: _unlink(handle, temporary)):
                 os.rename(temporary, file.name, src_dir_fd=handle, dst_dir_fd=handle)
@@ -167,7 +167,7 @@ class TreeFiles:
         """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none
         that we read.
         """
-        with self._opened(folder) as handle:
+        with self._open_folder(folder) as handle:
             return _read(handle, name)
 
     def remove(self, folder: str, name: str, digest: bytes) -> bool:
@@ -175,7 +175,7 @@ class TreeFiles:
         else there.
         """
         try:
-            with self._opened(folder) as handle:
+            with self._open_folder(folder) as handle:
                 ours = digest_of_file(_read(handle, name)[0]) == digest
                 if ours:
                     os.unlink(name, dir_fd=handle)
@@ -187,7 +187,7 @@ class TreeFiles:
 
     def unlink(self, folder: str, name: str) -> None:
         """Takes away a file that was just written."""
-        with suppress(OSError), self._opened(folder) as handle:
+        with suppress(OSError), self._open_folder(folder) as handle:
             _unlink(handle, name)
 
     def look(self, folder: str, name: str) -> Seen | None:
@@ -195,19 +195,19 @@ class TreeFiles:
         One that cannot be looked at is there.
         """
         try:
-            with self._opened(folder) as handle:
+            with self._open_folder(folder) as handle:
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except OSError as error:
             return None if error.errno in _NO_FOLDER else Seen(NOTHING_THERE, 0)
-        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
+        return _read_look(status) if stat.S_ISREG(status.st_mode) else None
 
-    def listed(self, folder: str, watch: FolderWatch | None = None) -> Listing:
+    def list_folder(self, folder: str, watch: FolderWatch | None = None) -> Listing:
         """What a folder holds, watched from before it was looked at. Nothing where there is no such
         folder.
         """
         listing = Listing()
         try:
-            with self._opened(folder) as handle:
+            with self._open_folder(folder) as handle:
                 if watch:
                     watch.add(folder, handle)
                 with os.scandir(handle) as entries:
@@ -220,7 +220,7 @@ class TreeFiles:
 
     def sync(self) -> None:
         """Everything that was written to this file system so far is on disk when this returns."""
-        with self._opened("") as handle:
+        with self._open_folder("") as handle:
             if _syncfs()(handle):
                 raise OSError(errno.EIO, "the file system could not be synced")
 
@@ -254,7 +254,7 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
         data = b""
         while chunk := os.read(file, limits.RECORD_BYTES_MAX + 1 - len(data)):
             data += chunk
-        return data, _look_of(status)
+        return data, _read_look(status)
     finally:
         os.close(file)
 
@@ -266,7 +266,7 @@ def _write(handle: int, name: str, data: bytes) -> Seen:
         try:
             while data:
                 data = data[os.write(file, data) :]
-            return _look_of(os.fstat(file))
+            return _read_look(os.fstat(file))
         finally:
             os.close(file)
 
@@ -290,7 +290,7 @@ class UnreadableError(Exception):
     """A file of the tree that is no memory; the message says why."""
 
 
-def payload_of(body: str, path: str) -> dict[str, Any]:
+def make_payload(body: str, path: str) -> dict[str, Any]:
     """What a file says, and `recall` of the tree answers, from a record's JSON as it is kept."""
     rest = from_json(body)
     envelope = rest.pop("metadata")
@@ -322,7 +322,7 @@ def file_text(body: str, path: str) -> bytes:
     inside of values stay on one line.
     """
     lines = []
-    for key, value in payload_of(body, path).items():
+    for key, value in make_payload(body, path).items():
         if type(value) is dict and value:
             inner = [f"    {_quoted(name)}: {_quoted(item)}" for name, item in value.items()]
             text = "{\n" + ",\n".join(inner) + "\n  }"
@@ -338,31 +338,31 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
     is one of this machine's, as programs that write such times mean it.
     """
     try:
-        found = from_json(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+        fields = from_json(data.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"is not JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise UnreadableError("is not one JSON object")
-    content = found.get("content")
+    content = fields.get("content")
     if not isinstance(content, str | dict | list) or not str(content).strip(" \t\n\r{}[]"):
         raise UnreadableError("has no content")
-    inner = found.pop("metadata", None)
-    named = {key: value for key, value in found.items() if not key.startswith("_")}
+    inner = fields.pop("metadata", None)
+    named = {key: value for key, value in fields.items() if not key.startswith("_")}
     both = [*(inner.items() if isinstance(inner, dict) else ()), *named.items()]
     keys = {key: value for key, value in both if value is not None}
-    known = _time_of(keys.get("timestamp"), name)
+    known = _read_time(keys.get("timestamp"), name)
     if known:
         keys.pop("timestamp", None)
     return keys, known or from_us(min(max(mtime_ns // 1000, 0), TIME_US_MAX)), known is not None
 
 
-def _time_of(given: object, name: str) -> datetime | None:
+def _read_time(stated: object, name: str) -> datetime | None:
     stamp = _STAMP.match(name)
     with suppress(ValueError, OverflowError, OSError, PydanticCustomError):
-        if isinstance(given, str):
-            return parse_time(datetime.fromisoformat(given).astimezone())
-        if isinstance(given, int):
-            return parse_time(given)
+        if isinstance(stated, str):
+            return parse_time(datetime.fromisoformat(stated).astimezone())
+        if isinstance(stated, int):
+            return parse_time(stated)
         if stamp:
             return parse_time(
                 datetime.strptime("".join(stamp.groups()), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
@@ -397,7 +397,7 @@ def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
-    said = [
+    sides = [
         (
             record.model_dump(include={"content", "outcome", "tool", "summary"}),
             {name: value for name, value in record.extra.items() if value is not None},
@@ -408,4 +408,4 @@ def same_memory(one: Record, other: Experience, same_time: bool) -> bool:
         for record in (one, other)
         if isinstance(record, Experience)
     ]
-    return len(said) == 2 and said[0] == said[1]
+    return len(sides) == 2 and sides[0] == sides[1]

@@ -48,7 +48,7 @@ from hardwon.tree.files import (
     UnreadableError,
     file_text,
     given_keys,
-    payload_of,
+    make_payload,
     read_back,
     same_memory,
     says,
@@ -114,7 +114,9 @@ class Mirror(ProjectListener):
 
     def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
         plantings = self.plant(change.writer, kept)
-        change.paths |= {each.record_id: f"{self.root}/{each.path}" for each in plantings}
+        change.paths |= {
+            planting.record_id: f"{self.root}/{planting.path}" for planting in plantings
+        }
         change.afterwards.append(partial(self.put, plantings))
 
     def on_erase(self, change: Change, record_ids: Sequence[str]) -> None:
@@ -124,31 +126,33 @@ class Mirror(ProjectListener):
         index = self.index(change.writer)
         index.keep_forgotten(
             file_id(f"{folder}/{file.name}", file.digest)
-            for folder, file in index.files_of(record_ids)
+            for folder, file in index.find_files(record_ids)
         )
 
     def experience(self, keys: Mapping[str, Any], metadata: Metadata, record_id: str) -> Experience:
         """An experience from what a caller or a file says. What no route takes is kept all the
         same, with the reason.
         """
-        given = {name: value for name, value in keys.items() if value is not None}
-        problem = self.router.route(given).problem
-        named: dict[str, Any] = {name: given.pop(name) for name in _FIELDS if name in given}
+        own = {name: value for name, value in keys.items() if value is not None}
+        problem = self.router.route(own).problem
+        named: dict[str, Any] = {name: own.pop(name) for name in _FIELDS if name in own}
         if isinstance(named.get("content"), dict | list):
-            given["content"] = named["content"]  # is what comes back, its text what is searched
-            named["content"] = json.dumps(given["content"], ensure_ascii=False, default=str)
+            own["content"] = named["content"]  # is what comes back, its text what is searched
+            named["content"] = json.dumps(own["content"], ensure_ascii=False, default=str)
         for name in ("outcome", "tool"):
             if name in named and not is_name(named[name]):
-                given[name] = named.pop(name)
-                problem = problem or Problem(name, given[name], "a short name")
-        made = {"outcome": "", **named, **given_keys(given), "id": record_id, "metadata": metadata}
+                own[name] = named.pop(name)
+                problem = problem or Problem(name, own[name], "a short name")
+        made = {"outcome": "", **named, **given_keys(own), "id": record_id, "metadata": metadata}
         if problem:
             return Experience(**made, unrouted=str(problem))
         try:
             if (usual := Experience(**made)).has_route:
                 return usual
         except InvalidInputError as error:
-            if any(found.field in ("content", "summary") for found in error.problems):
+            if any(
+                problem_there.field in ("content", "summary") for problem_there in error.problems
+            ):
                 raise
         return Experience(**made, own_schema=True)
 
@@ -160,7 +164,7 @@ class Mirror(ProjectListener):
         plantings = []
         for record, row in kept:
             if type(record) is Experience and row.status != "archived":
-                folder, at = self.folder_of(record), record.metadata.context.timestamp
+                folder, at = self.find_folder(record), record.metadata.context.timestamp
                 name = file_name(at, record.summary, record.id[-12:])
                 data = file_text(row.body, f"{folder}/{name}")
                 plantings.append(FileContent(folder, name, data, record.id))
@@ -170,7 +174,8 @@ class Mirror(ProjectListener):
             self.index(writer).plant(plantings, DUE)
         return plantings
 
-    def folder_of(self, record: Experience) -> str:
+    def find_folder(self, record: Experience) -> str:
+        """Where the record's file belongs, from the root."""
         own = {"outcome": record.outcome or None, "tool": record.tool, **caller_keys(record)}
         return self.router.route(own).folder
 
@@ -220,7 +225,7 @@ class Mirror(ProjectListener):
                 self._tell_unwritten(folder, why)
             synced = self._sync()
             with self.store.write(self.project) as writer:
-                self.index(writer).note_planted(written, synced=synced)
+                self.index(writer).note_planting(written, synced=synced)
         if self._unsynced >= TREE_UNSYNCED_MAX:
             self.settle()
 
@@ -231,7 +236,7 @@ class Mirror(ProjectListener):
         self._unsynced = 0
         while True:
             with self.reading() as index:
-                done = index.done(limits.TRANSACTION_RECORDS_MAX)
+                done = index.list_settling(limits.TRANSACTION_RECORDS_MAX)
             if not done or not self._sync():
                 return
             with self.store.write(self.project) as writer:
@@ -263,7 +268,7 @@ class Mirror(ProjectListener):
             # a file that went a moment ago counts as there until it is known to be gone
             self.settle()
         if restored:
-            self._plant_the_unplanted()
+            self._plant_the_rest()
 
     def _work_off(
         self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False
@@ -297,9 +302,9 @@ class Mirror(ProjectListener):
         if gone or written:
             with self.store.write(self.project) as writer:
                 index = self.index(writer)
-                for each in written:
-                    index.move(*each)
-                index.note_removed(gone)
+                for change in written:
+                    index.move(*change)
+                index.note_removal(gone)
         self._unsynced += len(due)
         return len(gone) + len(written)
 
@@ -313,10 +318,10 @@ class Mirror(ProjectListener):
         )
         try:
             read, seen = self.files.read(folder, file.name)
-            found = wanted._replace(data=read, seen=seen)
+            there = wanted._replace(data=read, seen=seen)
             with suppress(UnreadableError, InvalidInputError):
-                if read == wanted.data or same_memory(record, *self.edits.experience_in(found)):
-                    return found
+                if read == wanted.data or same_memory(record, *self.edits.experience_in(there)):
+                    return there
             if _is_part_of(read, wanted.data):
                 return self.files.replace(wanted)
         except (FileNotFoundError, NotADirectoryError):
@@ -354,7 +359,7 @@ class Mirror(ProjectListener):
         # A restored or copied database: that its files are not here does not mean that anybody
         # removed them.
         self.edits.sweep(restoring=not marked)
-        self._plant_the_unplanted()
+        self._plant_the_rest()
         if not marked:
             self.files.mark(self._tree.id)
         if again and boot:
@@ -378,18 +383,18 @@ class Mirror(ProjectListener):
         """
         self.on_commit(erased=True)
         self.edits.sweep()
-        self._plant_the_unplanted()
-        told, self.edits.told = self.edits.told, Synced()
-        return told
+        self._plant_the_rest()
+        synced, self.edits.told = self.edits.told, Synced()
+        return synced
 
-    def _plant_the_unplanted(self) -> None:
+    def _plant_the_rest(self) -> None:
         while True:
             with self.reading() as index:
-                if not index.unplanted(1):
+                if not index.find_bare(1):
                     return
             with self.store.write(self.project) as writer:
                 bare = []
-                for stored in self.index(writer).unplanted(limits.BATCH_ROWS):
+                for stored in self.index(writer).find_bare(limits.BATCH_ROWS):
                     try:
                         record = original_of(stored)
                         bare.append((record, row_of(record)._replace(status="")))
@@ -412,32 +417,32 @@ class Mirror(ProjectListener):
         self.edits.catch_up()
         with self.reading() as index:
             folders = index.folders()
-            wanted, unsure = self._wanted(folders, asked, glob)
-            found = index.find(wanted)
+            wanted, unsure = self._choose_folders(folders, asked, glob)
+            files = index.find(wanted)
         if matches:
-            found = [match for match in found if matches(match.name)]
+            files = [match for match in files if matches(match.name)]
         if not looked_at and not unsure:
-            return found, folders
-        doubtful = [match for match in found if looked_at or match.folder in unsure]
+            return files, folders
+        doubtful = [match for match in files if looked_at or match.folder in unsure]
         wrong = {
             match.key
             for match, payload in zip(doubtful, self.payloads(doubtful), strict=True)
             if not says(payload, looked_at | unsure.get(match.folder, {}))
         }
-        return [match for match in found if match.key not in wrong], folders
+        return [match for match in files if match.key not in wrong], folders
 
-    def payloads(self, found: Sequence[File]) -> list[dict[str, Any]]:
+    def payloads(self, files: Sequence[File]) -> list[dict[str, Any]]:
         """What the tree's own users are told of these, but for the paths; nothing of one that was
         forgotten this very moment.
         """
         with self.reading() as index:
-            kept = dict(index.records([match.seq for match in found]))
+            kept = dict(index.records([match.seq for match in files]))
         return [
-            payload_of(sound_body(kept[match.seq]), "") if match.seq in kept else {}
-            for match in found
+            make_payload(sound_body(kept[match.seq]), "") if match.seq in kept else {}
+            for match in files
         ]
 
-    def _wanted(
+    def _choose_folders(
         self, folders: Mapping[int, str], intent: Mapping[str, Any], glob: Glob | None
     ) -> tuple[dict[tuple[str, ...], list[int]], dict[int, dict[str, Any]]]:
         """Folders by the exact keys that are left to ask for, none where all of their memories have
@@ -460,10 +465,10 @@ class Mirror(ProjectListener):
             wanted.setdefault(keys, []).append(number)
         return wanted, unsure
 
-    def path_of(self, record_id: str) -> str | None:
+    def find_path(self, record_id: str) -> str | None:
         """Where the file of a record is, from the root; None where it has none."""
         with self.reading() as index:
-            places = index.files_of([record_id])
+            places = index.find_files([record_id])
         live = (f"{path}/{file.name}" for path, file in places if file.state in (DUE, IN_STEP))
         return next(live, None)
 
@@ -489,20 +494,22 @@ class Mirror(ProjectListener):
         return [Finding("tree", not differing, text)]
 
     def index(self, writer: Writer) -> TreeIndex:
+        """The rows of the tree, for whoever writes."""
         return TreeIndex(writer.session, self.project)
 
     @contextmanager
     def reading(self) -> Iterator[TreeIndex]:
+        """The rows of the tree, for whoever reads."""
         with self.store.read(self.project) as session:
             yield TreeIndex(session, self.project)
 
 
-def _is_part_of(found: bytes, data: bytes) -> bool:
+def _is_part_of(there: bytes, data: bytes) -> bool:
     """Whether a file is what a power cut left of this: its beginning, or any of its sectors with
     zeros in place of the others. No JSON has a zero in it.
     """
-    return len(found) <= len(data) and all(
-        is_ in (0, was) for is_, was in zip(found, data, strict=False)
+    return len(there) <= len(data) and all(
+        is_ in (0, was) for is_, was in zip(there, data, strict=False)
     )
 
 
@@ -512,8 +519,10 @@ class MemoryTree(Group):
     @property
     def mirror(self) -> Mirror | None:
         """What keeps the files; None where the memory has no tree."""
-        found = (each for each in self._project.find_listeners() if isinstance(each, Mirror))
-        return next(found, None)
+        mirrors = (
+            listener for listener in self._project.find_listeners() if isinstance(listener, Mirror)
+        )
+        return next(mirrors, None)
 
     def make(self, schema: Mapping[str, Any] | None = None) -> Mirror:
         """Gives the memory a tree of files in its own folder, routed by the standard schema or by
@@ -581,8 +590,8 @@ class MemoryTree(Group):
         newest = self._project.store.page(
             self._project.name, Filters(kind="experience"), None, RECENT_SHOWN, trusted=True
         )
-        found = reflect_on(self._count_folders())
-        return replace(found, recent=[record_of(stored) for stored in newest])
+        reflection = reflect_on(self._count_folders())
+        return replace(reflection, recent=[record_of(stored) for stored in newest])
 
     def _count_folders(self) -> list[FolderCount]:
         """Of the tree's folders, else of those that a tree would have."""

@@ -130,12 +130,12 @@ def values_in(folder: str) -> dict[str, str]:
     """The keys and values that a relative path's folders tell, as they are spelled there. Of a key
     that comes twice, the first counts.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for segment in folder.split("/"):
         key, equals, value = segment.partition("=")
         if key and equals and value:
-            found.setdefault(key, value)
-    return found
+            values.setdefault(key, value)
+    return values
 
 
 def file_name(at: datetime, summary: str, unique: str) -> str:
@@ -174,18 +174,18 @@ def _number_test(text: str, where: str) -> tuple[_Test, str] | None:
     to be equal to.
     """
     if text.startswith((">", "<")):
-        if not (found := _PREDICATE.fullmatch(text)):
+        if not (spelling := _PREDICATE.fullmatch(text)):
             raise InvalidInputError.one(
                 where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50"
             )
-        bound, comparison = Decimal(found[2]), _COMPARISONS[found[1]]
+        bound, comparison = Decimal(spelling[2]), _COMPARISONS[spelling[1]]
         compare = getattr(operator, comparison.replace("te", "e"))
         return (
             lambda _, number: number is not None and compare(number, bound),
             f"{comparison}_{_plainly(bound)}",
         )
-    if found := _RANGE.fullmatch(text):
-        low, high = Decimal(found[1]), Decimal(found[2])
+    if ends := _RANGE.fullmatch(text):
+        low, high = Decimal(ends[1]), Decimal(ends[2])
         allowed = f"a range from the smaller number to the larger; the text itself is written r/{re.escape(text)}/"
         check_that(low <= high, where, text, allowed)
         return (
@@ -262,6 +262,7 @@ class _Leaf:
     stem: _Parts | None = None  # the file's name without .json, where the template gives one
 
     def shapes(self, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        """The sequence of folders as a glob, `*` for what the intent does not say."""
         yield path + tuple(_shape(parts, asked) for parts in self.segments)
 
 
@@ -476,11 +477,11 @@ class Coherence:
         about, content = packet.get("summary"), packet.get("content")
         if not isinstance(about, str) or not about:
             about = content[: limits.SUMMARY_FROM_CONTENT_CHARS] if isinstance(content, str) else ""
-        given, stamp = packet.get("timestamp"), ""
+        moment, stamp = packet.get("timestamp"), ""
         with suppress(
             ValueError
         ):  # no time: it stays in the memory, the file is named by the clock
-            at = datetime.fromisoformat(given) if isinstance(given, str) else given
+            at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
             if isinstance(at, datetime):
                 stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
         own = {
@@ -490,9 +491,9 @@ class Coherence:
         name = f"{own['timestamp']}_{own['summary']}"
         if leaf is not None and leaf.stem is not None:
             try:
-                name = _fill(leaf.stem, lambda key: own.get(key) or _given(packet, key))
-            except _Unroutable as found:
-                route = Route(*found.args)
+                name = _fill(leaf.stem, lambda key: own.get(key) or _read_value(packet, key))
+            except _Unroutable as unroutable:
+                route = Route(*unroutable.args)
         folder = "/".join([self._base, *filter(None, [route.folder])])
         if not dry_run:
             os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # it is text here
@@ -504,7 +505,7 @@ class Coherence:
         tree, segments = self._tree, list[str]()
         try:
             while isinstance(tree, _Node):
-                value = _given(packet, tree.key)
+                value = _read_value(packet, tree.key)
                 if value is None:
                     if tree.absent is None:
                         raise _Unroutable(MISSING_METADATA, Problem(tree.key, ABSENT, tree.allowed))
@@ -515,9 +516,11 @@ class Coherence:
                     raise _Unroutable(NO_MATCH, Problem(tree.key, value, tree.allowed))
                 segments.append(taken[0])
                 tree = taken[1]
-            segments += [_fill(parts, lambda key: _given(packet, key)) for parts in tree.segments]
-        except _Unroutable as found:
-            return Route(*found.args), None
+            segments += [
+                _fill(parts, lambda key: _read_value(packet, key)) for parts in tree.segments
+            ]
+        except _Unroutable as unroutable:
+            return Route(*unroutable.args), None
         return Route("/".join(segments)), tree
 
     # Coming back.
@@ -529,7 +532,7 @@ class Coherence:
         does not know leaves out nothing, and neither does None. An intent that no routed packet can
         agree with gives the intake's glob: that is where such packets are.
         """
-        shapes = set(self._tree.shapes(_asked(intent)))
+        shapes = set(self._tree.shapes(_spell_intent(intent)))
         parts = _merge(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
@@ -539,15 +542,15 @@ class Coherence:
         standard schema routes to, its name tells; in all others (the intake's, those made by hand,
         those of a schema with ranges and templates) every memory is looked at.
         """
-        asked = _asked(intent)
-        told = values_in(folder)
-        if not self._is_standard or self.route(told).folder != folder:
+        asked = _spell_intent(intent)
+        values = values_in(folder)
+        if not self._is_standard or self.route(values).folder != folder:
             return frozenset(asked)
-        for key in asked.keys() & told.keys():
+        for key in asked.keys() & values.keys():
             value = asked[key]
-            if value is None or safe_segment(value) != told[key]:
+            if value is None or safe_segment(value) != values[key]:
                 return None
-        return frozenset(asked.keys() - told.keys())
+        return frozenset(asked.keys() - values.keys())
 
     @staticmethod
     def derive(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
@@ -573,10 +576,10 @@ class Coherence:
                 here.paths += 1
             # a file that no key says anything of, such as one in the intake, teaches nothing
             here.ends = here is not top
-        return _derived(top, frozenset(), 0) or {}
+        return _derive_schema(top, frozenset(), 0) or {}
 
 
-def _given(packet: Mapping[str, Any], key: str) -> object:
+def _read_value(packet: Mapping[str, Any], key: str) -> object:
     """The packet's value of a key. A key that ends in a hash came from a folder's name, and means
     the key spelled so there.
     """
@@ -592,14 +595,14 @@ def _given(packet: Mapping[str, Any], key: str) -> object:
     )
 
 
-def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
+def _fill(parts: _Parts, read: Callable[[str], object]) -> str:
     """One segment of a template."""
     texts = []
     for part in parts:
         if isinstance(part, str):
             texts.append(part)
             continue
-        value = given(part.key)
+        value = read(part.key)
         if value is None:
             value = part.default
         if value is None:
@@ -613,7 +616,7 @@ def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
     return safe_segment("".join(texts), _PLAIN_SEGMENT)
 
 
-def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
+def _spell_intent(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
 
 
@@ -649,7 +652,7 @@ class _Branching:
     ends: bool = False
 
 
-def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, Any] | None:
+def _derive_schema(here: _Branching, used: frozenset[str], depth: int) -> dict[str, Any] | None:
     counts = {
         key: sum(below.paths for below in values.values())
         for key, values in here.keys.items()
@@ -661,7 +664,7 @@ def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, An
         inside = used | {_key_name(other) for other in ordered[: place + 1]}
         branches: dict[str, Any] = {}
         for value, below in sorted(here.keys[key].items()):
-            further = _derived(below, inside, depth + place + 1)
+            further = _derive_schema(below, inside, depth + place + 1)
             branches |= dict.fromkeys(_branches_for(value), further)
         if here.ends or schema is not None:
             branches[""] = schema
@@ -673,12 +676,14 @@ def _branches_for(value: str) -> list[str]:
     """The branches whose folder is of this name: the text itself, and the comparison or range that
     is named so.
     """
-    if found := _PREDICATE_NAME.fullmatch(value):
-        sign = {"g": ">", "l": "<"}[found[1]] + ("=" if "e" in found[2] else "")  # once it was ge_
-        return [value, f"{sign}{found[3]}"]
+    if predicate := _PREDICATE_NAME.fullmatch(value):
+        sign = {"g": ">", "l": "<"}[predicate[1]] + (
+            "=" if "e" in predicate[2] else ""
+        )  # once it was ge_
+        return [value, f"{sign}{predicate[3]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
-    if found := _RANGE.fullmatch(value):
-        return [text, value] if Decimal(found[1]) <= Decimal(found[2]) else [text]
+    if ends := _RANGE.fullmatch(value):
+        return [text, value] if Decimal(ends[1]) <= Decimal(ends[2]) else [text]
     return [text] if "|" in value or value.startswith((">", "<")) else [value]
 
 
@@ -692,8 +697,8 @@ def standard_folders() -> list[str]:
     ]
 
 
-def reflected(
-    found: Reflection,
+def describe_reflection(
+    reflection: Reflection,
     recent: Iterable[dict[str, Any]],
     folders: Iterable[str],
     *,
@@ -710,16 +715,16 @@ def reflected(
     }
     hotspots, strengths = (
         [(keyed.get(area) or area, count) for area, count in areas]
-        for areas in (found.hotspots, found.strengths)
+        for areas in (reflection.hotspots, reflection.strengths)
     )
     tools = (tool for _, tool in ROUTES if tool and standard)
     return {
-        "total_memories": found.total,
-        "by_outcome": dict.fromkeys(OUTCOMES if standard else (), 0) | found.by_outcome,
-        "by_tool": dict.fromkeys(tools, 0) | found.by_tool,
-        "intake": found.intake,
+        "total_memories": reflection.total,
+        "by_outcome": dict.fromkeys(OUTCOMES if standard else (), 0) | reflection.by_outcome,
+        "by_tool": dict.fromkeys(tools, 0) | reflection.by_tool,
+        "intake": reflection.intake,
         "failure_hotspots": hotspots,
         "success_patterns": strengths,
         "recent": [payload | {"when": payload["timestamp"]} for payload in recent],
-        "insights": found.insights,
+        "insights": reflection.insights,
     }

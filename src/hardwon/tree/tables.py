@@ -95,6 +95,7 @@ class FileContent(NamedTuple):
 
 
 def digest_of_file(data: bytes) -> bytes:
+    """What tells whether a file says the same."""
     return blake2b(data, digest_size=16).digest()
 
 
@@ -135,10 +136,10 @@ class TreeIndex:
 
     def other_project(self) -> str | None:
         """Another project of the same file that has a tree: two cannot share one folder."""
-        found: str | None = self._run(
+        other: str | None = self._run(
             "SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1", (self._project,)
         ).get
-        return found
+        return other
 
     def folders(self) -> dict[int, str]:
         """The paths of all folders by their numbers. The root's path is empty."""
@@ -158,16 +159,16 @@ class TreeIndex:
     def folder_id(self, path: str) -> int:
         """The folder's number; one that is new gets one."""
         row = self._project, path
-        found: int | None = self._run(
+        number: int | None = self._run(
             "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?", row
         ).get
-        if found is None:
-            found = self._run(
+        if number is None:
+            number = self._run(
                 "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id", row
             ).get
-        return found
+        return number
 
-    def known(self, folder: int) -> tuple[dict[str, tuple[int, int]], set[str]]:
+    def list_looks(self, folder: int) -> tuple[dict[str, tuple[int, int]], set[str]]:
         """Time and size of a folder's files that are there, as far as is known, by their names; and
         the names of those on their way in or out: another process is at it, or died over it.
         """
@@ -201,7 +202,7 @@ class TreeIndex:
         )
         return bool(self._run(sql, (self._project, record_id)).get)
 
-    def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
+    def find_files(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
         """Every file, past ones included, that mirrors or mirrored these records, with its folder's
         path.
         """
@@ -228,9 +229,11 @@ class TreeIndex:
             "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id "
             "WHERE v.id NOT IN (SELECT value FROM json_each(?2))"
         )
-        return [found for (found,) in self._run(sql, (self._project, json.dumps(record_ids)))]
+        return [
+            record_id for (record_id,) in self._run(sql, (self._project, json.dumps(record_ids)))
+        ]
 
-    def unplanted(self, limit: int) -> list[Stored]:
+    def find_bare(self, limit: int) -> list[Stored]:
         """Experiences that no file mirrors: from before there was a tree, or back from the
         archive.
         """
@@ -300,14 +303,14 @@ class TreeIndex:
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
             f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
         )
-        found = []
+        due = []
         for row in self._run(sql, (self._project, limit)):
             file = File._make((*row[1:8], row[8] or "", 0))
             is_written = file.record_id and file.state == DUE
-            found.append((row[0], file, Stored(*row[8:]) if is_written else None))
-        return found
+            due.append((row[0], file, Stored(*row[8:]) if is_written else None))
+        return due
 
-    def note_planted(self, files: Sequence[FileContent], *, synced: bool) -> None:
+    def note_planting(self, files: Sequence[FileContent], *, synced: bool) -> None:
         """Of files that were just planted, and are written now."""
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
@@ -316,12 +319,12 @@ class TreeIndex:
             [(*file.seen, ids[file.folder], file.name) for file in files],
         )
 
-    def note_removed(self, files: Iterable[File]) -> None:
+    def note_removal(self, files: Iterable[File]) -> None:
         """Files that were going and are gone. They stay so until that is synced."""
         sql = f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME} AND state = {GOING}"
         self._run_many(sql, [(*file[:3], file.digest) for file in files])
 
-    def done(self, limit: int) -> list[File]:
+    def list_settling(self, limit: int) -> list[File]:
         """Files that are due or going no longer but for being synced."""
         sql = (
             f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_by_state CROSS JOIN tree_folder d ON "
@@ -349,13 +352,13 @@ class TreeIndex:
         """
         rows: list[Any] = []
         for keys, folders in wanted.items():
-            given = {
+            values = {
                 "project": self._project,
                 "keys": json.dumps(keys),
                 "count": len(set(keys)),
                 "folders": json.dumps(folders),
             }
-            rows += self._run(_FIND_BY_KEYS if keys else _FIND, given).fetchall()
+            rows += self._run(_FIND_BY_KEYS if keys else _FIND, values).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)
         return list(map(File._make, rows))
 
@@ -366,4 +369,4 @@ class TreeIndex:
 
     def keep_forgotten(self, ids: Iterable[str]) -> None:
         sql = "INSERT INTO tree_forgotten VALUES (?, ?) ON CONFLICT DO NOTHING"
-        self._run_many(sql, [(self._project, each) for each in ids])
+        self._run_many(sql, [(self._project, record_id) for record_id in ids])

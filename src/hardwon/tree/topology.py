@@ -114,12 +114,12 @@ def find_hotspots(
     tool, where it is named. Folders that hold nothing but one another are one place, and the
     deepest names it.
     """
-    found = (
+    spots = (
         spot
         for spot in _spots(branch, ())
-        if spot.share >= share and (tool is None or _value_of(_parts(spot.path), "tool") == tool)
+        if spot.share >= share and (tool is None or _find_value(_parts(spot.path), "tool") == tool)
     )
-    return sorted(found, key=lambda spot: (-spot.count, spot.path))[:limit]
+    return sorted(spots, key=lambda spot: (-spot.count, spot.path))[:limit]
 
 
 def _spots(parent: Branch, above: tuple[str, ...]) -> Iterator[Hotspot]:
@@ -145,9 +145,9 @@ def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
         if parts[:1] == [INTAKE]:
             intake += row.count
             continue
-        outcome = _value_of(parts, "outcome")
+        outcome = _find_value(parts, "outcome")
         outcomes[outcome] += row.count
-        tools[_value_of(parts, "tool")] += row.count
+        tools[_find_value(parts, "tool")] += row.count
         areas[outcome][name_area(row.path)] += row.count
     hotspots, strengths = _largest(areas["failure"]), _largest(areas["success"])
     return Reflection(
@@ -194,7 +194,7 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part]
 
 
-def _value_of(parts: list[str], key: str) -> str:
+def _find_value(parts: list[str], key: str) -> str:
     """Empty where no folder is named after the key."""
     pairs = (part.partition("=") for part in parts)
     return _printable(next((value for name, _, value in pairs if name == key and value), ""))

@@ -56,8 +56,8 @@ class FolderWatch:
         if self._is_over or folder in self.folders:
             return
         about = ctypes.create_string_buffer(1 << 10)  # larger than what is told of a file system
-        found = self._library.fstatfs(handle, about)
-        is_own = found == 0 and ctypes.c_long.from_buffer(about).value in _OWN_FILE_SYSTEMS
+        result = self._library.fstatfs(handle, about)
+        is_own = result == 0 and ctypes.c_long.from_buffer(about).value in _OWN_FILE_SYSTEMS
         path = f"/proc/self/fd/{handle}".encode()
         number = self._library.inotify_add_watch(self._handle, path, _WATCHED) if is_own else -1
         self._is_over = number < 0

@@ -25,7 +25,7 @@ from hardwon.surfaces.mcp.tools import Tool
 from hardwon.surfaces.mcp.words import describe_answer, list_branches
 from hardwon.surfaces.shapes import jsonable, parse
 from hardwon.text.globs import Glob
-from hardwon.tree.routing import Coherence, file_name, reflected, standard_folders
+from hardwon.tree.routing import Coherence, describe_reflection, file_name, standard_folders
 from hardwon.tree.topology import HOTSPOT_SHARE, TOPOLOGY_DEPTH_MAX, Branch
 from hardwon.trust.access import Scope
 
@@ -189,7 +189,7 @@ def _describe(record: Experience) -> dict[str, Any]:
 def _reflect(ask: Ask, _: Nothing) -> Any:
     reflection = ask("reflect")
     recent = [_describe(record) for record in reflection.recent if isinstance(record, Experience)]
-    return reflected(reflection, recent, standard_folders())
+    return describe_reflection(reflection, recent, standard_folders())
 
 
 def _map(ask: Ask, wanted: BtbMap) -> dict[str, Any]:

@@ -177,10 +177,12 @@ class Report:
 
     @lazy
     def errors(self) -> tuple[Fault, ...]:
+        """Those that keep a memory from being stored."""
         return tuple(problem for problem in self.problems if problem.severity == "error")
 
     @lazy
     def warnings(self) -> tuple[Fault, ...]:
+        """Those that make the data set unlike a real one."""
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,8 +311,8 @@ def load_dataset(
     rejected = _find_none(entries)
     warnings: list[Fault] = []
     stored = done = 0
-    told = "%d of %d memories are stored: load them again to go on from there"
-    with on_failure(lambda: _log.warning(told, done, total)):
+    unfinished = "%d of %d memories are stored: load them again to go on from there"
+    with on_failure(lambda: _log.warning(unfinished, done, total)):
         for judged in batches(_judge(entries, author), limits.BATCH_ROWS):
             records = [record for record, _ in judged if record]
             for record, problems in judged:
