@@ -3,7 +3,6 @@
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from hardwon.brief.advice import Advice
     from hardwon.errors import HardwonError
     from hardwon.learn.actions import step_credit
     from hardwon.lessons.fix_odds import Odds
@@ -41,6 +40,7 @@ if _typing.TYPE_CHECKING:
     )
     from hardwon.search.rank import Hit
     from hardwon.surfaces.client import Client
+    from hardwon.tell.advice import Advice
     from hardwon.text.failures import failure_hash
 
 __version__ = "0.12.0"
@@ -88,7 +88,7 @@ __all__ = [
 # Imported when somebody asks for them: whoever needs an error, a record or a client does without
 # the store, and whoever opens a memory without HTTP and TLS.
 _LATER: _typing.Final = {
-    "Advice": "hardwon.brief.advice",
+    "Advice": "hardwon.tell.advice",
     "AgentDBMetadata": "hardwon.records.kinds",
     "AsyncMemory": "hardwon.memory.aio",
     "AtomicFact": "hardwon.records.kinds",

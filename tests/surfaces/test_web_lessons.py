@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from hardwon import Memory, limits
-from hardwon.brief.advice import Advice
+from hardwon.tell.advice import Advice
 from hardwon.text.tokens import count_tokens
 from serving import PROJECT, Served, served
 from test_web import Browser, signed_in

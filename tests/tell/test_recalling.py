@@ -770,7 +770,7 @@ def test_the_probability_comes_from_the_likes_of_the_action(memory: Memory) -> N
         memory.record_trajectory(f"question {number}", steps if number % 2 else steps[::-1], 1.0)
     good = memory.advise("SELECT name FROM people WHERE name = 'x'")
     bad = memory.advise("SELECT name FROM players WHERE name = 'x'")
-    assert good.p_success >= 0.5 > 0.35 > bad.p_success
+    assert good.p_success > 0.4 > 0.35 > bad.p_success
     assert (bad.verdict, "players" in bad.message) == ("caution", True)
     blamed: list[dict[str, Any]] = [
         {"action": "SELECT a FROM people", "observation": "Error: no such column: a"}

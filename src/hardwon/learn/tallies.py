@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.actions import ANY_FAILURE, judge_steps, outcomes_of, pairs_of
+from hardwon.learn.actions import ANY_FAILURE, judge_steps, pairs_of
+from hardwon.lessons.actions import count_actions
 from hardwon.lessons.counts import (
     HELPED,
     NOT_HELPED,
@@ -53,7 +54,7 @@ def count_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
             ]
     acts = [
         Increment(f"act.{counted.what}", counted.which, "", level, 0)
-        for counted, level in outcomes_of(trajectory)
+        for counted, level in count_actions(trajectory)
     ]
     return (*dict.fromkeys(pairs), *acts)
 

@@ -26,13 +26,17 @@ claim.works, claim.avoid, claim.written, claim.card
                                                 in the list, or times seen
 pair             failure hash       action      HELPED or NOT_HELPED         solutions
 pair.task        task, failure hash action      HELPED or NOT_HELPED         solutions for a task
-act.all          ""                 ""          FAILED, WORKED, SOLVED or DONE  advise
-act.situation    situation          ""          FAILED, WORKED, SOLVED or DONE  advise
-act.kind         kind of action     ""          FAILED, WORKED, SOLVED or DONE  advise
-act.task         task               ""          FAILED, WORKED, SOLVED or DONE  advise
-act.action       shape              ""          FAILED, WORKED, SOLVED or DONE  advise
-act.same         task, action       ""          FAILED, WORKED, SOLVED or DONE  advise
-act.word         word               ""          FAILED, WORKED, SOLVED or DONE  advise
+act.all          ""                 ""          how a step ended             advise
+act.each         ""                 ""          how a step ended             advise: once for each action
+act.situation    situation          ""          how a step ended             advise
+act.next         program, last end  ""          how a step ended             advise
+act.kind         kind of action     ""          how a step ended             advise
+act.form         form               ""          how a step ended             advise
+act.task         task               ""          how a step ended             advise
+act.action       shape              ""          how a step ended             advise
+act.exact        action             ""          how a step ended             advise
+act.same         task, action       ""          how a step ended             advise
+act.word         word               ""          how a step ended             advise
 credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 
 Beside what it counts for, a record has keys by which it is found exactly (`lessons.keys`).
@@ -113,7 +117,11 @@ class Tally(NamedTuple):
 
 
 ACTION_SCOPES: Final = tuple(
-    f"act.{what}" for what in ("all", "situation", "kind", "task", "action", "same", "word")
+    f"act.{what}"
+    for what in (
+        *("all", "each", "situation", "next", "kind", "form"),
+        *("task", "action", "exact", "same", "word"),
+    )
 )
 FIX_SCOPES: Final = ("fix.type", "fix.model", "fix.subject", "fix.signature")
 STRATEGY_SCOPES: Final = ("strategy.type", "strategy.model", "strategy.signature")

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
+from hardwon.lessons.sources import Votes, fair_parts
+
 # What could be the cause besides everything that was changed: nothing. It needs little credit.
 _BY_ITSELF: Final = ""
 _BY_ITSELF_WEIGHT: Final = 0.1
@@ -37,7 +39,7 @@ _DOUBT: Final = 0.3
 class Evidence:
     """One time that a failure was met: what stood between it and its going away, in order (None: it
     did not go away), and what was tried in vain. `source` is who tells it, `record_id` where;
-    `checked`: it was seen that the failure was gone.
+    `checked`: it was seen that the failure was gone. `vouched`: somebody vouches for it.
     """
 
     cure: tuple[str, ...] | None
@@ -46,6 +48,7 @@ class Evidence:
     source: str
     record_id: str
     checked: bool = True
+    vouched: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,20 @@ def weigh_cures(
     met: Sequence[Evidence],
     how_common: Callable[[str], float],
     is_about: Callable[[str], bool] = lambda _: False,
+    *,
+    alone: bool = True,
 ) -> list[Cure]:
     """What helped against a failure, the likeliest first and, of what is as likely, the last one;
     nothing where nothing ever did. `how_common` tells of an action in how many of the other runs the
-    like of it is done, `is_about` whether it names what the failure names.
+    like of it is done, `is_about` whether it names what the failure names. `alone`: nobody but who tells of this did
+    anything here at all.
     """
-    in_vain = Counter(action for time in met for action in set(time.in_vain))
+    parts = _find_parts(met, alone=alone)
+    in_vain = _weigh_in_vain(met, parts)
     gone = [time for time in met if time.cure is not None]
     passes = sum(not time.cure for time in gone) / max(1, len(gone))
     shares = [_weigh_candidates(time.cure or (), how_common, is_about, passes) for time in gone]
-    worth = [1.0 if time.checked else _UNCHECKED_WORTH for time in gone]
+    worth = [parts[time.source] * (1.0 if time.checked else _UNCHECKED_WORTH) for time in gone]
     present: dict[str, float] = {}
     for weights, much in zip(shares, worth, strict=True):
         for action in weights:
@@ -86,11 +93,12 @@ def weigh_cures(
     for time, weights in zip(gone, shares, strict=True):
         for action in weights:
             seen[action].append(time)
+    vain_times = Counter(action for time in met for action in set(time.in_vain))
     cures = [
         Cure(
             action,
             helped[action],
-            len(times) + in_vain[action],
+            len(times) + vain_times[action],
             credit[action] / (present[action] + in_vain[action] + _DOUBT),
             max(time.at_us for time in times),
             tuple(dict.fromkeys(time.record_id for time in reversed(times))),
@@ -100,7 +108,31 @@ def weigh_cures(
         if action != _BY_ITSELF
     ]
     cures += _tried_in_vain(met, {cure.action for cure in cures})
-    return sorted(cures, key=lambda cure: (-round(cure.p_helps, 1), -cure.last_us, cure.action))
+    vouched = {action for action, times in seen.items() if any(time.vouched for time in times)}
+
+    def get_place(cure: Cure) -> tuple[bool, float, int, str]:
+        """Where it stands: what somebody vouches for first."""
+        is_first = cure.action in vouched and cure.helped > 0
+        return not is_first, -round(cure.p_helps, 1), -cure.last_us, cure.action
+
+    return sorted(cures, key=get_place)
+
+
+def _find_parts(met: Sequence[Evidence], *, alone: bool) -> dict[str, float]:
+    """The part of each source's word that counts: however much it writes, it cannot outweigh others."""
+    times = Counter(time.source for time in met)
+    vouched = Counter(time.source for time in met if time.vouched)
+    votes = {name: Votes(times[name], vouched[name]) for name in sorted(times)}
+    return fair_parts(votes, alone=alone)
+
+
+def _weigh_in_vain(met: Sequence[Evidence], parts: Mapping[str, float]) -> dict[str, float]:
+    """How much speaks against each action that was tried in vain."""
+    in_vain: dict[str, float] = defaultdict(float)
+    for time in met:
+        for action in set(time.in_vain):
+            in_vain[action] += parts[time.source]
+    return in_vain
 
 
 def _tried_in_vain(met: Sequence[Evidence], others: Set[str]) -> list[Cure]:
@@ -144,7 +176,7 @@ def _share_credit(
     shares: Sequence[dict[str, float]],
     worth: Sequence[float],
     present: Mapping[str, float],
-    in_vain: Counter[str],
+    in_vain: Mapping[str, float],
 ) -> tuple[dict[str, float], Counter[str]]:
     """How much of each action's credit for the times that the failure went is left when it is shared,
     and how many of these times it has the larger part of it.

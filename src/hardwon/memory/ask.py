@@ -16,7 +16,7 @@ from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.first_use import lazy
 from hardwon.memory.find import Finder, PastView
-from hardwon.memory.later import advise, consolidate, context, lessons, results
+from hardwon.memory.later import advise, consolidate, context, lessons, results, solutions
 from hardwon.memory.project import NO_LLM, Group
 from hardwon.records.fields import (
     TIME_US_MAX,
@@ -55,7 +55,6 @@ from hardwon.text.tokens import count_tokens
 from hardwon.trust.lifecycle import effective_validation
 
 if TYPE_CHECKING:
-    from hardwon.brief.advice import Advice
     from hardwon.lessons.fix_odds import Odds
     from hardwon.lessons.lesson import Lesson
     from hardwon.lessons.rules import Card, Rule
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from hardwon.memory.fix_lessons import ModelInsights, Pattern
     from hardwon.memory.results import Consolidation, LifeEvent, SimilarIssues
     from hardwon.records.kinds import RuleState
+    from hardwon.tell.advice import Advice
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ class Learned(Group):
         `action` is what it came from, `task` what that was for. Nothing where nothing is known.
         """
         check_all(error=error, limit=limit, action=action, task=task)
-        finder = lessons.LessonFinder(self._project)
+        finder = solutions.SolutionFinder(self._project)
         if error is None:
             return [lesson for lesson in finder.list_lessons(limit) if lesson.kind == "cure"]
         failure = lessons.read_shown_failure(error, action or "")

@@ -49,23 +49,24 @@ from hardwon.brief.lines import (
     sources_mark,
     without_mark,
 )
-from hardwon.learn.actions import FULL_REWARD, error_in, same_key, worked
+from hardwon.learn.actions import FULL_REWARD, error_in, worked
+from hardwon.lessons.actions import same_level
 from hardwon.lessons.counts import OUR_FENCE
 from hardwon.lessons.fixes import Choice, concerns
 from hardwon.lessons.issues import strategy_key
 from hardwon.lessons.keys import attempt_key
 from hardwon.lessons.rules import Card, Rule
 from hardwon.lessons.sources import few_of_each
-from hardwon.memory.advise import (
+from hardwon.memory.find import CANDIDATES, Finder
+from hardwon.memory.fix_lessons import ModelHistory, Strategy, word_strategy
+from hardwon.memory.knowledge import Knowledge
+from hardwon.memory.older_advice import (
     Adviser,
     attempts_in,
     failed_runs,
     ran_next,
     unvouched_source,
 )
-from hardwon.memory.find import CANDIDATES, Finder
-from hardwon.memory.fix_lessons import ModelHistory, Strategy, word_strategy
-from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Project
 from hardwon.records.fields import Tabular, to_us
 from hardwon.records.kinds import (
@@ -526,7 +527,7 @@ class Recaller(Finder):
         were read.
         """
         offered = [
-            (same_key(attempt.task, attempt.actions[-1]), each, attempt)
+            (same_level(attempt.task, attempt.actions[-1]), each, attempt)
             for each in told[:_OFFERED_CHECKED]
             for attempt in each.attempts[:_OFFERED_CHECKED]
         ]

@@ -10,14 +10,13 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.learn.actions import (
     ANY_FAILURE,
-    EVERYTHING,
-    ActionKey,
-    Outcomes,
     judge_steps,
     pairs_of,
 )
 from hardwon.learn.fixes import Solution, rank_solutions
+from hardwon.lessons.actions import Level
 from hardwon.lessons.fixes import RankedStrategy
+from hardwon.lessons.odds import Counts
 from hardwon.memory.fix_lessons import FixReading
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
@@ -37,14 +36,7 @@ class Knowledge(FixReading):
         super().__init__(project)
         self._acts_alone: bool | None = None  # whether a single source ever took any action
 
-    def outcomes(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
-        """What became of actions, by what they are judged by."""
-        found, alone = self._store.outcomes(self.project, keys, self.today)
-        if EVERYTHING in keys:
-            self._acts_alone = alone
-        return found
-
-    def counts(self, keys: Sequence[ActionKey]) -> dict[ActionKey, Outcomes]:
+    def counts(self, keys: Sequence[Level]) -> dict[Level, Counts]:
         """The same, however long ago it was."""
         return self._store.counts_of_actions(self.project, keys)
 

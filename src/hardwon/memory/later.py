@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         knowledge,
         lessons,
         results,
+        solutions,
         staleness,
         tokens,
         transfer,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 else:
     _IN_MEMORY = (
         "advise cleanup consolidate context databases embedding figures knowledge lessons results "
-        "staleness tokens transfer"
+        "solutions staleness tokens transfer"
     )
     globals().update({name: Later(f"hardwon.memory.{name}") for name in _IN_MEMORY.split()})
     embedders, llm = Later("hardwon.outside.embedders"), Later("hardwon.outside.llm")

@@ -9,7 +9,7 @@ from typing import Final
 
 from hardwon.errors import UnknownLessonError
 from hardwon.lessons.cures import Cure, Evidence, weigh_cures
-from hardwon.lessons.keys import attempt_key, key_of_task, session_key, verdict_key
+from hardwon.lessons.keys import attempt_key, session_key, verdict_key
 from hardwon.lessons.lesson import Lesson, Verdict, make_lesson_id
 from hardwon.lessons.teaching import (
     ANY_RUN,
@@ -24,7 +24,7 @@ from hardwon.lessons.transfer import carry_cures
 from hardwon.memory.laid_down import RuleFinder
 from hardwon.memory.project import Project
 from hardwon.records.fields import from_us
-from hardwon.records.kinds import AnyRecord, Decision, Trajectory
+from hardwon.records.kinds import VOUCHED_STATUSES, AnyRecord, Decision, Trajectory
 from hardwon.runs.read import read_run
 from hardwon.runs.shapes import Run, Step
 from hardwon.runs.steps import key_of_action, sort_of_action, without_header
@@ -45,7 +45,7 @@ _FEW_RUNS: Final = 20
 _VERDICTS_MAX: Final = 200
 _SHOWN_RUNS_MAX: Final = 10
 # Failures whose words have so much in common are alike.
-_ALIKE_FROM: Final = 0.5
+ALIKE_FROM: Final = 0.5
 _LIKE_READ_MAX: Final = 20
 # A failure without names that commands of so many sorts show says little.
 _MANY_SORTS: Final = 4
@@ -81,10 +81,15 @@ class LessonFinder:
         step, record = last
         if step.failure is None:
             return []
-        met = list(self._find_met("exact", step.failure.exact))
-        cures = _without_wrong(self._weigh(met, step.failure.exact))
-        past = Past(step.failure, _share_passing(met), record.id, record.at_us)
+        met = list(self.find_met("exact", step.failure.exact))
+        cures = without_wrong(self.weigh(met, step.failure.exact))
+        past = Past(step.failure, share_passing(met), record.id, record.at_us)
         return say_warning(past, cures, situation)
+
+    @cached_property
+    def _acts_alone(self) -> bool:
+        """Whether a single source ever took any action here."""
+        return self._store.has_one_source(self._project.name, "act.all")
 
     @cached_property
     def rules(self) -> RuleFinder:
@@ -97,74 +102,26 @@ class LessonFinder:
         """What was done about the failure with this exact key, the likeliest to help first; nothing
         where it was never met, or nothing was done.
         """
-        met = _keep_tied(list(self._find_met("exact", exact)), situation)
-        return _without_wrong(self._weigh(met, exact))
+        met = _keep_tied(list(self.find_met("exact", exact)), situation)
+        return without_wrong(self.weigh(met, exact))
 
     def find_like_cures(self, failure: Failure) -> list[Lesson]:
         """What helped against failures that are this one but for names, where the names of the one
         stand in the cure, so that those of the other can be put in their place.
         """
         by_key: dict[str, list[tuple[TeachingRow, Met]]] = {}
-        for row, met, _ in self._find_like(failure):
+        for row, met, _ in self.find_like(failure):
             by_key.setdefault(met.exact, []).append((row, met))
-        known = [_without_wrong(self._weigh(times, exact))[:1] for exact, times in by_key.items()]
+        known = [without_wrong(self.weigh(times, exact))[:1] for exact, times in by_key.items()]
         return carry_cures([cures[0] for cures in known if cures], failure.words)
 
-    def find_solutions(self, situation: Situation) -> list[Lesson]:
-        """What helped against the failure of a situation; where nothing did, what helped against one
-        like it, at the same task or shown by the same program; then what was tried in vain.
-        """
-        failure = situation.failure
-        if failure is None:
-            return []
-        cures = self.find_cures(failure.exact, situation)
-        helpful = [cure for cure in cures if cure.helped]
-        if situation.task:
-            here = self._find_records_at(situation.task)
-            helpful.sort(key=lambda cure: here.isdisjoint(cure.evidence))
-        like: list[Lesson] = []
-        if not helpful or situation.task:
-            like = self._find_tied_cures(failure, situation)
-        if not helpful:
-            like = [*self.find_like_cures(failure), *like]
-        in_vain = [cure for cure in cures if not cure.helped]
-        solutions: dict[str, Lesson] = {}
-        for lesson in (*helpful, *like, *in_vain):
-            solutions.setdefault(same_action(lesson.action), lesson)
-        return list(solutions.values())
-
-    def _find_tied_cures(self, failure: Failure, situation: Situation) -> list[Lesson]:
-        """What helped against failures of the same family, or worded like this one, that are tied
-        to the situation; where it is of no task and no action, against any of them. The likest come
-        first.
-        """
-        is_bare = not (situation.action or situation.task)
-        task = same_action(situation.task)
-        named = find_names(failure.words) if failure.tells else set()
-
-        def is_about(met: Met) -> bool:
-            """Whether what helped there names something that is named here."""
-            return any(not named.isdisjoint(find_names(action)) for action in met.cure or ())
-
-        likest: dict[str, float] = {}
-        times: dict[str, list[tuple[TeachingRow, Met]]] = {}
-        for row, met, like in self._find_like(failure):
-            if is_bare or same_action(row.teaching.task) == task or is_about(met):
-                times.setdefault(met.exact, []).append((row, met))
-                likest[met.exact] = like
-        cures = [
-            replace(cure, exact=False, p_helps=cure.p_helps * likest[exact])
-            for exact, met in times.items()
-            for cure in _without_wrong(self._weigh(met, exact))
-            if cure.helped
-        ]
-        return sorted(cures, key=lambda cure: -cure.p_helps)
-
-    def _find_like(self, failure: Failure) -> Iterator[tuple[TeachingRow, Met, float]]:
+    def find_like(
+        self, failure: Failure, alike_from: float = ALIKE_FROM
+    ) -> Iterator[tuple[TeachingRow, Met, float]]:
         """The times that failures were met that are of the family of this one, or worded much like
         it, and how alike they are.
         """
-        family = list(self._find_met("family", failure.family))
+        family = list(self.find_met("family", failure.family))
         yield from ((row, met, 1.0) for row, met in family if met.exact != failure.exact)
         known = {row.record_id for row, _ in family}
         terms = find_terms(failure.words)
@@ -175,13 +132,8 @@ class LessonFinder:
         for row in self._store.teachings_by_id(project, ids):
             for met in row.teaching.met:
                 like = likeness(terms, find_terms(met.words), worth)
-                if like >= _ALIKE_FROM and met.exact != failure.exact:
+                if like >= alike_from and met.exact != failure.exact:
                     yield row, met, like
-
-    def _find_records_at(self, task: str) -> set[str]:
-        """The ids of records of this very task."""
-        rows = self._store.teachings(self._project.name, [key_of_task(task)], _TIMES_READ_MAX)
-        return {row.record_id for row in rows}
 
     def find_lesson(self, beginning: str) -> Lesson:
         """The lesson whose id begins so. `UnknownLessonError` where there is none, or several."""
@@ -223,7 +175,7 @@ class LessonFinder:
         if teaching.rule:
             yield from self.rules.find_rule(make_rule_id(teaching.rule))
         for exact in dict.fromkeys(met.exact for met in teaching.met):
-            yield from self._weigh(list(self._find_met("exact", exact)), exact)
+            yield from self.weigh(list(self.find_met("exact", exact)), exact)
 
     def find_last_end(self, action: str) -> tuple[Step, AnyRecord] | None:
         """How an action ended when it was taken last, and the record that tells; None where it never
@@ -238,13 +190,21 @@ class LessonFinder:
 
     # How it is found.
 
-    def _weigh(self, met: list[tuple[TeachingRow, Met]], exact: str) -> list[Lesson]:
+    def weigh(self, met: list[tuple[TeachingRow, Met]], exact: str) -> list[Lesson]:
         if not met:
             return []
         words, check = met[0][1].words, met[0][1].check
         named = find_names(words) - find_names(check)
         evidence = [
-            Evidence(one.cure, one.in_vain, row.at_us, row.author, row.record_id, one.checked)
+            Evidence(
+                one.cure,
+                one.in_vain,
+                row.at_us,
+                row.author,
+                row.record_id,
+                one.checked,
+                row.status in VOUCHED_STATUSES,
+            )
             for row, one in met
         ]
 
@@ -263,7 +223,7 @@ class LessonFinder:
                 _FEW_RUNS, others
             )
 
-        cures = weigh_cures(evidence, how_common, is_about)
+        cures = weigh_cures(evidence, how_common, is_about, alone=self._acts_alone)
         return self._heed_verdicts([_make_lesson(cure, exact, words) for cure in cures])
 
     def _heed_verdicts(self, lessons: list[Lesson]) -> list[Lesson]:
@@ -296,7 +256,7 @@ class LessonFinder:
                 verdicts.setdefault(decision.target, "right")
         return verdicts
 
-    def _find_met(self, sort: str, key: str) -> Iterator[tuple[TeachingRow, Met]]:
+    def find_met(self, sort: str, key: str) -> Iterator[tuple[TeachingRow, Met]]:
         """The times that a failure was met: the record that tells, and what became of it there. Where
         a record leaves it open that is a part of a run, the whole run is read.
         """
@@ -338,7 +298,7 @@ def judge_lesson(lesson: Lesson, verdict: Verdict) -> Lesson:
     return lesson
 
 
-def _without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
+def without_wrong(lessons: Iterable[Lesson]) -> list[Lesson]:
     return [lesson for lesson in lessons if lesson.verdict != "wrong"]
 
 
@@ -374,7 +334,7 @@ def _leaves_open(teaching: Teaching, sort: str, key: str) -> bool:
     return any(met.cure is None and getattr(met, sort) == key for met in teaching.met)
 
 
-def _share_passing(met: list[tuple[TeachingRow, Met]]) -> float:
+def share_passing(met: list[tuple[TeachingRow, Met]]) -> float:
     """In which share of the times that it went away a failure did so by itself; 0 where it never
     did.
     """

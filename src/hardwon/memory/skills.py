@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.advice import quoted
 from hardwon.brief.fence import fenced, mark_of
 from hardwon.errors import PlaceError, StorageError
 from hardwon.lessons.lesson import Lesson
@@ -41,6 +40,7 @@ from hardwon.outside.files import (
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import check_all
 from hardwon.records.kinds import VOUCHED_STATUSES
+from hardwon.tell.advice import quote
 from hardwon.text.tokens import count_tokens
 
 # Of a file under a skill's name; what is longer is none of ours.
@@ -192,7 +192,7 @@ def _skills_in(target: Path, project: str) -> Iterator[str]:
 _PREFIX: Final = "hardwon-"
 _OURS: Final = 'metadata:\n  generator: "hardwon"\n'
 # a name that somebody gave, within a sentence of ours
-_quoted: Final = partial(quoted, chars_max=_SKILL_NAME_CHARS)
+_quoted: Final = partial(quote, chars_max=_SKILL_NAME_CHARS)
 
 
 def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from hardwon import limits
-from hardwon.learn.actions import DONE, EVERYTHING, ActionKey, Outcomes
+from hardwon.lessons.actions import EVERYTHING, LEFT, Level
 from hardwon.lessons.counts import ACTION_SCOPES, LEVELS, SCORED_SCOPES, SUCCEEDED, Tally
 from hardwon.lessons.fix_odds import Attempts
+from hardwon.lessons.odds import Counts as ActionCounts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
 from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
@@ -26,7 +27,7 @@ def _levels_of(scope: str) -> list[str]:
     """Those that anything in a scope is ever counted at: the others need not be read."""
     if scope in SCORED_SCOPES:
         return LEVEL_NAMES
-    return LEVEL_NAMES[: (DONE if scope in ACTION_SCOPES else SUCCEEDED) + 1]
+    return LEVEL_NAMES[: (LEFT if scope in ACTION_SCOPES else SUCCEEDED) + 1]
 
 
 def _sums_of(scope: str) -> str:
@@ -64,21 +65,15 @@ def _tally_of(row: Sequence[Any]) -> Tally:
     return Tally._make((*row[:_BEFORE_LEVELS], tuple(row[_BEFORE_LEVELS:])))
 
 
-def _of_actions(keys: Sequence[ActionKey], bound: Bound) -> str:
+def _of_actions(keys: Sequence[Level], bound: Bound) -> str:
     """Which tallies are of these, the project being parameter 1."""
     given = [(f"act.{key.what}", key.which) for key in rounded_up(keys)]
     asked = ", ".join([f"({bound.add(scope)}, {bound.add(which)})" for scope, which in given])
     return f"project_id = ?1 AND (scope, key) IN (VALUES {asked}) AND {TRUSTED_AUTHORS}"
 
 
-# What each of an `Outcomes` adds up, and who of it is vouched for.
-_FIGURES: Final = (
-    "level0 + level1 + level2 + level3",
-    "level1 + level2 + level3",
-    "level2",
-    "level3",
-    "vouched",
-)
+# What each of the `Counts` adds up, and who of it is vouched for.
+_FIGURES: Final = (*LEVEL_NAMES[: LEFT + 1], "vouched")
 
 
 def _sums_of_actions(weight: str = "") -> str:
@@ -87,32 +82,34 @@ def _sums_of_actions(weight: str = "") -> str:
     return ", ".join(f"sum(({figure}){times})" for figure in _FIGURES)
 
 
-_Said = dict[ActionKey, dict[str, list[float]]]
+_Said = dict[Level, dict[str, list[float]]]
 
 
 def _by_key_and_author(rows: Iterable[Sequence[Any]]) -> _Said:
     said: _Said = {}
     for scope, which, author, *figures in rows:
         # a database adds up in an order of its own, which shows in the last digits
-        mine = said.setdefault(ActionKey(scope.removeprefix("act."), which), {})
+        mine = said.setdefault(Level(scope.removeprefix("act."), which), {})
         mine[author] = [round(float(figure), 9) for figure in figures]
     return said
 
 
-def _heard_fairly(said: _Said, *, alone: bool) -> dict[ActionKey, Outcomes]:
+def _heard_fairly(said: _Said, *, alone: bool) -> dict[Level, ActionCounts]:
     """Nobody counts for more than `lessons.sources.fair_parts` leaves of what they say."""
     found = {}
     for key, by_author in said.items():
         if alone and len(by_author) == 1:
-            found[key] = Outcomes(*next(iter(by_author.values()))[:-1])
+            found[key] = ActionCounts(*next(iter(by_author.values()))[:-1])
             continue
-        votes = {author: Votes(each[0], each[-1]) for author, each in sorted(by_author.items())}
+        votes = {
+            author: Votes(sum(each[:-1]), each[-1]) for author, each in sorted(by_author.items())
+        }
         parts = fair_parts(votes, alone=alone)
         sums = (
             sum(parts[author] * by_author[author][place] for author in parts)
-            for place in range(len(Outcomes._fields))
+            for place in range(len(ActionCounts._fields))
         )
-        found[key] = Outcomes(*(round(figure, 9) for figure in sums))
+        found[key] = ActionCounts(*(round(figure, 9) for figure in sums))
     return found
 
 
@@ -176,11 +173,10 @@ class TallyReader(Query):
         return sums
 
     def outcomes(
-        self, project: str, keys: Sequence[ActionKey], today: int
-    ) -> tuple[dict[ActionKey, Outcomes], bool]:
-        """What became of actions, by what they are judged by, as it weighs today; without what
-        nobody counted anything of. And whether at most one source is known to count, of all who
-        ever took any.
+        self, project: str, keys: Sequence[Level], today: int
+    ) -> dict[Level, ActionCounts]:
+        """What became of actions, by what they are counted under, as it weighs today; without what
+        nobody counted anything of.
         """
         weight = self._weight("?2", "?3")
         bound = Bound([project, today, limits.HALF_LIFE_DAYS * 1.0])
@@ -189,12 +185,9 @@ class TallyReader(Query):
             f"WHERE {_of_actions(keys, bound)} GROUP BY scope, key, author"
         )
         said = _by_key_and_author(self._select(sql, bound))
-        alone = len(said.get(EVERYTHING, ())) < 2
-        return _heard_fairly(said, alone=alone), alone
+        return _heard_fairly(said, alone=len(said.get(EVERYTHING, ())) < 2)
 
-    def counts_of_actions(
-        self, project: str, keys: Sequence[ActionKey]
-    ) -> dict[ActionKey, Outcomes]:
+    def counts_of_actions(self, project: str, keys: Sequence[Level]) -> dict[Level, ActionCounts]:
         """The same, however long ago it was."""
         bound = Bound([project])
         sql = (

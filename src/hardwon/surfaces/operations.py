@@ -41,7 +41,7 @@ def _load_types() -> dict[str, Any]:
     modules = map(
         import_module,
         (
-            "hardwon.brief.advice",
+            "hardwon.tell.advice",
             "hardwon.fixes.reports",
             "hardwon.memory.fix_lessons",
             "hardwon.lessons.fix_odds",

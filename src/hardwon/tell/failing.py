@@ -11,9 +11,13 @@ from typing import Final
 
 from hardwon.lessons.lesson import Lesson, make_lesson_id
 from hardwon.records.fields import from_us
+from hardwon.records.kinds import Step as Recorded
+from hardwon.runs.lasting import file_name
+from hardwon.runs.steps import ATTEMPT, read_steps
+from hardwon.tell.advice import Change
 from hardwon.tell.situation import Line, Situation
 from hardwon.text.clean import clean_action, clean_line
-from hardwon.text.failures import Failure
+from hardwon.text.failures import Failure, find_names
 from hardwon.text.programs import destroys
 from hardwon.text.terms import same_action
 
@@ -98,3 +102,37 @@ def say_warning(past: Past, cures: Sequence[Lesson], situation: Situation) -> li
     shown = clean_line(words, _WORDS_CHARS_MAX)
     text = f"It failed here when it last ran: {shown} [{lesson.short_id}]"
     return [Line(text, lesson, (past.record_id,)), *say_cures(cures, situation)[:1]]
+
+
+def find_change(
+    failure: Failure,
+    action: str,
+    steps: Sequence[Recorded],
+    since: int | None,
+    cures: Iterable[Lesson],
+) -> Change:
+    """How far the steps of a run changed things since an action failed: the cause, where one is a cure
+    of the failure, or where the run saw it fail itself, at the place `since`, and one touches what the
+    failure or the action names. What a run does before it tries the action for the first time, the
+    runs did before that it failed in.
+    """
+    changes = [
+        step
+        for step in read_steps(steps)
+        if (since is None or step.place > since)
+        and step.kind not in ("look", "hand-in")
+        and step.key != ATTEMPT
+        and step.outcome != "failed"
+        and same_action(step.action) != same_action(action)
+    ]
+    helpful = {same_action(cure.action) for cure in cures if cure.p_helps >= _TOUCHES_FROM}
+    if any(same_action(step.action) in helpful for step in changes):
+        return "the cause"
+    if since is None or not changes:
+        return "nothing"
+    named = find_names(failure.words)
+    for step in changes:
+        files = {file_name(touch.name) for touch in step.touches if touch.thing == "file"}
+        if any(name in action for name in files) or named & find_names(step.action):
+            return "the cause"
+    return "something"

@@ -169,9 +169,12 @@ def deletes_unasked(action: str, asked: str) -> bool:
     """Whether an action takes away what may not come back, where what was asked neither does so nor
     speaks of it.
     """
-    return bool(_DELETING.search(action)) and not (
-        _DELETING.search(asked) or _ABOUT_DELETING.search(asked)
-    )
+    return bool(_DELETING.search(action)) and not speaks_of_deleting(asked)
+
+
+def speaks_of_deleting(text: str) -> bool:
+    """Whether a text takes something away, or speaks of it."""
+    return bool(_DELETING.search(text) or _ABOUT_DELETING.search(text))
 
 
 def checks(command: Command) -> bool:

@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.advice import Advice
 from hardwon.capture.tests import PYTEST
 from hardwon.memory.context import Context
 from hardwon.memory.results import Activity, DayRate, Failure
@@ -23,6 +22,7 @@ from hardwon.surfaces.arguments import ISSUE_FIELDS
 from hardwon.surfaces.gate import Ask
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
+from hardwon.tell.advice import Advice
 
 # --- how much went well ---
 
