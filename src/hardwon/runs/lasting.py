@@ -10,7 +10,7 @@ from typing import Final
 
 from hardwon.runs.shapes import RunOutcome, Step
 from hardwon.runs.steps import ATTEMPT
-from hardwon.text.programs import Touch, only_shows
+from hardwon.text.programs import only_shows
 
 # What files are called that somebody writes to find something out.
 _SCRATCH: Final = re.compile(
@@ -39,7 +39,7 @@ def find_lasting(
 
 def _find_changes(steps: Sequence[Step], task: str) -> list[Step]:
     """The changes that lasted, looked for from the end: what comes later decides."""
-    own = _written_in(steps)
+    own = _find_own_files(steps)
     scratch = {name for name in own if _SCRATCH.search(name) and name not in task}
     later = _Later()
     lasting: list[Step] = []
@@ -67,10 +67,9 @@ class _Later:
 
     def add(self, step: Step) -> None:
         self.actions.add(step.action)
-        files = _files_in(step)
-        self.removed.update(file_name(touch.name) for touch in files if touch.removes)
-        self.overwritten.update(file_name(touch.name) for touch in files if touch.whole)
-        if not any(touch.removes or touch.whole for touch in files):
+        self.removed.update(file_name(touch.name) for touch in step.touches if touch.removes)
+        self.overwritten.update(file_name(touch.name) for touch in step.touches if touch.whole)
+        if not any(touch.removes or touch.whole for touch in step.touches):
             self.lines.append(step.action)
 
     def uses(self, name: str) -> bool:
@@ -80,7 +79,7 @@ class _Later:
 
 def _is_void(step: Step, later: _Later, task: str) -> bool:
     """Whether nothing of a change was left at the end, or it was only for finding something out."""
-    written = [file_name(touch.name) for touch in _files_in(step) if not touch.removes]
+    written = [file_name(touch.name) for touch in step.touches if not touch.removes]
     if not written:
         return False
     if all(name in later.overwritten for name in written):
@@ -93,8 +92,8 @@ def _is_void(step: Step, later: _Later, task: str) -> bool:
 
 def _tidies(step: Step, own: set[str]) -> bool:
     """Whether a step does nothing but remove files that the run wrote itself."""
-    files = _files_in(step)
-    return bool(files) and all(touch.removes and file_name(touch.name) in own for touch in files)
+    removed = [file_name(touch.name) for touch in step.touches if touch.removes]
+    return 0 < len(removed) == len(step.touches) and own.issuperset(removed)
 
 
 def _only_runs(step: Step, scratch: set[str]) -> bool:
@@ -103,15 +102,9 @@ def _only_runs(step: Step, scratch: set[str]) -> bool:
     return not step.touches and not scratch.isdisjoint(words)
 
 
-def _files_in(step: Step) -> list[Touch]:
-    return [touch for touch in step.touches if touch.thing == "file"]
-
-
-def _written_in(steps: Sequence[Step]) -> set[str]:
+def _find_own_files(steps: Sequence[Step]) -> set[str]:
     """The names of the files that a run wrote: to remove one of those leaves nothing behind."""
-    return {
-        file_name(touch.name) for step in steps for touch in _files_in(step) if not touch.removes
-    }
+    return {file_name(touch.name) for step in steps for touch in step.touches if not touch.removes}
 
 
 def file_name(path: str) -> str:

@@ -110,6 +110,4 @@ def read_session_reward(
 
 def list_files(steps: Sequence[Step]) -> list[str]:
     """The names of the files that steps wrote or removed, without their folders."""
-    return [
-        file_name(touch.name) for step in steps for touch in step.touches if touch.thing == "file"
-    ]
+    return [file_name(touch.name) for step in steps for touch in step.touches]

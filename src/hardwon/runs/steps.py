@@ -122,7 +122,7 @@ def read_action(
     """
     text = recorded.action.strip()
     if edit := _EDIT.match(text):
-        touch = Touch("file", edit[1], whole=text.startswith(("create", "write")))
+        touch = Touch(edit[1], whole=text.startswith(("create", "write")))
         return [_make_step(place, recorded, "change", f"edit\n{edit[1]}", touches=(touch,))]
     if call := _CALL.match(text):
         return [_make_step(place, recorded, _kind_of_call(call[1]), f"call\n{call[1]}")]

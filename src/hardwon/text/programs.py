@@ -83,20 +83,18 @@ _ABOUT_DELETING: Final = re.compile(
     r"(?i)\b(?:remov|delet|eras|drop|clear|clean|purg|wip(?:e|ing)|empt(?:y|ied)|prun|uninstall|discard"
     r"|overwrit|get rid|stale|locked|rm(?:dir)?\b|exists?\b|(?:no|disk) space|disk full)|\.lock\b"
 )
-_SERVING: Final = frozenset(
-    "docker docker-compose podman systemctl service kubectl brew supervisorctl kill pkill fuser".split()
-)
-
-
+# More programs by which a line is known to be one of a shell.
 _USUAL: Final = frozenset(
-    "git pip pip3 apt apt-get python python3 node docker uv brew conda".split()
+    """
+    git pip pip3 apt apt-get python python3 node docker docker-compose podman uv brew conda systemctl
+    service kubectl supervisorctl kill pkill fuser
+    """.split()
 )
 
 
 class Touch(NamedTuple):
-    """What a command does to one thing. `whole`: nothing of what was there before is left."""
+    """What a command does to a file. `whole`: nothing of what was there before is left."""
 
-    thing: str
     name: str
     removes: bool = False
     whole: bool = False
@@ -109,7 +107,7 @@ def plain_words(command: Command) -> list[str]:
 
 def is_known(program: str) -> bool:
     """Whether a word is the name of a program that is known here."""
-    return any(program in names for names in (_LOOKING, _RUNNERS, _TESTING, _SERVING, _USUAL))
+    return any(program in names for names in (_LOOKING, _RUNNERS, _TESTING, _USUAL))
 
 
 def asks_program(word: str) -> bool:
@@ -222,30 +220,21 @@ def _destroys(command: Command) -> bool:
 
 
 def find_touches(command: Command) -> list[Touch]:
-    """What a command changes, as far as its words tell; nothing where they do not."""
+    """Which files a command changes, as far as its words tell; none where they do not."""
     program, words = command.program, plain_words(command)
-    touches = [Touch("file", name, whole=not command.appends) for name in command.writes]
+    touches = [Touch(name, whole=not command.appends) for name in command.writes]
     if program in _IN_FILES:
-        touches += [Touch("file", word) for word in words[-1:]]
+        touches += [Touch(word) for word in words[-1:]]
     elif program in _REMOVING:
-        touches += [Touch("file", word, removes=True) for word in words]
+        touches += [Touch(word, removes=True) for word in words]
     elif program in _OVERWRITING and len(words) > 1:
-        touches.append(Touch("file", words[-1], whole=True))
+        touches.append(Touch(words[-1], whole=True))
     elif (
         program in ("git", "hg")
         and words[:1] in (["checkout"], ["restore"])
         and "--" in command.words
     ):
         touches += [
-            Touch("file", word, removes=True)
-            for word in command.words[command.words.index("--") + 1 :]
+            Touch(word, removes=True) for word in command.words[command.words.index("--") + 1 :]
         ]
-    elif program in ("git", "npm", "aws", "gcloud") and words[:1] in (["config"], ["configure"]):
-        touches += [Touch("setting", word) for word in words[1:2]]
-    elif program == "export":
-        touches += [Touch("setting", word.partition("=")[0]) for word in words]
-    elif program in _SERVING:
-        touches += [Touch("service", word) for word in words[-1:]]
-    elif words[:1] and words[0] in _INSTALLING and program not in ("make", "just", "git"):
-        touches += [Touch("package", word) for word in words[1:]]
     return touches
