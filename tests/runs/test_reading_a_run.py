@@ -305,7 +305,10 @@ def test_what_only_checks_by_a_script_of_its_own_did_not_last() -> None:
         did("cat > convert.py <<'EOF'\nopen('out.json', 'w')\nEOF", ok=True),
         did("python convert.py", ok=True),
         did("cat > validate_out.py <<'EOF'\nassert True\nEOF", ok=True),
+        did("chmod +x validate_out.py && ./validate_out.py", ok=True, observation="fine"),
         did("python validate_out.py", ok=True, observation="fine"),
+        did("python3 -c 'import jsn'", ok=False, observation="No module named 'jsn'"),
+        did("python3 -c 'import json'", ok=True),
         final_reward=1.0,
     )
     assert [step.action.split("\n")[0] for step in run.lasting] == [

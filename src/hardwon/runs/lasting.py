@@ -98,8 +98,9 @@ def _tidies(step: Step, own: set[str]) -> bool:
 
 def _only_runs(step: Step, scratch: set[str]) -> bool:
     """Whether a step does nothing but run what was written to find something out."""
-    words = re.split(r"[\s/]+", step.action)
-    return not step.touches and not scratch.isdisjoint(words)
+    if any(touch.whole or file_name(touch.name) not in scratch for touch in step.touches):
+        return False
+    return not scratch.isdisjoint(re.split(r"[\s/]+", step.action))
 
 
 def _find_own_files(steps: Sequence[Step]) -> set[str]:

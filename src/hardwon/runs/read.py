@@ -56,9 +56,14 @@ def read_steps_as_run(
     solved_from: float = SOLVED_FROM,
 ) -> Run:
     """The run that these steps are. Nobody needs to know how it ended."""
-    steps = mark_corrections(read_steps(recorded))
+    plain = read_steps(recorded)
+    steps = mark_corrections(plain)
     outcome = read_ending(steps, final_reward, solved_from)
-    lasting = find_lasting(steps, task, outcome)
+    # to look in the right way leaves no more behind than to look
+    looks = [step if step.kind == "look" else None for step in plain]
+    lasting = find_lasting(
+        [look or step for look, step in zip(looks, steps, strict=True)], task, outcome
+    )
     # another check that passed may be why the run counts as solved
     is_told = outcome == "solved" and not any(
         step.tests and step.outcome == "worked" for step in steps
