@@ -12,7 +12,6 @@ import sqlite3
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -682,36 +681,15 @@ def test_files_that_cannot_be_trusted(
     assert names_in(folder) == ["ai_memory.db"]
 
 
-def die_while_writing(path: Path) -> None:
-    """A writer that was killed after it had written over parts of the file: its journal must be
-    played back.
-    """
+def die_after(path: Path, *statements: str, commit: bool) -> None:
+    """A writer that was killed after it had written so much."""
 
     def work(tell: Tell) -> None:
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA cache_size = 1")
-        connection.execute("BEGIN")
-        connection.execute(
-            "UPDATE fix_history SET description = 'half done', notes = hex(randomblob(500))"
-        )
-        tell("0" * 36)
-        time.sleep(60)
-
-    child = Child.start(work)
-    while not child.acknowledged:
-        child.listen(0.05)
-    child.kill()
-
-
-def die_with_a_log(path: Path) -> None:
-    """A writer that was killed while it used a log: what it acknowledged is in the log alone."""
-
-    def work(tell: Tell) -> None:
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute("UPDATE fix_history SET description = 'in the log'")
-        connection.commit()
+        connection = sqlite3.connect(path, isolation_level=None)
+        for statement in statements:
+            connection.execute(statement)
+        if commit:
+            connection.commit()
         tell("0" * 36)
         time.sleep(60)
 
@@ -724,7 +702,8 @@ def die_with_a_log(path: Path) -> None:
 def test_a_journal_that_must_be_played_back(tmp_path: Path, memory: Memory) -> None:
     folder = folder_with(tmp_path, 500)
     path = folder / "ai_memory.db"
-    die_while_writing(path)
+    begun = "UPDATE fix_history SET description = 'half done', notes = hex(randomblob(500))"
+    die_after(path, "PRAGMA cache_size = 1", "BEGIN", begun, commit=False)
     before = state_of(path)
     assert before["ai_memory.db-journal"][0]
     with pytest.raises(PlaceError, match="interrupted"):
@@ -744,7 +723,9 @@ def test_a_journal_that_must_be_played_back(tmp_path: Path, memory: Memory) -> N
 def test_a_log_is_read_with_the_database(tmp_path: Path, memory: Memory) -> None:
     folder = folder_with(tmp_path, 500)
     path = folder / "ai_memory.db"
-    die_with_a_log(path)
+    # what it acknowledged is in the log alone
+    log = "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0"
+    die_after(path, *log, "UPDATE fix_history SET description = 'in the log'", commit=True)
     before = {name: state_of(path)[name] for name in ("ai_memory.db", "ai_memory.db-wal")}
     assert adopt_fix_history(path, memory).added == 500
     assert {fix.issue.description for fix in fixes_of(memory)} == {"in the log"}
@@ -982,13 +963,6 @@ def test_four_processes_that_come_at_once_adopt_once(tmp_path: Path) -> None:
         assert names_in(folder) == [ASIDE, "ai_memory.db"]
 
 
-def adopt_in(folder: Path) -> Callable[[Tell], None]:
-    def work(_: Tell) -> None:
-        adopt_in_place(folder)
-
-    return work
-
-
 def check_after_kill(folder: Path, rows: int) -> str:
     """The old database or the memory; and what it becomes by doing it again."""
     path = folder / "ai_memory.db"
@@ -1008,7 +982,10 @@ def check_after_kill(folder: Path, rows: int) -> str:
     return outcome
 
 
-def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["at any instant", "while the content is exchanged"])
+def test_killed_it_is_the_old_database_or_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
     rng = random.Random(7)
     template = legacy.many(tmp_path / "template.db", 300)
     (tmp_path / "first").mkdir()
@@ -1016,29 +993,6 @@ def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Pa
     started = time.monotonic()
     adopt_in_place(tmp_path / "first")
     needed = time.monotonic() - started
-    outcomes = Counter[str]()
-    for turn in range(KILLS):
-        folder = tmp_path / str(turn)
-        folder.mkdir()
-        shutil.copyfile(template, folder / "ai_memory.db")
-        for _ in range(3):
-            child = Child.start(adopt_in(folder))
-            # from the beginning to the end, whatever chance says
-            time.sleep(1.3 * needed * (turn + rng.random()) / KILLS)
-            child.kill()
-        outcomes[check_after_kill(folder, 300)] += 1
-        shutil.rmtree(folder)
-    print(outcomes)
-    assert outcomes["old"] + outcomes["interrupted"], (
-        "nothing was killed before it was through: the test shows nothing"
-    )
-
-
-def test_killed_while_the_content_is_exchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = random.Random(8)
-    template = legacy.many(tmp_path / "template.db", 500)
     become = legacy_fixes.ClaimedDatabase.become
     outcomes = Counter[str]()
     for turn in range(KILLS):
@@ -1055,15 +1009,18 @@ def test_killed_while_the_content_is_exchanged(
             adopt_in_place(folder)
 
         child = Child.start(work)
-        while not child.acknowledged:
-            child.listen(0.001)
-        time.sleep(rng.uniform(0.0, 0.015))
+        if when == "at any instant":
+            # from the beginning to the end, whatever chance says
+            time.sleep(1.3 * needed * (turn + rng.random()) / KILLS)
+        else:
+            while not child.acknowledged:
+                child.listen(0.001)
+            time.sleep(rng.uniform(0.0, 0.015))
         child.kill()
-        outcomes[check_after_kill(folder, 500)] += 1
+        outcomes[check_after_kill(folder, 300)] += 1
         shutil.rmtree(folder)
-    print(outcomes)
-    assert outcomes["interrupted"] + outcomes["old"], (
-        "nothing was killed in the middle: the test shows nothing"
+    assert outcomes["old"] + outcomes["interrupted"], (
+        f"nothing was killed before it was through: the test shows nothing ({outcomes})"
     )
 
 

@@ -24,7 +24,7 @@ from hardwon.fixes.knowledge_base import (
     renew,
 )
 from hardwon.fixes.knowledge_file import AUTHOR, FixHistoryWarning, KnowledgeFile
-from hardwon.fixes.tables import CountedStrategy, FixKnowledge, PatternRow
+from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source
 
@@ -35,16 +35,9 @@ def strategy(text: str, attempts: int = 1, verified: int = 0) -> CountedStrategy
     return CountedStrategy(text, attempts, verified)
 
 
-def pattern(name: str, success: int, failure: int) -> PatternRow:
-    return PatternRow(
-        pattern_name=name,
-        issue_signature="0123456789abcdef",
-        success_count=success,
-        failure_count=failure,
-        best_fix='{"fix_commands": ["reboot"]}',
-        last_seen="2026-03-02T09:00:00+00:00",
-        confidence_score=min(1.0, (success + failure) / 10),
-    )
+def pattern(name: str, success: int, failure: int) -> tuple[Any, ...]:
+    best, seen = '{"fix_commands": ["reboot"]}', "2026-03-02T09:00:00+00:00"
+    return (name, "0123456789abcdef", success, failure, best, seen, (success + failure) / 10)
 
 
 def learned(**parts: Any) -> FixKnowledge:

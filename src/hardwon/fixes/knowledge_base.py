@@ -49,24 +49,23 @@ def learned_knowledge(learned: FixKnowledge) -> dict[str, Any]:
         ]
         for model in {**learned.tips, **learned.issues}
     }
+    patterns = [
+        (
+            name,
+            {
+                "issue_signature": signature,
+                "success_count": good,
+                "failure_count": bad,
+                "success_rate": round(good / max(1, good + bad), 3),
+                "confidence_score": confidence,
+                "best_fix": _cleaned(read_json(best or "null", best)),
+                "last_seen": last_seen,
+            },
+        )
+        for name, signature, good, bad, best, last_seen, confidence in learned.patterns
+    ]
     return {
-        PATTERNS: _named(
-            (
-                row.pattern_name,
-                {
-                    "issue_signature": row.issue_signature,
-                    "success_count": row.success_count,
-                    "failure_count": row.failure_count,
-                    "success_rate": round(
-                        row.success_count / max(1, row.success_count + row.failure_count), 3
-                    ),
-                    "confidence_score": row.confidence_score,
-                    "best_fix": _cleaned(read_json(row.best_fix or "null", row.best_fix)),
-                    "last_seen": row.last_seen,
-                },
-            )
-            for row in learned.patterns
-        ),
+        PATTERNS: _named(patterns),
         "model_specific_tips": _named(tips.items()),
         "successful_strategies": _by_type(learned.strategies, lambda each: _line(each.text)),
         "failure_patterns": _by_type(

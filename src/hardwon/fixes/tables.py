@@ -70,16 +70,11 @@ Numbered = tuple[int, FixEntry]
 CountedItem = tuple[str, int, int]
 
 
-class PatternRow(NamedTuple):
-    """The columns of `issue_patterns` but for the id."""
-
-    pattern_name: str
-    issue_signature: str
-    success_count: int
-    failure_count: int
-    best_fix: str | None
-    last_seen: str
-    confidence_score: float
+# The columns of `issue_patterns` but for the id.
+PATTERN_COLUMNS: Final = (
+    "pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, "
+    "confidence_score"
+)
 
 
 class CountedStrategy(NamedTuple):
@@ -102,7 +97,7 @@ class FixKnowledge(NamedTuple):
     failures: dict[str, list[CountedStrategy]]
     tips: dict[str, list[CountedStrategy]]
     issues: dict[str, list[CountedItem]]
-    patterns: list[PatternRow]
+    patterns: list[tuple[Any, ...]]
 
 
 class FixTables(Listener):
@@ -449,16 +444,11 @@ class FixTables(Listener):
             )
         )
         patterns = self._run(
-            f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY "
-            f"success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
+            f"SELECT {PATTERN_COLUMNS} FROM main.issue_patterns "
+            f"ORDER BY success_count + failure_count DESC, pattern_name LIMIT {KNOWN_NAMES_MAX}"
         )
-        return FixKnowledge(
-            strategies,
-            failures,
-            tips,
-            issues={name: self._issues_of(name) for name in models},
-            patterns=[PatternRow(*row) for row in patterns],
-        )
+        issues = {name: self._issues_of(name) for name in models}
+        return FixKnowledge(strategies, failures, tips, issues, patterns.fetchall())
 
     def _by_turns(self, scope: str, key: str, failed: bool) -> list[CountedStrategy]:
         """What worked, or what never did, no author having more than its share of the places."""
