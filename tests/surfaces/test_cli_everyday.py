@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -129,20 +128,6 @@ def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(
     assert committed() == {".hardwon/.gitignore", str(file)}
 
 
-def test_what_init_says_to_do_next_can_be_typed() -> None:
-    told = at_once("--memory", "my brain", "--project", "red", "init").stdout
-    for line in told.splitlines()[1:]:
-        words = line.split("hardwon ", 1)[1].replace("COMMAND", "true")
-        done = hardwon_does(*shlex.split(words))
-        said = {
-            "remember": "hardwon: kept as learning; --outcome says otherwise\n",
-            "context": "hardwon: nothing that is recorded is about this\n",
-        }.get(shlex.split(words)[4], "")
-        assert (done.returncode, done.stderr) == (0, said), line
-    with Memory("my brain", "red") as memory:
-        assert memory.stats().records == 2
-
-
 # --- record ---
 
 
@@ -252,23 +237,6 @@ def test_json_that_is_none_is_told_in_one_line_and_makes_no_record(text: str, sa
     assert said in done.stderr
     assert "\x1b" not in done.stderr
     assert not Path("brain").exists() or kept() == []
-
-
-def test_what_is_not_utf_8_is_told_and_makes_no_memory() -> None:
-    Path("latin.json").write_bytes(b'{"content": "\xe9"}')
-    assert "UTF-8" in refused("record", "fact", "--from-json", "latin.json")
-    assert not Path("brain").exists()
-
-
-def test_more_than_one_transaction_should_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TRANSACTION_RECORDS_MAX", 2)
-    done = at_once("record", "episode", "-", stdin='{"task_id": "a", "score": 1}\n' * 3)
-    assert (done.exit_code, kept()) == (1, [])
-    assert "hardwon load takes in more" in done.stderr
-    monkeypatch.setattr(limits, "RECORDED_JSON_BYTES_MAX", 10)
-    assert (
-        "10 bytes" in at_once("record", "episode", "-", stdin='{"task_id": "a", "score": 1}').stderr
-    )
 
 
 # --- before the next attempt ---

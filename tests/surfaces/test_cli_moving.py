@@ -9,9 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import get_args
 
@@ -31,7 +28,7 @@ from command_line import (
 from hardwon import Fact, Memory
 from hardwon.errors import HardwonError
 from hardwon.memory.results import StoreKind
-from hardwon.surfaces.adopt import kind_of
+from hardwon.surfaces.adopt import find_kind
 from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 
 TREE_FILE = {
@@ -255,7 +252,7 @@ def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
         Path(name).write_bytes(data)
         said = ""
         try:
-            assert kind_of(name) in get_args(StoreKind)
+            assert find_kind(name) in get_args(StoreKind)
         except HardwonError as error:
             said = str(error)
         assert not said or name in said
@@ -320,45 +317,6 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
         monkeypatch.setitem(sys.modules, package, None)
         said = refused("care", "reembed", "--embedder", package)
         assert said.endswith("in a checkout of Hardwon: pip install '.[embeddings]'")
-
-
-class _Vectors(BaseHTTPRequestHandler):
-    keys: list[str | None] = []
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.keys.append(self.headers["Authorization"])
-        data = [
-            {"index": index, "embedding": [1.0, float(index), 2.0]}
-            for index in range(len(asked["input"]))
-        ]
-        body = json.dumps({"data": data}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # what it overrides has it
-        pass
-
-
-@pytest.fixture
-def endpoint() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), _Vectors)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-
-
-def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill("brain", "port 80 is open", "the parser fails")
-    monkeypatch.setenv("EMBEDDING_API_KEY", "key-of-mine")
-    options = ("--embedder", "endpoint", "--base-url", endpoint, "--model", "small")
-    done = at_once("care", "reembed", *options, "--json")
-    assert json.loads(done.stdout) == {"embedder": "endpoint:small", "dimension": 3, "made": 2}
-    assert set(_Vectors.keys) == {"Bearer key-of-mine"}
-    assert "key-of-mine" not in done.output
 
 
 # --- completion ---

@@ -8,9 +8,8 @@ import hashlib
 import json
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import httpx
 import pytest
 
 from command_line import EXAMPLES
-from hardwon import Memory, limits
+from hardwon import Memory
 from hardwon.errors import (
     HardwonError,
     InterruptedWriteError,
@@ -205,26 +204,6 @@ def test_no_secret_comes_back_in_an_error(running: Served, client: httpx.Client)
     assert "hunter2" not in told
 
 
-def test_pages_hold_everything_once(running: Served) -> None:
-    client = running.client(projects=["paged"])
-    ids = []
-    for number in range(25):
-        fact = {"kind": "fact", "content": f"Door {number} is shut.", "fact_type": "observation"}
-        ids.append(client.post(running.at("/records", "paged"), json={"record": fact}).json())
-    seen, cursor = [], None
-    while True:
-        page = client.get(
-            running.at("/records", "paged"),
-            params={"limit": 10, **({"cursor": cursor} if cursor else {})},
-        ).json()
-        seen += [record["id"] for record in page["records"]]
-        cursor = page["next"]
-        if not cursor:
-            break
-    assert sorted(seen) == sorted(ids)
-    assert client.get(running.at("/records", "paged"), params={"cursor": "no"}).status_code == 422
-
-
 def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx.Client) -> None:
     sent = {
         "content": "The queue was full, so the job was lost.",
@@ -317,53 +296,6 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
     assert 'hardwon_request_seconds_bucket{le="0.01",operation="stats"}' in text
     assert "hardwon_requests_in_flight 1.0" in text
     assert "no/such" not in text
-
-
-def test_what_is_mounted_stands_behind_the_same_guard(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
-    happened: list[str] = []
-
-    class Echo:
-        def __init__(self, *_: Any, **__: Any) -> None:
-            pass
-
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            message = await receive()
-            told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": told.encode()})
-
-        @property
-        def manager(self) -> Any:
-            return self
-
-        @asynccontextmanager
-        async def run(self) -> AsyncIterator[None]:
-            happened.append("begun")
-            yield
-            happened.append("ended")
-
-    monkeypatch.setattr("hardwon.surfaces.rest.app.McpApp", Echo)
-    with served(tmp_path) as running:
-        client = running.client()
-        for address in ("/mcp", "/mcp/", "/mcp/more"):
-            told = client.post(address, content=iter([b"a" * 70_000, b"b" * 70_000])).text
-            assert told == f"tester /mcp {address if address != '/mcp' else '/mcp/'} 140000"
-        assert (
-            client.post("/mcp", content=iter([b" " * limits.BODY_BYTES_MAX, b" "])).status_code
-            == 413
-        )
-        assert running.client(None).post("/mcp").status_code == 401
-        assert client.post("/mcp", headers={"Host": "evil.example"}).status_code == 421
-        assert client.post("/mcp", headers={"Origin": "https://evil.example"}).status_code == 403
-        assert (
-            'hardwon_requests_total{operation="mcp",status="200"} 3.0'
-            in client.get("/metrics").text
-        )
-        assert happened == ["begun"]
-    assert happened == ["begun", "ended"]
 
 
 # ---- as a process

@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -23,7 +22,7 @@ from hardwon.surfaces.rest.guard import WEB_FORM_BYTES_MAX
 from hardwon.surfaces.rest.problems import parse_pairs
 from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
-from hardwon.surfaces.web.pages import PageRequest, Sessions
+from hardwon.surfaces.web.pages import Sessions
 from hardwon.surfaces.web.site import COOKIE
 from hardwon.trust.access import Caller, Scope
 from serving import PROJECT, Served, served
@@ -328,21 +327,6 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
 
 
 # --- what pages are made with ---
-
-
-def test_addresses_keep_the_range_and_escape_names() -> None:
-    request = PageRequest("a/b", "search", "", {"range": "7d", "q": "x&y"}, Sessions().begin(None))
-    assert request.url("map") == "/ui/a%2Fb/map?range=7d"
-    assert request.here(range="all") == "/ui/a%2Fb/search?range=all&q=x%26y"
-    older = replace(request, query={"cursor": "x", "tag": "t"})
-    assert older.here(tag=None) == "/ui/a%2Fb/search?cursor=x"
-    assert older.here(range="90d") == "/ui/a%2Fb/search?range=90d&tag=t", (
-        "another range begins at its beginning"
-    )
-    assert request.url("record", "1/2", project="c", range=None, k="") == "/ui/c/record/1%2F2"
-    assert request.since is not None
-    assert PageRequest("a", "b", "", {"range": "all"}, request.session).since is None
-    assert PageRequest("a", "b", "", {"range": "nonsense"}, request.session).range == "30d"
 
 
 def test_an_axis_names_round_numbers_and_no_more_than_there_is_room_for() -> None:

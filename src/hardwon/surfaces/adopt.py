@@ -57,20 +57,17 @@ def adopt(
     if author is not None:
         # what is wrong with the name is told before anything is read
         how["author"] = Source(author=author).author
-    return _ADOPTED_BY[kind or kind_of(source)](source, memory, **how)
+    return _ADOPTED_BY[kind or find_kind(source)](source, memory, **how)
 
 
-# --- what it is ---
-
-
-def kind_of(given: str | Path) -> StoreKind:
+def find_kind(place: str | Path) -> StoreKind:
     """What an older store is. Raises where it is none, or is a memory already."""
-    path = check_path("path", given)
+    path = check_path("path", place)
     is_folder = path.is_dir()
     if not is_folder and not path.is_file():
         raise PlaceError(f"cannot adopt {path}: there is no such file or folder")
     if not is_folder and not legacy_fixes.header_of(path):
-        return _kind_of_text(path)
+        return _read_kind(path)
     file = find_place(path).path
     if file and file.is_file() and legacy_fixes.is_ours(file):
         raise ForeignFileError(
@@ -89,7 +86,7 @@ def kind_of(given: str | Path) -> StoreKind:
     )
 
 
-def _kind_of_text(file: Path) -> StoreKind:
+def _read_kind(file: Path) -> StoreKind:
     first = first_item(read_text_file(file))
     if isinstance(first, dict) and first.keys() & _TRAINING_KEYS:
         return "training-memory"
@@ -114,12 +111,9 @@ def first_item(data: bytes) -> object:
     JSON.
     """
     line = data[: limits.RECORD_BYTES_MAX].lstrip().partition(b"\n")[0]
-    found = read_json(line, None)
-    found = read_json(data, None) if found is None else found
-    return found[0] if isinstance(found, list) and found else found
-
-
-# --- each kind ---
+    value = read_json(line, None)
+    value = read_json(data, None) if value is None else value
+    return value[0] if isinstance(value, list) and value else value
 
 
 def adopt_fix_history(source: Path, memory: Memory, **how: Any) -> Adoption:
@@ -145,12 +139,13 @@ def _adopt_knowledge_base(source: Path, memory: Memory, **how: Any) -> Adoption:
 
 
 def adopt_training_memory(source: Path, memory: Memory, **how: Any) -> Adoption:
+    """What a training loop saved."""
     from hardwon.training import functions as training
 
-    return _count_loaded("training-memory", training.adopt(source, memory, **how), [])
+    return _make_adoption("training-memory", training.adopt(source, memory, **how), [])
 
 
-def _count_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
+def _make_adoption(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoption:
     rejected += [
         Remark(record_id, "is kept here with other content, which stays")
         for record_id in done.conflicting
@@ -181,7 +176,7 @@ def adopt_tree(
             records = [_by(record, author) for record in engine.memory.browse()]
         done = memory.care.take_in(records, dry_run, author or "user", progress)
     rejected += [Remark(path, reason) for path, reason in left.items()]
-    return _count_loaded("tree", done, rejected)
+    return _make_adoption("tree", done, rejected)
 
 
 def _by(record: AnyRecord, author: str | None) -> AnyRecord:

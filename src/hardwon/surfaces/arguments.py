@@ -351,7 +351,7 @@ def make_arguments(method: Callable[..., Any]) -> type[Arguments]:
         elsewhere = name in NOT_SENT or name in base.model_fields
         if own is None and (elsewhere or parameter.kind is parameter.VAR_KEYWORD):
             continue
-        shape, field = own or (_describe_recorded(kind, name) if kind else _FIELDS[name])
+        shape, field = own or (_describe_record_field(kind, name) if kind else _FIELDS[name])
         default: Any = ... if parameter.default is parameter.empty else parameter.default
         default = list(default) if default == () else default
         fields[name] = (Annotated[shape | None if default is None else shape, field], default)
@@ -359,7 +359,7 @@ def make_arguments(method: Callable[..., Any]) -> type[Arguments]:
     return create_model(title, __base__=base, __module__=__name__, **fields)
 
 
-def _describe_recorded(kind: type[Model], name: str) -> tuple[Any, FieldInfo]:
+def _describe_record_field(kind: type[Model], name: str) -> tuple[Any, FieldInfo]:
     """What a record's field of that name takes, and means."""
     field = kind.model_fields[name]
     example = _EXAMPLES.get(f"{kind.__name__}.{name}")

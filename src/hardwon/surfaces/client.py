@@ -92,7 +92,7 @@ class Client(_Methods):
         """`ca_file`: the certificates to trust instead of the system's. `plain_http`: send the
         token unencrypted to another machine, where the network is your own.
         """
-        self._server = _Server(url, token, timeout_s, _tls_of(url, ca_file, plain_http))
+        self._server = _Server(url, token, timeout_s, _make_tls(url, ca_file, plain_http))
         self.project = project
         root = repository_root(Path.cwd())
         self._repository = Repository(root) if root else None
@@ -113,8 +113,6 @@ class Client(_Methods):
         """Closes the connections; closing twice is allowed."""
         self._server.close()
 
-    # --- what is more than one request, or none ---
-
     def browse(
         self, limit: int | None = None, **filters: Unpack[FilterKeywords]
     ) -> Iterator[AnyRecord]:
@@ -124,6 +122,7 @@ class Client(_Methods):
         size = min(limits.PAGE_RECORDS_MAX, limits.PAGE_RECORDS if limit is None else max(limit, 1))
 
         def records(page: Any) -> Iterator[AnyRecord]:
+            """The records of this page, and of those after it."""
             yield from page.records
             while page.next is not None:
                 page = self.care.page(size, page.next, **filters)
@@ -137,8 +136,8 @@ class Client(_Methods):
         record.
         """
         with suppress(UnknownRecordError):
-            given = {"record_id": str(record_id), "as_of": as_of}
-            return cast("AnyRecord", self._ask("get", given))
+            asked = {"record_id": str(record_id), "as_of": as_of}
+            return cast("AnyRecord", self._ask("get", asked))
         return None
 
     def audit(self, record_id: Any) -> list[LifeEvent]:
@@ -149,23 +148,21 @@ class Client(_Methods):
 
     def add_many(self, records: Iterable[Any]) -> list[str]:
         """Keeps all of the records or, when one is refused, none; returns their ids."""
-        given = [_record_json(record) for record in check_items("records", records)]
-        return cast("list[str]", self._ask("add_many", {"records": given})) if given else []
+        shapes = [_record_json(record) for record in check_items("records", records)]
+        return cast("list[str]", self._ask("add_many", {"records": shapes})) if shapes else []
 
     def record(self, record: Any) -> Any:
         """As `add`, and returns the record as it was kept."""
         return self.get(self.add(record))
 
-    # --- one request ---
-
     def _path(self, path: str, query: Mapping[str, Any] | None = None) -> str:
         whole = f"/api/v1/projects/{quote(self.project, safe='')}{path}"
         return f"{whole}?{urlencode(query)}" if query else whole
 
-    def _ask(self, name: str, given: Mapping[str, Any]) -> Any:
+    def _ask(self, name: str, keywords: Mapping[str, Any]) -> Any:
         operation = OPERATIONS[name]
         checked = operation.takes.model_validate(
-            {name: value for name, value in given.items() if value is not None}
+            {name: value for name, value in keywords.items() if value is not None}
         )
         sent = {
             name: jsonable(value) for name, value in checked if name in checked.model_fields_set
@@ -189,14 +186,14 @@ class Client(_Methods):
             ) from None
 
 
-def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dict[str, Any]:
+def _to_send(operation: Operation, sent: dict[str, Any], client: Client) -> dict[str, Any]:
     """The arguments of a call, under the names that go over the wire."""
     usual = inspect.signature(operation.find_method(Memory)).parameters
-    for name in given.keys() & NOT_SENT - operation.takes.model_fields.keys():
-        value = given.pop(name)
+    for name in sent.keys() & NOT_SENT - operation.takes.model_fields.keys():
+        value = sent.pop(name)
         allowed = "nothing: the token says who asks, and a server tells no progress"
         check_that(name in usual and value == usual[name].default, name, value, allowed)
-    project = given.pop("project", None)
+    project = sent.pop("project", None)
     check_that(
         project in (None, client.project),
         "project",
@@ -206,34 +203,34 @@ def _to_send(operation: Operation, given: dict[str, Any], client: Client) -> dic
     if issubclass(operation.takes, Enveloped):
         # what is known here of what is recorded: the commit, and the hashes of files
         repository = client._repository
-        if repository and "git_commit" not in given and "git_branch" not in given:
+        if repository and "git_commit" not in sent and "git_branch" not in sent:
             commit, branch = repository.head
-            given |= {"git_commit": commit, "git_branch": branch}
-        if "related_files" in given:
-            found = related_files(given["related_files"], repository.root if repository else None)
-            given["related_files"] = [file.model_dump() for file in found]
-        if given.get("recalled") is not None:
-            given["recalled"] = _ids(given["recalled"])
+            sent |= {"git_commit": commit, "git_branch": branch}
+        if "related_files" in sent:
+            files = related_files(sent["related_files"], repository.root if repository else None)
+            sent["related_files"] = [file.model_dump() for file in files]
+        if sent.get("recalled") is not None:
+            sent["recalled"] = _ids(sent["recalled"])
     if operation.takes is Remember:
         known = Remember.model_fields.keys() - {"keys"}
-        own = {name: given.pop(name) for name in list(given) if name not in known}
-        return {**given, "keys": own} if own else given
+        own = {name: sent.pop(name) for name in list(sent) if name not in known}
+        return {**sent, "keys": own} if own else sent
     match operation.name:
         case "credit":
-            given["ids"] = _ids(given.pop("context_or_ids"))
+            sent["ids"] = _ids(sent.pop("context_or_ids"))
         case "forget":
-            wanted = given.pop("ids_or_filters", ())
-            given |= wanted if isinstance(wanted, Mapping) else {"ids": _ids(wanted) or None}
+            wanted = sent.pop("ids_or_filters", ())
+            sent |= wanted if isinstance(wanted, Mapping) else {"ids": _ids(wanted) or None}
         case "add":
-            given["record"] = _record_json(given["record"])
-    return {name: jsonable(value) if name == "issue" else value for name, value in given.items()}
+            sent["record"] = _record_json(sent["record"])
+    return {name: jsonable(value) if name == "issue" else value for name, value in sent.items()}
 
 
-def _ids(given: Any) -> list[str]:
-    if isinstance(given, Context):
-        return given.ids
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    return [str(each) for each in (given if several else [given])]
+def _ids(named: Any) -> list[str]:
+    if isinstance(named, Context):
+        return named.ids
+    several = isinstance(named, Iterable) and not isinstance(named, str)
+    return [str(one) for one in (named if several else [named])]
 
 
 def _record_json(record: Any) -> Any:
@@ -262,15 +259,16 @@ def _method(operation: Operation) -> Callable[..., Any]:
     """A method like `Memory`'s that asks the server."""
     original = operation.find_method(Memory)
     signature = inspect.signature(original)
-    kinds = {each.kind: name for name, each in signature.parameters.items()}
+    kinds = {parameter.kind: name for name, parameter in signature.parameters.items()}
     rest = kinds.get(inspect.Parameter.VAR_KEYWORD, "")
 
     def ask(self: Client | _ClientGroup, /, *positional: Any, **keywords: Any) -> Any:
+        """What the server gives."""
         client = self._client if isinstance(self, _ClientGroup) else self
-        given = signature.bind(self, *positional, **keywords).arguments
-        del given["self"]
-        given |= given.pop(rest, {})
-        return client._ask(operation.name, _to_send(operation, given, client))
+        asked = signature.bind(self, *positional, **keywords).arguments
+        del asked["self"]
+        asked |= asked.pop(rest, {})
+        return client._ask(operation.name, _to_send(operation, asked, client))
 
     ask.__qualname__ = f"Client.{operation.name}"
     ask.__signature__ = signature  # type: ignore[attr-defined]
@@ -287,9 +285,6 @@ for _operation in OPERATIONS.values():
         setattr(_owner, _name, _method(_operation))
 for _noun, _group in _groups.items():
     setattr(Client, _noun, property(_group))
-
-
-# --- the wire ---
 
 
 class _Server:
@@ -365,7 +360,7 @@ class _Server:
             ) from None
         if response.status == 200:
             return value
-        raise _error_of(response, value if isinstance(value, dict) else {})
+        raise _make_error(response, value if isinstance(value, dict) else {})
 
     def _take(self) -> HTTPConnection:
         """A connection that is free, or a new one."""
@@ -393,7 +388,7 @@ _ERROR_OF_STATUS: Final[Mapping[int, type[HardwonError]]] = {
 }
 
 
-def _error_of(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonError:
+def _make_error(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonError:
     status = response.status
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     if status == 429:
@@ -414,7 +409,7 @@ def _words(error: BaseException) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _tls_of(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLContext | None:
+def _make_tls(url: str, ca_file: str | Path | None, plain_http: bool) -> ssl.SSLContext | None:
     """The certificates that the server at this address must have; None for http. Raises where the
     address is none, or would carry the token in the open.
     """

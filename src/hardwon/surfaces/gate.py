@@ -110,28 +110,28 @@ class Gate:
         """
         check_access(caller, "read", None)
         with self._use(project) as memory:
-            found = memory.care.projects()
+            names = memory.care.projects()
         reached = caller.projects
-        return [name for name in found if reached is None or name in reached]
+        return [name for name in names if reached is None or name in reached]
 
     def perform(
-        self, caller: Caller, name: str, project: str, given: Arguments, key: str | None = None
+        self, caller: Caller, name: str, project: str, arguments: Arguments, key: str | None = None
     ) -> Any:
         """Carries out an operation, if the caller may. `key`: under an idempotency key, once."""
         operation = OPERATIONS[name]
         with self.memory(caller, operation, project) as memory:
             if key is None or operation.again is None:
-                return operation.do(memory, given, caller)
+                return operation.do(memory, arguments, caller)
             most = limits.IDEMPOTENCY_KEY_CHARS_MAX
             if not 0 < len(key) <= most or not key.isprintable():
                 raise InvalidInputError.one(
                     "Idempotency-Key", key, f"1 to {most} printable characters, such as a UUID"
                 )
             whose = _fingerprint(caller.name, key.encode("utf-8", "surrogatepass"))
-            wanted = _fingerprint(operation.name, json_bytes(given))
+            wanted = _fingerprint(operation.name, json_bytes(arguments))
             try:
                 with memory.care.once(whose, wanted):
-                    return operation.do(memory, given, caller)
+                    return operation.do(memory, arguments, caller)
             except RepeatedError as before:
                 if before.said != wanted:
                     raise ConflictError(
@@ -162,7 +162,7 @@ class Gate:
             held = self._open[project]
             held.users += 1
             self._open.move_to_end(project)
-            unused = [name for name, each in self._open.items() if not each.users]
+            unused = [name for name, opened in self._open.items() if not opened.users]
             too_many = max(len(self._open) - limits.MEMORIES_OPEN_MAX, 0)
             spare += [self._open.pop(name) for name in unused[:too_many]]
         try:
@@ -191,16 +191,16 @@ class Ask:
     project: str
     key: str | None = None
 
-    def __call__(self, operation: str, /, **given: Any) -> Any:
-        arguments = OPERATIONS[operation].takes.model_validate(given)
+    def __call__(self, operation: str, /, **values: Any) -> Any:
+        arguments = OPERATIONS[operation].takes.model_validate(values)
         return self.gate.perform(self.caller, operation, self.project, arguments, self.key)
 
     def record(self, record_id: str) -> AnyRecord | None:
         """None where there is no such record, or not any more."""
-        found: AnyRecord | None = None
+        record: AnyRecord | None = None
         with suppress(UnknownRecordError):
-            found = self("get", record_id=record_id)
-        return found
+            record = self("get", record_id=record_id)
+        return record
 
     def may(self, scope: Scope) -> bool:
         """Whether the caller could; for what a page offers. The gate decides."""

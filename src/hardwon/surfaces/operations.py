@@ -131,9 +131,6 @@ class Operation:
         return " ".join((self.find_method(Memory).__doc__ or "").split())
 
 
-# --- what is done in another way than `Memory` does it ---
-
-
 def _get(memory: Memory, arguments: Any, _: Caller) -> Any:
     record = memory.get(arguments.record_id, arguments.as_of)
     return _refuse_unknown(record, memory, arguments.record_id)
@@ -213,9 +210,6 @@ def _name_author(record: AnyRecord, caller: Caller) -> AnyRecord:
     return signed
 
 
-# --- what is answered to a request that was carried out before ---
-
-
 def _find_again(memory: Memory, ids: list[str]) -> Any:
     record = memory.get(ids[0]) if ids else None
     if record is None:
@@ -231,9 +225,6 @@ def _name_first(_: Memory, ids: list[str]) -> str:
 
 def _name_all(_: Memory, ids: list[str]) -> list[str]:
     return ids
-
-
-# --- the table ---
 
 
 def _record(name: str, place: str, **more: Any) -> Operation:

@@ -96,6 +96,7 @@ class _SchemaGenerator(GenerateJsonSchema):
     """Named tuples are objects, as `jsonable` writes them."""
 
     def named_tuple_schema(self, schema: Any) -> JsonSchemaValue:
+        """An object with the fields of the tuple."""
         inner = {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}
         required = [
             field["name"] for field in schema["fields"] if field["schema"]["type"] != "default"

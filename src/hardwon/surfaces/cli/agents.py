@@ -121,7 +121,8 @@ def ask_in_time(
     from hardwon.capture.run import within
 
     def ask() -> T:
-        with cli.chosen().open() as memory:
+        """The answer, of the memory that is meant."""
+        with cli.find_target().open() as memory:
             return question(memory)
 
     try:
@@ -171,7 +172,7 @@ def import_sessions(
         raise typer.BadParameter("say where the traces are", param_hint="PATH")
     at = Path(HOMES[form] if path is None else path).expanduser()
     kept = "what came in so far stays; do it again to go on"
-    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("importing", kept) as bar:
+    with cli.find_target().open(to_read=dry_run) as memory, cli.progress("importing", kept) as bar:
         done = take_in(memory, form, at, everywhere=everywhere, dry_run=dry_run, progress=bar)
     would = "would be " if dry_run else ""
     lines = [
@@ -266,9 +267,9 @@ def install_hooks(
         cli.write(settings.plan(called))
         return
     settings.install(called)
-    if not make_memory and not memory_exists(cli.chosen().memory):
+    if not make_memory and not memory_exists(cli.find_target().memory):
         cli.complain(
-            f"there is no memory at {find_place(cli.chosen().memory).location} yet: until there is "
+            f"there is no memory at {find_place(cli.find_target().memory).location} yet: until there is "
             "one, nothing is recorded (or install with --make-memory)"
         )
     if why := settings.find_trouble(called):
@@ -369,13 +370,15 @@ def run_hook(ctx: typer.Context, name: str) -> None:
 
 def publish_commit() -> None:
     root = repository_root(Path.cwd())
-    memory = cli.chosen().memory
+    memory = cli.find_target().memory
     if root is None or Repository(root).is_rebasing or not memory_exists(memory):
         return
     commit = last_commit(root)
     if commit is None:
         return
-    with Memory(memory, cli.chosen().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+    with Memory(
+        memory, cli.find_target().project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS
+    ) as opened:
         published = opened.tests.publish(commit)
     if published:
         records = counted(len(published), "record")
@@ -383,10 +386,12 @@ def publish_commit() -> None:
 
 
 def find_root() -> Path:
+    """The repository that this folder is in; where it is in none, the folder."""
     return repository_root(Path.cwd()) or Path.cwd()
 
 
 def find_settings(agent: str, local: bool, user: bool) -> AgentSettings:
+    """The agent's settings file that is meant."""
     if local and user:
         raise typer.BadParameter("not both of --local and --user")
     scope: Scope = "local" if local else "user" if user else "project"

@@ -73,6 +73,8 @@ def command(
     """Makes a command of a function, with `--json`, which `show` obeys."""
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
+        """The function, as it was."""
+
         def run(as_json: bool, **values: Any) -> None:
             Line.as_json = as_json
             function(**values)
@@ -93,6 +95,8 @@ def with_options(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
+        """The function, as it was."""
+
         def run(**values: Any) -> None:
             all_values = {name: values.pop(name) for name in options}
             named = {name: value for name, value in all_values.items() if value not in (None, [])}
@@ -132,6 +136,7 @@ def complete(name: str) -> Callable[[typer.Context, str], list[str]]:
     """A callback that offers what the memory has under this name in its records."""
 
     def offer(ctx: typer.Context, incomplete: str) -> list[str]:
+        """What begins like what was typed; nothing where nobody can tell."""
         options = ctx.find_root().params
         with suppress(HardwonError, OSError):
             named = {name: options.get(name) or None for name in ("memory", "project")}
@@ -247,7 +252,7 @@ class Target(NamedTuple):
             return True
 
 
-def chosen() -> Target:
+def find_target() -> Target:
     """The memory and the project that this command works on."""
     settings = read_settings()
     return Target(settings.memory.value, settings.project.value)
@@ -255,7 +260,7 @@ def chosen() -> Target:
 
 def read_memory() -> Memory:
     """The chosen memory, which must be there already."""
-    return chosen().open(to_read=True)
+    return find_target().open(to_read=True)
 
 
 def read_settings() -> Settings:

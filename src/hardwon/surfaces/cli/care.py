@@ -165,6 +165,7 @@ def forget(
         wanted, narrowed = cli.whole_ids(memory, ids or ()), filters
 
         def erase(dry: bool, _: cli.Progress) -> int:
+            """How many records it is about."""
             nonlocal wanted, narrowed
             done = memory.forget(wanted, dry_run=dry, by=by, **narrowed)
             # after a preview: what was shown, and nothing that came since
@@ -177,6 +178,7 @@ def forget(
 
 
 def view_forgotten(memory: Memory, done: "Forgotten") -> cli.View:
+    """What is gone, or would be."""
     total = counted(len(done.ids), "record")
     if not done.dry_run:
         later = "; their text goes with the next write: somebody still reads what was"
@@ -341,6 +343,7 @@ def cleanup(
     with cli.read_memory() as memory:
 
         def clean(dry: bool, bar: cli.Progress) -> int:
+            """How many fixes it is about."""
             done = memory.cleanup(days, dry, successes_days=keep_successes, progress=bar)
             cli.show(done, cleanup_text(asdict(done), days) + undo_hint(memory, done.event_id))
             return done.failed + done.successful
@@ -400,6 +403,7 @@ def doctor() -> None:
         diagnosis = memory.doctor(progress=bar)
 
     def draw() -> str:
+        """A line for each check."""
         marks = {True: views.style("ok   ", "green"), False: views.style("BAD  ", "red")}
         return "\n".join(
             f"{marks[one.ok]}{views.bold(f'{one.check}:')} {views.visible(one.detail)}"
@@ -443,7 +447,7 @@ def backup(file: Annotated[str, cli.arg("Where to: a file that does not exist ye
       hardwon care backup other.db --json
     """
     with (
-        cli.chosen().open(to_read=True, of_all=True) as memory,
+        cli.find_target().open(to_read=True, of_all=True) as memory,
         cli.progress("copying", "no file was written") as bar,
     ):
         made = memory.backup(file, progress=bar)
@@ -465,11 +469,11 @@ def restore(file: Annotated[str, cli.arg("What backup made.")], yes: cli.Yes = F
       hardwon care restore copy.db --yes
       hardwon --memory other care restore copy.db --yes --json
     """
-    location = cli.chosen().memory
+    location = cli.find_target().memory
     if not Path(file).is_file():
         cli.fail(f"there is no backup at {file}")
     # a database is refused, whatever the answer
-    if not is_url(location) and cli.chosen().may_exist():
+    if not is_url(location) and cli.find_target().may_exist():
         where = location or "that is found from here"
         question = f"Replace the memory {views.visible(where)} by {views.visible(file)}?"
         cli.require_consent(question, yes)
@@ -480,7 +484,7 @@ def restore(file: Annotated[str, cli.arg("What backup made.")], yes: cli.Yes = F
 
 
 @cli.command(care, "reembed")
-def reembed(
+def make_vectors(
     embedder: Annotated[
         Literal["wordllama", "fastembed", "endpoint"], cli.opt("What makes the vectors.")
     ],
@@ -517,7 +521,7 @@ def reembed(
         key = os.environ.get("EMBEDDING_API_KEY", "")
         maker = embedders.EndpointEmbedder(base_url or "", model or "", key)
     with (
-        cli.chosen().open(to_read=True, embedder=maker) as memory,
+        cli.find_target().open(to_read=True, embedder=maker) as memory,
         cli.progress("embedding", "what was made stays; it goes on where it was") as bar,
     ):
         made = memory.reembed(progress=bar)
@@ -548,7 +552,7 @@ def trust(
       hardwon trust
       hardwon trust --json
     """
-    target = cli.chosen()
+    target = cli.find_target()
     path = find_place(target.memory).path
     if path is None or not memory_exists(target.memory):
         raise PlaceError(f"there is no memory in a file at {find_place(target.memory).location}")

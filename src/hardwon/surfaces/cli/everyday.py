@@ -81,7 +81,7 @@ def init(
       hardwon init
       hardwon --memory agent_brain init --tree
     """
-    target = cli.chosen()
+    target = cli.find_target()
     with make_memory(target) as (memory, created):
         planted = memory.tree.make() if tree else memory.tree.mirror
         if created and not planted and not target.memory:
@@ -334,6 +334,7 @@ def browse(
         page = memory.care.page(limit, cursor, **filters)
 
     def draw() -> str:
+        """The records, and whether there are more."""
         more = f"\nThe newest {len(page.records)}; there are more." if page.next else ""
         return views.draw_records(page.records) + more or views.dim("No records.")
 

@@ -206,6 +206,7 @@ def history_recent(days: cli.Days = 7, limit: cli.Limit = limits.SHOWN_MAX) -> N
     columns = ("fix.metadata.context.timestamp", "outcome", *(f"fix.{name}" for name in about))
 
     def draw() -> str:
+        """What people read."""
         return "\n".join(filter(None, [views.draw_table(rows, columns), total]))
 
     cli.show(listed, draw)
@@ -229,6 +230,7 @@ def history_successful(limit: cli.Limit = 5) -> None:
     columns = ("attempts", "applied", "verified", "p_success", "last_used", *_WHAT_WAS_DONE)
 
     def draw() -> str:
+        """What people read."""
         tables = {name: views.draw_table(ways, columns) for name, ways in best.items()}
         return views.draw_sections(tables, "No fix was verified to work yet.")
 
@@ -263,6 +265,7 @@ def history_patterns(limit: cli.Limit = PATTERNS_SHOWN, every: All = False) -> N
     columns = ("name", *counts, "best_fix.fix_commands", "best_fix.analysis")
 
     def draw() -> str:
+        """What people read."""
         nothing = "No issue came up more than once yet."
         of_times = views.draw_table(times, ("name", "count", "total", "p_value"))
         return "\n\n".join(filter(None, [views.draw_table(seen, columns, nothing), of_times]))

@@ -79,7 +79,7 @@ def load_file(path: Path, dry_run: bool, author: str, strict: bool, trust: bool)
         answer = {"source": "dataset", **asdict(made)}
         cli.show(answer, str(made), failed=bool(made.rejected))
         return
-    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
+    with cli.find_target().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
         records = memory.load(path, dry_run, progress=bar, strict=strict, trust=trust)
     would = "would be " if dry_run else ""
     lines = [
@@ -100,13 +100,14 @@ def load_dataset(source: Any, author: str, dry_run: bool = False) -> Any:
     """What became of the memories of a data set."""
     from hardwon.tree import datasets
 
-    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
+    with cli.find_target().open(to_read=dry_run) as memory, cli.progress("loading", _STAYS) as bar:
         return datasets.load_dataset(  # nosec B615  # our own, of a file
             memory, source, author=author, progress=bar, dry_run=dry_run
         )
 
 
 def tell_conflict(record_id: str) -> str:
+    """What is said of an id that both keep."""
     return f"{record_id} is kept here with other content, which stays"
 
 
@@ -186,7 +187,7 @@ def merge(
             f"there is no memory at {other}: name the folder, the .db file or the database of "
             f"another one"
         )
-    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("merging", _STAYS) as bar:
+    with cli.find_target().open(to_read=dry_run) as memory, cli.progress("merging", _STAYS) as bar:
         project = memory.project
         done = memory.merge(other, bar, trust=trust, dry_run=dry_run)
     answer = {"other": find_place(other).location, **asdict(done)}
@@ -253,7 +254,7 @@ def adopt(
       hardwon adopt old/ai_memory.db --dry-run
       hardwon --memory agent_brain adopt old/ai_memory.db --author old-fixer --json
     """
-    what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with cli.chosen().open(to_read=dry_run) as memory, cli.progress("adopting", _STAYS) as bar:
+    what = kind or adoption.find_kind(path)  # told before a memory is made for it
+    with cli.find_target().open(to_read=dry_run) as memory, cli.progress("adopting", _STAYS) as bar:
         done = adoption.adopt(path, memory, kind=what, author=author, progress=bar, dry_run=dry_run)
     cli.show({"source": path, **asdict(done)}, str(done), failed=bool(done.rejected))

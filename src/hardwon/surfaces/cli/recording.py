@@ -83,7 +83,7 @@ def remember(
         check_that(name not in keys, "--key", pair, "keys that are not given otherwise")
         keys[name] = value
     text = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == cli.STDIN else content
-    with cli.chosen().open() as memory:
+    with cli.find_target().open() as memory:
         record = memory.remember(text, **keys)
     kept = ", ".join(filter(None, (record.outcome, record.tool, *(record.route or ())[1:])))
     notes = [] if "outcome" in named else [f"kept as {kept}; --outcome says otherwise"]
@@ -188,7 +188,7 @@ def record_trajectory(fields: dict[str, Any], file: File = cli.STDIN) -> None:
 def record_all(kind: Kind, fields: dict[str, Any], objects: list[dict[str, Any]]) -> None:
     """Keeps what options and JSON say, and shows it."""
     options = fields | cli.sign(fields.get("author"))
-    with cli.chosen().open() as memory:
+    with cli.find_target().open() as memory:
         records = memory.care.record_many(kind, [options | one for one in objects])
     ids = [record.id for record in records]
     notes = [

@@ -94,7 +94,7 @@ def serve(
     tls = tls_cert is not None
     check_reach(host, is_loopback(host), tls, no_auth=no_auth, plain_http=plain_http)
     with (
-        Memory(cli.chosen().memory, cli.chosen().project, checkout=False) as memory,
+        Memory(cli.find_target().memory, cli.find_target().project, checkout=False) as memory,
         closing(server.bind(host, port)) as listening,
         # for what is on its way; TMPDIR says where
         TemporaryDirectory(prefix="hardwon-serving-") as spool,
@@ -185,7 +185,7 @@ def serve_mcp(
         ) from None
     if check:
         return
-    with cli.chosen().open(to_read=scope == "read") as memory:
+    with cli.find_target().open(to_read=scope == "read") as memory:
         if btb and scope != "read":
             plant_tree(memory)
         serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
@@ -312,7 +312,7 @@ def create_token(
     allowed = "--days or --never-expires, not both"
     check_that(not never_expires or days is None, "days", days, allowed)
     valid = None if never_expires else limits.TOKEN_DAYS if days is None else days
-    with cli.chosen().open() as memory:
+    with cli.find_target().open() as memory:
         made = memory.tokens.create(name, scope, project or None, valid)
     notes = [f"keep it safe: it is not shown again. {describe_token(made.token)}"]
     notes += ["it never expires: hardwon tokens revoke ends it"] if never_expires else []
@@ -363,6 +363,7 @@ def revoke_token(
 
 
 def add_state(token: Token) -> dict[str, Any]:
+    """The token as JSON, with whether it is valid."""
     from hardwon.surfaces.shapes import jsonable  # it takes a while to load
 
     return {**jsonable(token), "state": token.state(now())}
@@ -418,7 +419,7 @@ def init_postgres(
       hardwon postgres init postgresql://admin@localhost/brain
       hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json
     """
-    names = project or [cli.chosen().project or DEFAULT_PROJECT]
+    names = project or [cli.find_target().project or DEFAULT_PROJECT]
     show_database(databases.initialise(read_url(url), names))
 
 
@@ -482,7 +483,8 @@ def database_status(url: Url = None) -> None:
 
 
 def read_url(url: cli.Text) -> str:
-    place = cli.chosen().memory if url is None else url
+    """The address of the database that is meant."""
+    place = cli.find_target().memory if url is None else url
     if place is None or not is_url(place):
         raise InvalidInputError.one(
             "url",
@@ -493,9 +495,10 @@ def read_url(url: cli.Text) -> str:
 
 
 def read_project(project: cli.Text, server: bool) -> cli.Text:
+    """The project that is meant; None: the tokens of a server."""
     allowed = "--project or --server, not both"
     check_that(not server or project is None, "project", project, allowed)
-    return None if server else project or cli.chosen().project or DEFAULT_PROJECT
+    return None if server else project or cli.find_target().project or DEFAULT_PROJECT
 
 
 def show_database(setup: Any) -> None:

@@ -48,7 +48,7 @@ def sync(
       hardwon --memory agent_brain tree sync --make-tree
       hardwon --memory agent_brain tree sync --json
     """
-    with cli.chosen().open(to_read=not make_tree) as memory:
+    with cli.find_target().open(to_read=not make_tree) as memory:
         if make_tree:
             memory.tree.make()
         elif memory.tree.mirror is None:

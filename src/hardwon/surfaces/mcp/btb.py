@@ -250,7 +250,7 @@ def _write_schema(answer: Mapping[str, Any]) -> str:
     return cut_lines(schema if isinstance(schema, str) else json.dumps(schema, indent=1))
 
 
-def _write_kept(answer: Mapping[str, Any]) -> str:
+def _write_place(answer: Mapping[str, Any]) -> str:
     kept = f"Kept as {answer['path']} ({answer['id']})."
     return f"{kept} It has no folder of its own: {answer['note']}." if answer["note"] else kept
 
@@ -263,10 +263,11 @@ def _make_tool(
     words: Callable[[Any], str],
     scope: Scope = "read",
 ) -> Tool:
-    def run_parsed(ask: Ask, arguments: Mapping[str, Any]) -> Any:
+    def run_tool(ask: Ask, arguments: Mapping[str, Any]) -> Any:
+        """What the tool gives."""
         return run(ask, parse(takes, dict(arguments)))
 
-    return Tool(title, description, scope, takes, dict, run_parsed, words, whole=frozenset())
+    return Tool(title, description, scope, takes, dict, run_tool, words, whole=frozenset())
 
 
 BTB_TOOLS: Final[Mapping[str, Tool]] = {
@@ -276,7 +277,7 @@ BTB_TOOLS: Final[Mapping[str, Tool]] = {
         "path, and why where it could not be routed.",
         BtbRemember,
         _remember,
-        _write_kept,
+        _write_place,
         "write",
     ),
     "btb_recall": _make_tool(

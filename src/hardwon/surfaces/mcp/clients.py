@@ -46,6 +46,7 @@ class AgentClient:
         return self.user.endswith(".toml")
 
     def file(self, for_user: bool, home: Path, folder: Path) -> Path:
+        """Where the client keeps its servers."""
         return home / self.user if for_user or self.project is None else folder / self.project
 
 
@@ -151,7 +152,7 @@ def check_start(command: Sequence[str], folder: Path) -> None:
     try:
         done = subprocess.run(  # noqa: S603  # nosec B603  # what the client is about to start
             [*command, "--check"],
-            cwd=next(each for each in (folder, *folder.parents) if each.is_dir()),
+            cwd=next(parent for parent in (folder, *folder.parents) if parent.is_dir()),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -159,8 +160,8 @@ def check_start(command: Sequence[str], folder: Path) -> None:
             timeout=_START_CHECK_S_MAX,
             check=False,
         )
-        said = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-        problem = said if done.returncode else ""
+        last_line = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
+        problem = last_line if done.returncode else ""
     except (OSError, subprocess.SubprocessError) as error:
         problem = str(error)
     if problem:

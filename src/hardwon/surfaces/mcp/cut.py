@@ -89,6 +89,7 @@ class _Cut:
     items_left_out: int = 0
 
     def shorten(self, value: Any, level: int) -> Any:
+        """The value within these bounds."""
         if isinstance(value, str) and len(value) > self.text_chars:
             self.texts_cut += 1
             return value[: self.text_chars - 1] + CUT
@@ -117,6 +118,7 @@ class _Cut:
         return self.shorten(value, level)
 
     def describe(self) -> str:
+        """What was cut, in words; nothing where nothing was."""
         items, texts = self.items_left_out, self.texts_cut
         parts = [f"{items} {'entry' if items == 1 else 'entries'}"] if items else []
         if texts:

@@ -30,9 +30,6 @@ SKILL_SCHEME: Final = "skill://"
 _LINES_MAX: Final = 60
 
 
-# --- resources ---
-
-
 class Resource(NamedTuple):
     """`parameter`: what follows its name in the address, None where nothing does."""
 
@@ -145,9 +142,6 @@ def read_resource(ask: Ask, address: str, *, btb: bool = False) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-# --- skills ---
-
-
 def make_skill_address(skill: Skill) -> str:
     """Where its file is read."""
     return f"{SKILL_SCHEME}{skill.name}/{FILE_NAME}"
@@ -167,9 +161,6 @@ def describe_skill(skill: Skill) -> dict[str, Any]:
     file = {"uri": uri, "digest": f"sha256:{sha256(text).hexdigest()}", "size": len(text)}
     head = {name: getattr(skill, name) for name in ("name", "description", "metadata")}
     return {"uri": uri, "frontmatter": head, "resources": [file]}
-
-
-# --- prompts ---
 
 
 class Prompt(NamedTuple):

@@ -96,9 +96,11 @@ class _Handlers:
         self._who, self._tools, self._btb = who, tools, btb
 
     def find_schema(self, name: str) -> dict[str, Any] | None:
+        """What a tool takes; None where there is none of that name."""
         return input_schema(self._tools[name]) if name in self._tools else None
 
     async def list_tools(self, context: Context, _: object) -> types.ListToolsResult:
+        """Those that the caller may use."""
         ask = self._who(context)
         tools = [
             types.Tool(
@@ -124,6 +126,7 @@ class _Handlers:
     async def call_tool(
         self, context: Context, asked: types.CallToolRequestParams
     ) -> types.CallToolResult:
+        """What the tool gives, or what is wrong in a line."""
         ask, tool = self._who(context), self._tools.get(asked.name)
         if tool is None:
             offers = [name for name, known in self._tools.items() if ask.may(known.scope)]
@@ -155,6 +158,7 @@ class _Handlers:
         )
 
     async def list_resources(self, context: Context, _: object) -> types.ListResourcesResult:
+        """Those with an address of their own, skills among them."""
         skills = await _read(lambda: self._who(context)("skills.list"))
         resources = [
             types.Resource(**resource) for resource in list_resources(self._btb, templates=False)
@@ -171,6 +175,7 @@ class _Handlers:
         return types.ListResourcesResult(resources=resources)
 
     async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
+        """Those with a parameter in their address."""
         templates = list_resources(self._btb, templates=True)
         return types.ListResourceTemplatesResult(
             resource_templates=[types.ResourceTemplate(**template) for template in templates]
@@ -179,6 +184,7 @@ class _Handlers:
     async def read_resource(
         self, context: Context, asked: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        """The resource as text."""
         uri = str(asked.uri)
         sort = "text/markdown" if uri.startswith(SKILL_SCHEME) else "application/json"
         text = await _read(lambda: read_resource(self._who(context), uri, btb=self._btb))
@@ -187,16 +193,19 @@ class _Handlers:
         )
 
     async def list_skills(self, context: Context, _: object) -> dict[str, Any]:
+        """Every skill, without its text."""
         skills = await _read(lambda: self._who(context)("skills.list"))
         return {"skills": list(map(describe_skill, skills)), **_NOT_KEPT}
 
     async def get_skill(
         self, context: Context, asked: types.ReadResourceRequestParams
     ) -> dict[str, Any]:
+        """One skill."""
         skill = await _read(lambda: find_skill(self._who(context), str(asked.uri)))
         return {"skill": describe_skill(skill), **_NOT_KEPT}
 
     async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
+        """Every prompt, with what it takes."""
         prompts = [
             types.Prompt(
                 name=name,
@@ -214,6 +223,7 @@ class _Handlers:
     async def get_prompt(
         self, context: Context, asked: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
+        """The message that a prompt is."""
         text = await _read(
             lambda: write_prompt(self._who(context), asked.name, asked.arguments or {})
         )

@@ -40,6 +40,7 @@ def serve_stdio(
     gate = Gate(lambda _: memory, None)
 
     def who(context: Context) -> Ask:
+        """The client, by its own name where it was given none."""
         client = context.session.client_params
         name = author or make_client_name(client.client_info.name if client else "")
         return Ask(gate, Caller(name, scope), memory.project)

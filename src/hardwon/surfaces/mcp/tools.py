@@ -65,6 +65,7 @@ def _make_tool(operation: Operation) -> Tool:
     """An operation as it is declared."""
 
     def run(ask: Ask, arguments: Mapping[str, Any]) -> Any:
+        """What the operation gives."""
         return ask(operation.name, **arguments)
 
     return Tool(
@@ -77,9 +78,6 @@ def _make_tool(operation: Operation) -> Tool:
         partial(describe_answer, operation.name),
         destructive=operation.destructive,
     )
-
-
-# --- the usual ones ---
 
 
 class Before(Arguments):
@@ -181,6 +179,7 @@ def _make_usual(
     title: str, description: str, scope: Scope, takes: type[Arguments], run: Any, *fields: str
 ) -> Tool:
     def words(answer: ShortAnswer) -> str:
+        """Its text."""
         return answer.text
 
     return Tool(title, description, scope, takes, ShortAnswer, run, words, fields)
@@ -191,6 +190,7 @@ def _shorten(name: str, title: str, description: str, *fields: str) -> tuple[str
     operation = OPERATIONS[name]
 
     def run(ask: Ask, arguments: Mapping[str, Any]) -> ShortAnswer:
+        """What the operation gives."""
         return _answer_shortly(name, ask(name, **arguments))
 
     tool = _make_usual(title, description, operation.scope, operation.takes, run, *fields)
@@ -251,9 +251,6 @@ TOOLS: Final[Mapping[str, Tool]] = {
         operation.tool: _make_tool(operation) for operation in OPERATIONS.values() if operation.tool
     },
 }
-
-
-# --- what they answer, and what is told of them ---
 
 
 def make_answer(tool: Tool, answer: Any) -> tuple[dict[str, Any], str]:

@@ -71,6 +71,7 @@ def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        """Runs while the service does."""
         try:
             async with mcp.manager.run():
                 yield
@@ -108,6 +109,7 @@ class ApiRoute(Route):
 
     def __init__(self, path: str, name: str, endpoint: Endpoint, method: str = "GET") -> None:
         async def answer(request: Request) -> Response:
+            """What the address answers."""
             request.scope[OPERATION] = name
             return await endpoint(request)
 
@@ -155,9 +157,6 @@ class McpApp:
             )
         scope[_ASK] = Ask(self._service.gate, caller, project)
         await self.manager.handle_request(scope, receive, send)
-
-
-# --- what a request says ---
 
 
 def read_query(takes: type[A], in_path: Mapping[str, str], query: bytes) -> A:
@@ -221,9 +220,6 @@ def _json(value: Any) -> Response:
     return Response(json_bytes(value), media_type=JSON)
 
 
-# --- what is answered ---
-
-
 class Endpoints:
     """What the addresses of operations answer, and those that are of no project."""
 
@@ -267,6 +263,7 @@ class Endpoints:
             body = await request.body()
 
         def perform() -> Response:
+            """What the operation gives, as JSON."""
             if operation.method == "GET":
                 query = request.scope["query_string"]
                 arguments = read_query(operation.takes, in_path, query)
@@ -277,8 +274,6 @@ class Endpoints:
             return _json(self._gate.perform(caller, operation.name, project, arguments, key))
 
         return await self._service.run(perform)
-
-    # --- what goes by way of a file ---
 
     @contextmanager
     def _open_folder(self) -> Iterator[Path]:
@@ -303,6 +298,7 @@ class Endpoints:
         read_query(operation.takes, {}, request.scope["query_string"])
 
         def write(path: Path) -> tuple[BinaryIO, dict[str, str]]:
+            """The file, and the headers of its answer."""
             with self._gate.memory(caller, operation, project) as memory:
                 if operation.name == "export":
                     memory.export(path)
@@ -319,6 +315,7 @@ class Endpoints:
                 return file, {**headers, "Content-Length": str(size)}
 
         async def read() -> AsyncIterator[bytes]:
+            """The file, piece by piece."""
             while piece := await self._service.run(file.read, READ_AT_ONCE_BYTES):
                 yield piece
 
@@ -336,6 +333,7 @@ class Endpoints:
         request.scope[BODY].bytes_max = limits.IMPORT_BYTES_MAX
 
         def load() -> Response:
+            """What came of it, as JSON."""
             with self._gate.memory(caller, operation, project) as memory:
                 return _json(memory.load(target, **arguments.keywords(), by=caller.name))
 
@@ -345,8 +343,6 @@ class Endpoints:
                 async for piece in request.stream():
                     await self._service.run(file.write, piece)
             return await self._service.run(load)
-
-    # --- what is of no project ---
 
     async def _projects(self, request: Request) -> Response:
         _check_no_query(request)

@@ -215,6 +215,7 @@ class Body:
         first: list[Message] = [{"type": "http.request", "body": b"".join(pieces)}]
 
         async def receive() -> Message:
+            """The whole body at first, then whatever comes."""
             return first.pop() if first else await self._receive()
 
         return receive

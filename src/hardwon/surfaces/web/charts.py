@@ -76,6 +76,7 @@ def days_axis(days: Sequence[date]) -> Axis:
 
 
 def day_number(at: date | datetime) -> float:
+    """Where a day, or a time, is on an axis of days."""
     whole = float(at.toordinal())
     if not isinstance(at, datetime):
         return whole
@@ -105,7 +106,7 @@ class Plot:
     height_px: int = 320
     sort: str = "plot"
 
-    def _placed(self, series: Series) -> list[tuple[float, float, str]]:
+    def _place_points(self, series: Series) -> list[tuple[float, float, str]]:
         """From the left and from above, the newest."""
         newest = series.points[-WEB_CHART_POINTS_MAX:]
         return [(self.x.place(x), 100 - self.y.place(y), words) for x, y, words in newest]
@@ -113,7 +114,7 @@ class Plot:
     def lines(self) -> Iterator[tuple[Series, str]]:
         """Those that are drawn as a line, or as what lies between two, with the SVG of it."""
         for series in self.series:
-            placed = [f"{x:g},{y:g}" for x, y, _ in self._placed(series)]
+            placed = [f"{x:g},{y:g}" for x, y, _ in self._place_points(series)]
             if series.shape == "area":
                 placed = placed[: len(placed) // 2] + placed[len(placed) // 2 :][::-1]
             if series.shape in ("line", "area"):
@@ -127,7 +128,7 @@ class Plot:
         """Each with its place, its width and height, and what is told of it."""
         zero = 100 - self.y.place(0)
         for series in (one for one in self.series if one.shape == "bars"):
-            placed = self._placed(series)
+            placed = self._place_points(series)
             steps = (after[0] - before[0] for before, after in pairwise(placed))
             width = round(_BAR * min(steps, default=_ALONE), 2)
             yield (
@@ -139,9 +140,10 @@ class Plot:
             )
 
     def dots(self) -> Iterator[tuple[Series, list[tuple[float, float, str]]]]:
+        """Of each line, where its points are."""
         for series in self.series:
             if series.shape == "line":
-                yield series, self._placed(series)
+                yield series, self._place_points(series)
 
 
 class Cell(NamedTuple):
@@ -175,4 +177,5 @@ def heat(
     cells: Sequence[Sequence[Any]],
     show: Callable[[Any], Cell],
 ) -> Heat:
+    """A chart of these cells, each as `show` has it."""
     return Heat(rows, columns, [[show(cell) if cell else None for cell in row] for row in cells])

@@ -25,7 +25,6 @@ from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
 _ROW_PX: Final = 34
 
-# --- is it getting better? ---
 
 _LINES: Final = 6
 _LINE_POINTS: Final = 12
@@ -38,18 +37,19 @@ _FILTER: Final[Mapping[str, str]] = {"author": "author", "task": "task_id", "com
 
 
 def view_progress(ask: Ask, request: PageRequest) -> WebPage:
+    """Whether it gets better, by agent, task or command."""
     tag = request.query.get("tag", "")
     by_run = request.query.get("by_run") == "1"
     by = request.choose("by", BY)
-    since, until, in_time = _time_of(request)
+    since, until, in_time = _read_time(request)
     rates = ask("care.progress", per=by, since=since, limit=_NAMES_SHOWN)
-    found = [
-        replace(each, days=days)
-        for each in rates
-        if (days := tuple(day for day in each.days if until is None or day.day <= until))
+    shown = [
+        replace(one, days=days)
+        for one in rates
+        if (days := tuple(day for day in one.days if until is None or day.day <= until))
     ]
     if by == "command":  # people ask which fails most
-        found.sort(key=lambda each: -Rate.of(each.days).bad)
+        shown.sort(key=lambda one: -Rate.of(one.days).bad)
     tasks = ask("episodes.tasks", limit=_TASKS_SHOWN + 1)
     if not tasks and not rates and is_empty(ask):
         return WebPage("empty.html", "Is it getting better?", {"about": "progress"})
@@ -58,9 +58,9 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
         "by": by,
         "ways": {"author": "By agent", "task": "By task", "command": "By command"},
         "days": {name: request.query.get(name, "") for name in ("since", "until")},
-        "rows": [_row(request, by, each) for each in found],
+        "rows": [_row(request, by, one) for one in shown],
         "failing": _failing(ask, request, since) if by == "command" else {},
-        "progress_figure": _progress_figure(found[:_LINES]) if found else None,
+        "progress_figure": _progress_figure(shown[:_LINES]) if shown else None,
         "tasks": tasks[:_TASKS_SHOWN],
         "more_tasks": len(tasks) > _TASKS_SHOWN,
         "by_run": by_run,
@@ -74,7 +74,7 @@ def view_progress(ask: Ask, request: PageRequest) -> WebPage:
     return WebPage("progress.html", "Is it getting better?", context)
 
 
-def _time_of(request: PageRequest) -> tuple[datetime | None, date | None, dict[str, Any]]:
+def _read_time(request: PageRequest) -> tuple[datetime | None, date | None, dict[str, Any]]:
     """Since when, to which day, and both as filters: days of the page's own go before the range."""
     first, last = request.day("since"), request.day("until")
     since = datetime.combine(first, time.min, UTC) if first else None
@@ -94,6 +94,7 @@ def _row(
     days, middle = rates.days, len(rates.days) // 2
 
     def url(some: Sequence[DayRate] = days, **more: str) -> str:
+        """The search for these days."""
         ends: dict[str, Any] = {"since": some[0].day, "until": some[-1].day} if some else {}
         return request.url("search", **{_FILTER[by]: rates.name}, **kind, **ends, **more)
 
@@ -105,17 +106,17 @@ def _failing(
     ask: Ask, request: PageRequest, since: datetime | None
 ) -> dict[str, tuple[Failure, str]]:
     """What each command fails with most often, and the address of that."""
-    found: list[Failure] = ask("care.failures", since=since, limit=_FAILURES_READ)
+    failures: list[Failure] = ask("care.failures", since=since, limit=_FAILURES_READ)
     return {
-        kind: (each, failure_url(request, each))
-        for each in sorted(found, key=lambda each: each.seen)
-        for kind in action_kinds(each.action)
+        kind: (failure, failure_url(request, failure))
+        for failure in sorted(failures, key=lambda failure: failure.seen)
+        for kind in action_kinds(failure.action)
     }
 
 
-def _progress_figure(found: Sequence[Rates]) -> charts.Plot:
+def _progress_figure(shown: Sequence[Rates]) -> charts.Plot:
     drawn, days = [], set[date]()
-    for number, rates in enumerate(found, 1):
+    for number, rates in enumerate(shown, 1):
         buckets = {day: rate for day, _, rate in in_buckets(rates.days, _LINE_POINTS)}
         days.update(buckets)
         points = [
@@ -125,8 +126,6 @@ def _progress_figure(found: Sequence[Rates]) -> charts.Plot:
         drawn.append(charts.Series(rates.name, f"series{number}", points))
     return charts.Plot(drawn, charts.days_axis(sorted(days)), charts.SHARES)
 
-
-# --- fixes ---
 
 _BUCKETS_MAX: Final = 60
 NO_MODEL: Final = "(no model)"
@@ -139,6 +138,7 @@ _COUNTS: Final = {
 
 
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
+    """What was tried about issues, and how it went."""
     totals = ask("fixes.totals")
     if not totals.attempts:
         return WebPage("empty.html", "Fixes", {"about": "fixes"})
@@ -155,7 +155,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     half = len(days) // 2
     drawn_models, drawn_types = models[:15], types[:12]
     tried = ask("fixes.strategies", issue_type=issue_type, limit=50) if issue_type else []
-    failed = [each for each in tried if each.attempts > each.verified]
+    failed = [strategy for strategy in tried if strategy.attempts > strategy.verified]
     return WebPage(
         "fixes.html",
         "Fixes",
@@ -179,8 +179,10 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
             "patterns": ask("patterns", limit=12),
             "issue_type": issue_type,
             # What worked sometimes and failed sometimes is in both, with its counts.
-            "worked": [each for each in tried if each.verified][:_STRATEGIES],
-            "failed": sorted(failed, key=lambda each: each.verified - each.attempts)[:_STRATEGIES],
+            "worked": [strategy for strategy in tried if strategy.verified][:_STRATEGIES],
+            "failed": sorted(failed, key=lambda strategy: strategy.verified - strategy.attempts)[
+                :_STRATEGIES
+            ],
             "model": model,
             "insights": ask("model_insights", name=model) if model else None,
             "no_model": NO_MODEL,
@@ -194,9 +196,9 @@ _STRATEGIES: Final = 15
 def _most(things: Iterable[Any], name: str, tried: Callable[[Any], int]) -> list[str]:
     """The names of those that were tried most."""
     attempts: Counter[str] = Counter()
-    for each in things:
-        attempts[getattr(each, name)] += tried(each)
-    return sorted(attempts, key=lambda each: (-attempts[each], each))
+    for thing in things:
+        attempts[getattr(thing, name)] += tried(thing)
+    return sorted(attempts, key=lambda thing: (-attempts[thing], thing))
 
 
 def _sum(days: Sequence[FixDay]) -> FixDay:
@@ -222,11 +224,11 @@ def _days_figure(buckets: list[FixDay]) -> charts.Plot:
             colour,
             [
                 (
-                    charts.day_number(each.day),
-                    getattr(each, name),
-                    f"{each.day:%b %-d}: {getattr(each, name)} {shown}",
+                    charts.day_number(bucket.day),
+                    getattr(bucket, name),
+                    f"{bucket.day:%b %-d}: {getattr(bucket, name)} {shown}",
                 )
-                for each in buckets
+                for bucket in buckets
             ],
             "bars",
         )
@@ -245,6 +247,7 @@ def _matrix_figure(
     at = {(cell.model, cell.issue_type): cell for cell in cells}
 
     def show(cell: FixCell) -> charts.Cell:
+        """The cell of a model and an issue type."""
         asked = {"model": cell.model, "issue_type": cell.issue_type}
         url = request.url("search", kind="fix", range="all", **asked)
         words = (

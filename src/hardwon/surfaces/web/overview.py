@@ -24,8 +24,6 @@ from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.pages import KINDS, PageRequest, WebPage
 from hardwon.tell.advice import Advice
 
-# --- how much went well ---
-
 _BUCKETS_MAX: Final = 60
 _NORMAL_90: Final = 1.6448536269514722
 
@@ -38,6 +36,7 @@ class Rate(NamedTuple):
 
     @classmethod
     def of(cls, days: Iterable[Activity | DayRate]) -> Rate:
+        """The sum of these days."""
         counts = [(day.good, day.bad) for day in days]
         return cls(sum(good for good, _ in counts), sum(bad for _, bad in counts))
 
@@ -76,8 +75,6 @@ def in_buckets(
             yield begins, begins + timedelta(days=width - 1), rate
 
 
-# --- overview ---
-
 _SHOWN: Final = 8
 
 
@@ -87,6 +84,7 @@ def is_empty(ask: Ask) -> bool:
 
 
 def view_overview(ask: Ask, request: PageRequest) -> WebPage:
+    """What goes wrong, what helped, and what was learned."""
     stats = ask("stats")
     if not stats.records:
         return WebPage("empty.html", "Overview", {"about": "overview"})
@@ -108,7 +106,7 @@ def view_overview(ask: Ask, request: PageRequest) -> WebPage:
             "kinds": KINDS,
             "buckets": buckets,
             "success_figure": _success_figure(buckets) if buckets else None,
-            "failures": [(each, failure_url(request, each)) for each in failures],
+            "failures": [(failure, failure_url(request, failure)) for failure in failures],
             "failing_tests": ask("tests.failing") if PYTEST in stats.by_author else [],
             "rules": ask("rules", state="active", limit=_SHOWN),
             "lessons": ask("lessons", limit=_SHOWN),
@@ -149,17 +147,16 @@ def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Plot:
     )
 
 
-# --- context lab ---
-
 _LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
 def view_lab(ask: Ask, request: PageRequest) -> WebPage:
-    given = {
+    """What an agent would be told."""
+    form = {
         name: request.query.get(name, "").replace("\r\n", "\n").strip()
         for name in ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
     }
-    for name, text in given.items():
+    for name, text in form.items():
         check_that(
             len(text) <= limits.QUERY_TEXT_CHARS_MAX,
             name,
@@ -168,20 +165,20 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
         )
     usual, most = limits.CONTEXT_TOKENS, limits.CONTEXT_TOKENS_MAX
     budget = request.whole_number("budget", "a whole number of tokens", usual, most)
-    issue = {name: given[name] for name in ISSUE_FIELDS if given[name]} or None
-    about = {"query": given["q"] or None, "task_id": given["task_id"] or None, "issue": issue}
+    issue = {name: form[name] for name in ISSUE_FIELDS if form[name]} or None
+    about = {"query": form["q"] or None, "task_id": form["task_id"] or None, "issue": issue}
     context: Context | None = (
         ask("context", **about, budget_tokens=budget, explain=True) if any(about.values()) else None
     )
     advice: Advice | None = (
         ask(
             "advise",
-            action=given["action"],
+            action=form["action"],
             task=about["query"],
-            error=given["error_output"] or None,
+            error=form["error_output"] or None,
             issue=issue,
         )
-        if given["action"]
+        if form["action"]
         else None
     )
 
@@ -190,14 +187,14 @@ def view_lab(ask: Ask, request: PageRequest) -> WebPage:
 
     def sources(ids: Sequence[str]) -> list[tuple[str, list[str]]]:
         """What records are called, each with those that are called so."""
-        found: dict[str, list[str]] = defaultdict(list)
-        for each in ids:
-            record = known[each] = known.get(each) or ask.record(each)
-            found[headline(record) if record else each].append(each)
-        return list(found.items())
+        named: dict[str, list[str]] = defaultdict(list)
+        for record_id in ids:
+            record = known[record_id] = known.get(record_id) or ask.record(record_id)
+            named[headline(record) if record else record_id].append(record_id)
+        return list(named.items())
 
     shown: dict[str, Any] = {
-        "given": given,
+        "given": form,
         "budget": budget,
         "limits": limits,
         "issue_open": bool(issue),

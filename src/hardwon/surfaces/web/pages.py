@@ -94,6 +94,7 @@ class Sessions:
         self._open: OrderedDict[str, SignIn] = OrderedDict()
 
     def begin(self, secret: str | None) -> SignIn:
+        """A new session."""
         now = self._clock()
         name, csrf = secrets.token_urlsafe(_NAME_BYTES), secrets.token_urlsafe(_NAME_BYTES)
         made = SignIn(name, secret, csrf, now, now)
@@ -107,16 +108,16 @@ class Sessions:
         """None where there is none of that name, or not any more."""
         now = self._clock()
         with self._lock:
-            found = self._open.pop(name, None)
+            session = self._open.pop(name, None)
             if (
-                found is None
-                or now - found.seen > limits.WEB_SESSION_IDLE_S
-                or now - found.began > limits.WEB_SESSION_S_MAX
+                session is None
+                or now - session.seen > limits.WEB_SESSION_IDLE_S
+                or now - session.began > limits.WEB_SESSION_S_MAX
             ):
                 return None
-            found.seen = now
-            self._open[name] = found
-            return found
+            session.seen = now
+            self._open[name] = session
+            return session
 
     def end(self, name: str) -> None:
         with self._lock:
@@ -149,23 +150,23 @@ class PageRequest:
         """A parameter that is one of these names, and the usual one, or the first, where it is
         not.
         """
-        given = self.query.get(name, "")
-        return given if given in allowed else usual or next(iter(allowed))
+        text = self.query.get(name, "")
+        return text if text in allowed else usual or next(iter(allowed))
 
     def whole_number(self, name: str, what: str, usual: int, most: int) -> int:
         """A parameter that is a number from 1 on, and the usual one where it is not given."""
-        given = self.query.get(name, "").strip() or str(usual)
-        if not (given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most):
-            raise InvalidInputError.one(name, given, f"{what}, 1 to {most}")
-        return int(given)
+        text = self.query.get(name, "").strip() or str(usual)
+        if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= most):
+            raise InvalidInputError.one(name, text, f"{what}, 1 to {most}")
+        return int(text)
 
     def day(self, name: str) -> date | None:
         """A parameter that is a day."""
-        given = self.query.get(name, "").strip()
+        text = self.query.get(name, "").strip()
         try:
-            return date.fromisoformat(given) if given else None
+            return date.fromisoformat(text) if text else None
         except ValueError:
-            raise InvalidInputError.one(name, given, "a day, such as 2026-03-31") from None
+            raise InvalidInputError.one(name, text, "a day, such as 2026-03-31") from None
 
     def url(
         self, page: str | None = None, item: str = "", /, project: str | None = None, **query: Any
@@ -174,10 +175,10 @@ class PageRequest:
         or empty is left out.
         """
         kept = {"range": self.range if self.range != RANGE else None, **query}
-        given = {name: value for name, value in kept.items() if value not in (None, "")}
+        pairs = {name: value for name, value in kept.items() if value not in (None, "")}
         parts = filter(None, [project or self.project, page or self.page, item])
         path = "/".join([ROOT, *(quote(part, safe="") for part in parts)])
-        return f"{path}?{urlencode(given)}" if given else path
+        return f"{path}?{urlencode(pairs)}" if pairs else path
 
     def here(self, **changed: Any) -> str:
         """This very page, with these parameters changed; in another time range, from its
@@ -186,8 +187,6 @@ class PageRequest:
         again = dict.fromkeys(("cursor", "since", "until")) if "range" in changed else {}
         return self.url(self.page, self.item, **{**self.query, **again, **changed})
 
-
-# --- files that browsers keep ---
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = "/ui/static"
@@ -217,22 +216,20 @@ def asset(name: str) -> Asset:
 
 
 def asset_url(name: str) -> str:
+    """The address of a file, with its version."""
     return f"{STATIC}/{asset(name).version}/{name}"
-
-
-# --- what templates call ---
 
 
 def visible(text: Any) -> str:
     """A text with nothing in it that acts on what is around it. Line breaks and tabs stay."""
-    given = str(text)
-    if given.isprintable():
-        return given
+    plain = str(text)
+    if plain.isprintable():
+        return plain
     return "".join(
         char
         if char.isprintable() or char in "\n\t"
         else char.encode("unicode_escape").decode("ascii")
-        for char in given
+        for char in plain
     )
 
 
@@ -302,6 +299,7 @@ def badge(word: Any, title: str = "") -> Markup:
 
 @cache
 def environment() -> Environment:
+    """What renders the templates."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,

@@ -44,7 +44,6 @@ from hardwon.text.terms import matches, own_texts, query_terms
 # What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
 
-# --- search ---
 
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": (*KINDS, "decision"),
@@ -76,98 +75,70 @@ class Piece(NamedTuple):
 
 
 def view_search(ask: Ask, request: PageRequest) -> WebPage:
+    """The search, with a record beside it."""
     asked = {name: value.strip() for name, value in request.query.items() if value.strip()}
     count = limits.WEB_RESULTS
     if re.fullmatch(r"[0-9]{1,4}", asked.get("k", "")):
         count = min(max(int(asked["k"]), 1), limits.WEB_RESULTS_MAX)
-    found: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     following, problems = None, list[Problem]()
     try:
         filters = _filters(request, asked)
         if "q" in asked:
-            found = _recall(ask, asked, count, filters)
+            answers = _recall(ask, asked, count, filters)
         else:
             page = ask("care.page", limit=count, cursor=asked.get("cursor"), **filters)
-            found, following = [_view(record, frozenset()) for record in page.records], page.next
+            answers, following = [_view(record, frozenset()) for record in page.records], page.next
     except InvalidInputError as error:
         problems = error.problems
     stats: Stats = ask("stats")
-    given = {
+    narrowed = {
         name: asked[name]
         for name in (*CHOICES, *WORDS, "since", "until", "as_of", "k")
         if name in asked
     }
     beside = ask.record(asked["at"]) if _ID.fullmatch(asked.get("at", "")) else None
+    terms = query_terms(asked.get("q", ""))
+    parts = record_parts(ask, request, beside, terms) if beside else {}
     return WebPage(
         "search.html",
         "Search",
         {
             "q": asked.get("q", ""),
-            "given": given,
+            "given": narrowed,
             # The field of a day shows nothing else.
             "days": {
                 name: day if _DAY.fullmatch(day := asked.get(name, "")[:10]) else ""
                 for name in ("since", "until")
             },
-            "chips": make_chips(request),
+            "choices": CHOICES,
             "words": WORDS,
             "offered": {
-                name: sorted(counts, key=lambda each: (-counts[each], each))[:50]
+                name: sorted(counts, key=lambda value: (-counts[value], value))[:50]
                 for name, counts in (("tool", stats.by_tool), ("author", stats.by_author))
             },
-            "found": found,
-            "next": following and request.here(cursor=following, at=None),
-            "first": request.here(cursor=None, at=None) if "cursor" in asked else None,
-            "without": [
-                (name, value, request.here(**{name: None, "cursor": None}))
-                for name, value in given.items()
-                if name not in CHOICES
-            ],
+            "found": answers,
+            "following": following,
             "problems": problems,
             "records": stats.records,
-            "ranged": request.range != "all" and not ({"since", "until"} & given.keys()),
+            "ranged": request.range != "all" and not ({"since", "until"} & narrowed.keys()),
             "limits": limits,
             "k": count,
             "at": beside.id if beside else "",
-            **(
-                record_parts(ask, request, beside, query_terms(asked.get("q", "")))
-                if beside
-                else {}
-            ),
+            **parts,
         },
         422 if problems else 200,
     )
-
-
-def make_chips(request: PageRequest) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-    """Each name with its values: the value, the address with it (or without, where it is chosen),
-    and whether it is.
-    """
-    chips = []
-    for name, values in CHOICES.items():
-        chosen = request.query.get(name, "")
-        without = {"cursor": None, "at": None}
-        links = [
-            request.here(**{name: None if value == chosen else value}, **without)
-            for value in values
-        ]
-        chips.append(
-            (
-                name,
-                [(value, link, value == chosen) for value, link in zip(values, links, strict=True)],
-            )
-        )
-    return chips
 
 
 def _filters(request: PageRequest, asked: Mapping[str, str]) -> dict[str, Any]:
     """What the form narrows the question by. Times of its own go before the range that all pages
     share.
     """
-    given: dict[str, Any] = {name: asked[name] for name in (*CHOICES, *WORDS) if name in asked}
+    filters: dict[str, Any] = {name: asked[name] for name in (*CHOICES, *WORDS) if name in asked}
     named = [name for name in ("since", "until") if name in asked]
     times: dict[str, Any] = {name: moment(asked[name], last=name == "until") for name in named}
-    return given | (times or ({"since": request.since} if request.since else {}))
+    return filters | (times or ({"since": request.since} if request.since else {}))
 
 
 def moment(text: str, *, last: bool = False) -> str:
@@ -252,8 +223,6 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
     return [*before, *mark_terms(line[start:end], terms), *after]
 
 
-# --- one record ---
-
 _ENVELOPE: Final = ("id", "kind", "metadata", "redacted", "recalled", "packed", "decision")
 # What each kind says, in the order in which people want to know it, and the form of each; `own` are
 # keys of its author's.
@@ -286,6 +255,7 @@ _LABELS: Final[Mapping[str, str]] = {
 
 
 def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
+    """One record, or its JSON to keep."""
     as_of = request.query.get("as_of", "").strip()
     then = {"as_of": moment(as_of)} if as_of else {}
     try:
@@ -304,7 +274,7 @@ def view_record(ask: Ask, request: PageRequest) -> WebPage | Response:
         name = f"{record.kind}-{record.id}.json"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(f"{written}\n", headers=headers, media_type="application/json")
-    title = shorten(title_of(ask, record), 120) or record.kind
+    title = shorten(make_title(ask, record), 120) or record.kind
     return WebPage("record.html", title, {**record_parts(ask, request, record), "as_of": as_of})
 
 
@@ -320,11 +290,11 @@ def record_parts(
         steps = _timeline(record, run)
     first = request.whole_number("from", "the number of a step", 1, max(len(steps), 1)) - 1
     after = first + _STEPS_SHOWN
-    kinds = [each.kind for each in life]
-    told = [each.event.helped for each in life if each.event and each.kind == "credited"]
+    kinds = [event.kind for event in life]
+    helped = [event.event.helped for event in life if event.event and event.kind == "credited"]
     return {
         "record": record,
-        "fields": list(_fields_of(record, frozenset(terms))),
+        "fields": list(_list_fields(record, frozenset(terms))),
         "run": run,
         "ended": ended,
         "scenes": _fold_looks(steps[first:after]),
@@ -335,12 +305,12 @@ def record_parts(
         "after": request.here(**{"from": after + 1}) if after < len(steps) else None,
         "cards": record.mistake_cards if isinstance(record, Episode) else [],
         "life": life,
-        "helped": told.count(True),
-        "hindered": told.count(False),
+        "helped": helped.count(True),
+        "hindered": helped.count(False),
         "repeated": kinds.count("repeated"),
         # The newest of what was noticed of its files.
         "stale": next((kind for kind in reversed(kinds) if kind in ("stale", "fresh")), ""),
-        "others": _links_of(ask, record),
+        "others": _list_links(ask, record),
         "json": json.dumps(jsonable(record), ensure_ascii=False, indent=2),
         "as_of": "",
         "tell_cure": tell_cure,
@@ -349,7 +319,7 @@ def record_parts(
     }
 
 
-def title_of(ask: Ask, record: AnyRecord) -> str:
+def make_title(ask: Ask, record: AnyRecord) -> str:
     """What it is about; of a decision without words, what the first record says that it rests on."""
     if isinstance(record, Decision) and not record.text:
         known = ask.record(record.evidence[0]) if record.evidence else None
@@ -357,28 +327,28 @@ def title_of(ask: Ask, record: AnyRecord) -> str:
     return headline(record)
 
 
-def _links_of(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
+def _list_links(ask: Ask, record: AnyRecord) -> list[tuple[str, str, AnyRecord | None]]:
     """Other records that this one has to do with: how, the id, and the record, unless it is not
     here, or one of too many to look up.
     """
     links: Links = ask("care.links", record_id=record.id)
     named = [
-        *(("replaced by", each) for each in [links.replaced_by] if each),
-        *(("replaces", each) for each in links.replaces),
-        *(("contradicts", each) for each in links.contradicts),
-        *(("was recalled before it", each) for each in record.recalled or ()),
+        *(("replaced by", record_id) for record_id in [links.replaced_by] if record_id),
+        *(("replaces", record_id) for record_id in links.replaces),
+        *(("contradicts", record_id) for record_id in links.contradicts),
+        *(("was recalled before it", record_id) for record_id in record.recalled or ()),
     ]
     if isinstance(record, Decision):
-        named += [("evidence", each) for each in record.evidence]
+        named += [("evidence", record_id) for record_id in record.evidence]
     if isinstance(record, Cleaned):
         named.append(("left the history by", record.decision))
     return [
-        (how, each, ask.record(each) if number < limits.SCREEN_ITEMS else None)
-        for number, (how, each) in enumerate(named)
+        (how, record_id, ask.record(record_id) if number < limits.SCREEN_ITEMS else None)
+        for number, (how, record_id) in enumerate(named)
     ]
 
 
-def _fields_of(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, Any]]:
+def _list_fields(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, Any]]:
     """Everything that a record says itself, and how it is to be shown: as a text in pieces, `pre`, a
     list, commands; as one of many pairs where nothing is said. Steps and mistake cards have their
     own places on the page.
@@ -392,8 +362,8 @@ def _fields_of(record: AnyRecord, terms: Collection[str]) -> Iterator[dict[str, 
         name = path.rpartition(".")[2]
         label = _LABELS.get(name, name.replace("_", " ").capitalize())
         if form == "own":
-            said = ((key, plain(each)) for key, each in value.items())
-            yield from ({"name": key, "value": text, "form": ""} for key, text in said if text)
+            pairs = ((key, plain(inner)) for key, inner in value.items())
+            yield from ({"name": key, "value": text, "form": ""} for key, text in pairs if text)
         elif value not in (None, "", [], {}, ()):
             text: Any = value if isinstance(value, list) and form else plain(value)
             if form == "text":
@@ -406,7 +376,7 @@ def plain(value: Any) -> str:
     value = jsonable(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(inner, str) for inner in value):
         return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
 
@@ -478,6 +448,7 @@ def _fold_looks(steps: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 
 
 def fold(text: str) -> FoldedText:
+    """The text as a page shows it."""
     shown = text.strip()[:_TEXT_CHARS]
     line = shown.partition("\n")[0][:_FOLDED_FROM]
     return FoldedText(line, shown, line != shown, len(text.strip()) > _TEXT_CHARS)

@@ -97,8 +97,9 @@ class Site:
         )
 
     def routes(self) -> list[Route]:
+        """Every address of the dashboard."""
         both = ["GET", "POST"]
-        found: list[tuple[str, str, list[str], Answer]] = [
+        places: list[tuple[str, str, list[str], Answer]] = [
             ("/", "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
             (ROOT, "web.root", ["GET"], lambda *_: _redirect(f"{ROOT}/")),
             (f"{ROOT}/", "web.home", ["GET"], self._home),
@@ -113,11 +114,12 @@ class Site:
         ]
         return [
             Route(path, self._endpoint(name, answer), methods=methods, name=name)
-            for path, name, methods, answer in found
+            for path, name, methods, answer in places
         ]
 
     def _endpoint(self, name: str, answer: Answer) -> Callable[[HttpRequest], Awaitable[Response]]:
         async def endpoint(http: HttpRequest) -> Response:
+            """The page, or what went wrong as one."""
             http.scope[OPERATION] = name
             body = await http.body() if http.method == "POST" else b""
             return await self._service.run(self._respond, answer, http, body)
@@ -144,8 +146,6 @@ class Site:
             response.headers.update({name: plain.headers[name] for name in kept})
         begun: SignIn | None = getattr(http.state, "begun", None)
         return self._set_cookie(response, begun) if begun else response
-
-    # --- who asks ---
 
     def _visit(self, http: HttpRequest) -> Visit:
         """Who is signed in, and what they may. Where no token is asked for, a session begins by
@@ -183,10 +183,10 @@ class Site:
         if not self._gate.asks_for_tokens:
             return _redirect(f"{ROOT}/")
         posts = http.method == "POST"
-        given = _read_form(http, body) if posts else _read_query(http)
-        wanted = _local(given.get("next", ""))
+        fields = _read_form(http, body) if posts else _read_query(http)
+        wanted = _local(fields.get("next", ""))
         if posts:
-            secret = given.get("token", "").strip()
+            secret = fields.get("token", "").strip()
             with suppress(NotAdmittedError):
                 self._gate.admit(secret)
                 self._sessions.end(http.cookies.get(self._cookie, ""))
@@ -201,8 +201,6 @@ class Site:
         self._sessions.end(session.name)
         return self._set_cookie(_redirect(SIGN_IN), None)
 
-    # --- what is asked for ---
-
     def _home(self, http: HttpRequest, _: bytes) -> Response:
         caller = self._visit(http)[1]
         named = http.path_params.get("project")
@@ -210,8 +208,8 @@ class Site:
         return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
 
     def _projects(self, caller: Caller) -> list[str]:
-        found = self._gate.projects(caller, self._settings.default_project)
-        return found or list(caller.projects or ())
+        reached = self._gate.projects(caller, self._settings.default_project)
+        return reached or list(caller.projects or ())
 
     def _first(self, projects: list[str]) -> str:
         usual = self._settings.default_project
@@ -255,10 +253,10 @@ class Site:
             **({"Content-Encoding": "gzip"} if packs else {}),
         }
         with suppress(FileNotFoundError):
-            found = asset(http.path_params["name"])
-            if found.version == http.path_params["version"]:
-                content = found.packed if packs else found.content
-                return Response(content, headers=headers, media_type=found.media_type)
+            file = asset(http.path_params["name"])
+            if file.version == http.path_params["version"]:
+                content = file.packed if packs else file.content
+                return Response(content, headers=headers, media_type=file.media_type)
         raise RefusedError("not-found", "there is no such file")
 
     def _render(
