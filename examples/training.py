@@ -59,9 +59,9 @@ def choose(alarm: str, briefing: str, rng: random.Random) -> str:
     """What the agent does: what it was told of this alarm, else a guess among what it was not
     warned of.
     """
-    told: list[str] = re.findall(rf"When {alarm} rings, ({'|'.join(REMEDIES)})", briefing)
-    if told:
-        return told[0]
+    known: list[str] = re.findall(rf"When {alarm} rings, ({'|'.join(REMEDIES)})", briefing)
+    if known:
+        return known[0]
     warned = set(re.findall(rf"({'|'.join(REMEDIES)}) did not help when {alarm} rang", briefing))
     return rng.choice([remedy for remedy in REMEDIES if remedy not in warned] or REMEDIES)
 
@@ -127,7 +127,7 @@ def points(scores: list[float]) -> str:
     )
 
 
-def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
+def picture(runs: dict[bool, list[list[float]]], result: str) -> str:
     """A page with the curves as one drawing; it needs nothing but a browser."""
     drawn = []
     for tenth in range(0, 11, 2):
@@ -135,8 +135,8 @@ def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
         drawn.append(f'<line x1="{LEFT}" x2="{WIDTH - 120}" y1="{y}" y2="{y}" stroke="#ddd"/>')
         drawn.append(f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{tenth / 10:.1f}</text>')
     for reads, scores in runs.items():
-        for each in scores:
-            thin = f'<polyline points="{points(each)}" fill="none" stroke="{COLOURS[reads]}" opacity="0.2"/>'
+        for run in scores:
+            thin = f'<polyline points="{points(run)}" fill="none" stroke="{COLOURS[reads]}" opacity="0.2"/>'
             drawn.append(thin)
         mean = [sum(column) / len(column) for column in zip(*scores, strict=True)]
         drawn.append(
@@ -158,7 +158,7 @@ def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
 <html lang="en"><meta charset="utf-8"><title>With memory and without</title>
 <body style="font: 15px/1.5 system-ui, sans-serif; max-width: {WIDTH}px; margin: 2em auto; color: #222; background: #fff">
 <h1 style="font-size: 1.3em">The same shifts, with a memory and without</h1>
-<p>{html.escape(said)}</p>
+<p>{html.escape(result)}</p>
 <svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}" font-size="13" fill="#222">
 {chr(10).join(drawn)}
 </svg>
@@ -180,12 +180,12 @@ def main() -> None:
         default=6,
         help="how many worlds, each once with a memory and once without",
     )
-    given = options.parse_args()
+    chosen = options.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="hardwon-training-") as folder,
         Memory(Path(folder) / "all") as everything,
     ):
-        for number in range(given.worlds):
+        for number in range(chosen.worlds):
             for reads in (True, False):
                 with Memory(
                     Path(folder) / f"{number} {reads}"
@@ -195,14 +195,14 @@ def main() -> None:
                         print("What the agent would read before its next shift at the boiler:\n")
                         print(memory.context(task_id="boiler", budget_tokens=600), "\n")
                     everything.merge(memory, trust=True)
-        found = everything.episodes.compare(by_run=True)
-        print(f"{given.worlds} worlds, {SHIFTS} shifts each")
-        print(found)
-        given.out.write_text(
-            picture({reads: curve(everything, reads) for reads in (True, False)}, str(found)),
+        result = everything.episodes.compare(by_run=True)
+        print(f"{chosen.worlds} worlds, {SHIFTS} shifts each")
+        print(result)
+        chosen.out.write_text(
+            picture({reads: curve(everything, reads) for reads in (True, False)}, str(result)),
             encoding="utf-8",
         )
-        print(f"The curves are in {given.out}")
+        print(f"The curves are in {chosen.out}")
 
 
 if __name__ == "__main__":

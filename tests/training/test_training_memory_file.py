@@ -143,17 +143,6 @@ def test_a_link_to_a_file_stays_a_link(tmp_path: Path, path: Path) -> None:
     holds(path, "a", "b", "c")
 
 
-def test_a_path_may_be_text_or_a_path_and_nothing_else(path: Path) -> None:
-    save_agent_memory(record(load_agent_memory(str(path)), "a"), str(path))
-    assert told(load_agent_memory(path)) == ["a"]
-    wrong: Any
-    for wrong in (None, 5, "", "nul\0", b"bytes", "\ud800"):
-        with pytest.raises(InvalidInputError, match="path"):
-            load_agent_memory(wrong)
-        with pytest.raises(InvalidInputError, match="path"):
-            save_agent_memory(new_agent_memory(), wrong)
-
-
 def test_the_log_is_cut_when_it_is_saved(path: Path) -> None:
     memory = record(load_agent_memory(path), *(str(number) for number in range(150)))
     assert len(memory["episode_log"]) == 150

@@ -425,33 +425,6 @@ def test_no_value_keeps_an_expression_busy() -> None:
 # ---- coming back
 
 
-@each(
-    ("intent", "complete"),
-    [
-        ({}, "**/*.json"),
-        ({"ticket": 7}, "**/*.json"),
-        ({"tool": None}, "**/*.json"),
-        ({"outcome": "failure"}, "outcome=failure/**/*.json"),
-        ({"outcome": "learning"}, "outcome=learning/**/*.json"),
-        ({"tool": "web_search"}, "**/*.json"),
-        (
-            {"tool": "web_search", "outcome": "failure"},
-            "outcome=failure/tool=web_search/**/*.json",
-        ),
-        ({"error_type": "logic"}, "**/*.json"),
-        ({"sentiment": "neutral"}, "**/*.json"),
-        ({"outcome": "failure", "error_type": "logic"}, "outcome=failure/**/*.json"),
-        ({"outcome": "nonsense"}, "_intake/*/*.json"),
-        ({"outcome": ["failure"]}, "_intake/*/*.json"),
-        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/**/*.json"),
-        ({"outcome": "success", "tool": "unknown"}, "_intake/*/*.json"),
-    ],
-)  # fmt: skip
-def test_globs_of_the_standard_schema(intent: dict[str, Any], complete: str) -> None:
-    assert router().receive(**intent) == f"agent_brain/{complete}"
-    assert router().receive(**dict(reversed(intent.items()))) == f"agent_brain/{complete}"
-
-
 SENSORS = {
     "site": {
         "a|b": {
@@ -644,32 +617,6 @@ def test_a_key_that_was_read_off_a_folder_is_found_in_packets() -> None:
     derived = Coherence.derive([f"k=a/{safe_key('größe')}=m/x.json", "k=a/x.json"])
     assert router(derived).route({"k": "a", "größe": "m"}).folder == f"k=a/{safe_key('größe')}=m"
     assert router(derived).route({"k": "a"}).folder == "k=a"
-
-
-def test_ranges_and_texts_that_look_like_them_are_derived_as_both() -> None:
-    derived = Coherence.derive(
-        [
-            "n=gt_100/x.json",
-            "n=lte_-1.5/x.json",
-            "n=10-100/x.json",
-            "n=2024-01/x.json",
-            "n=a|b/x.json",
-            "n=>5/x.json",
-        ]
-    )
-    routes = router(derived)
-    for value in (150, "gt_100", -2, "lte_-1.5", 50, "10-100", "2024-01"):
-        assert routes.route({"n": value}).problem is None
-    assert [routes.route({"n": value}).folder for value in (150, -2, 50)] == [
-        "n=gt_100",
-        "n=lte_-1.5",
-        "n=10-100",
-    ]
-    assert [routes.route({"n": value}).folder for value in ("a|b", ">5")] == [
-        f"n={safe_segment('a|b')}",
-        f"n={safe_segment('>5')}",
-    ]
-    assert routes.route({"n": "a"}).folder == NO_MATCH
 
 
 @settings(max_examples=examples(400), deadline=None)

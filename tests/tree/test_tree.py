@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from cases import TORTURE, examples
-from hardwon import Experience, HardwonError, Memory
+from hardwon import Experience, Memory
 from hardwon.errors import BusyError
 from hardwon.tree.edits import Edits
 from hardwon.tree.engine import MemoryEngine
@@ -754,23 +754,6 @@ def test_secrets_in_files_of_others_are_told(
     assert token in path.read_text()
     assert engine.sync().secrets == [f"{RUNTIME}/mine.json"]
     assert "holds a secret" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda engine: engine.recall(pattern=5),
-        lambda engine: engine.forget(pattern=b"x"),
-        lambda engine: engine.remember_many([{1: 2, "content": "x", "outcome": "failure"}]),
-        lambda engine: MemoryEngine(Path(engine.root) / "x", schema={"outcome": object()}),
-        lambda engine: MemoryEngine(Path(engine.root) / "y", schema={("a",): {}}),  # type: ignore[dict-item]
-        lambda _: MemoryEngine(""),
-        lambda _: MemoryEngine("x.db"),
-    ],
-)
-def test_odd_input_gets_a_typed_error(engine: MemoryEngine, ask: Any) -> None:
-    with pytest.raises(HardwonError):
-        ask(engine)
 
 
 # --- links ---
