@@ -179,6 +179,6 @@ def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], st
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
         json_settings.refuse(
-            path, f"its {client.key} is no object but {json_settings.shown(servers)}"
+            path, f"its {client.key} is no object but {json_settings.shorten(servers)}"
         )
     return settings, servers, text
