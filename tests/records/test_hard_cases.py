@@ -17,13 +17,7 @@ from typing import Any
 import pytest
 
 from hardwon import Episode, Experience, Fact, Memory, Metadata, Step, Trajectory, json_schema
-from hardwon.errors import (
-    ConflictError,
-    HardwonError,
-    InvalidInputError,
-    PlaceError,
-    Problem,
-)
+from hardwon.errors import ConflictError, HardwonError, InvalidInputError, PlaceError, Problem
 from hardwon.memory.transfer import read_file
 from hardwon.records.fields import new_id
 from strategies import at
