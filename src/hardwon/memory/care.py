@@ -15,8 +15,9 @@ from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, FullError, InvalidInputError, PlaceError
 from hardwon.memory.later import cleanup, embedders, embedding, figures, results, transfer
 from hardwon.memory.places import find_place, note
-from hardwon.memory.project import Group, R, batches, derive_again
+from hardwon.memory.project import Group, R, batches
 from hardwon.memory.record import keep_all, record_many
+from hardwon.memory.standing import derive_again
 from hardwon.outside import files
 from hardwon.outside.locations import COPIES, check_path
 from hardwon.records.fields import (

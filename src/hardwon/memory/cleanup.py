@@ -20,8 +20,9 @@ from hardwon.lessons.issues import (
     strategy_key,
 )
 from hardwon.lessons.keys import exact_key
-from hardwon.memory.project import Change, Project, Standing, derive_standing
+from hardwon.memory.project import Change, Project
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
+from hardwon.memory.standing import Standing, derive_standing
 from hardwon.records.fields import check_that, to_us
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.store.base import kept_row, packed_row, row_of

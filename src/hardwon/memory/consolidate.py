@@ -23,8 +23,9 @@ from hardwon.lessons.order import (
 )
 from hardwon.lessons.rules import Weighed, holds_for_project
 from hardwon.memory.knowledge import Knowledge
-from hardwon.memory.project import Change, Project, put_in_effect
+from hardwon.memory.project import Change, Project
 from hardwon.memory.results import Consolidation
+from hardwon.memory.standing import put_in_effect
 from hardwon.outside.llm import Llm
 from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode
 from hardwon.store.base import row_of

@@ -11,7 +11,8 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
 from hardwon.memory.later import results, staleness
-from hardwon.memory.project import Change, Group, batches, find_checkout, refresh_status
+from hardwon.memory.project import Change, Group, batches, find_checkout
+from hardwon.memory.standing import refresh_status
 from hardwon.outside.files import repository_root
 from hardwon.outside.git import Repository
 from hardwon.outside.locations import check_path

@@ -1,5 +1,5 @@
-"""Finds the records that answer a question: those of now, or as they were believed at some time. Reads
-only; what is asked for by its id as well.
+"""Finds the records that answer a question, as they are now, or as they were believed at some time.
+Reads only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.first_use import lazy
 from hardwon.memory.later import times
-from hardwon.memory.project import Project, derive_standing
+from hardwon.memory.project import Project
+from hardwon.memory.standing import derive_standing
 from hardwon.records.fields import EPOCH, to_us
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,

@@ -1,6 +1,5 @@
 """One project of one open memory, and what its uses share: its clock, a record made ready, one
-transaction, requests that are safe to send again, what listens to it, vectors; and what keeps
-everything derived in line with records and events, whoever wrote them.
+transaction, requests that are safe to send again, what listens to it, and vectors.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from hardwon.errors import (
     log_warning,
 )
 from hardwon.first_use import lazy
-from hardwon.lessons.keys import exact_key
 from hardwon.memory.here import RecordedHere
 from hardwon.memory.later import embedders, embedding, knowledge, llm, staleness, tokens
 from hardwon.memory.places import (
@@ -41,17 +39,16 @@ from hardwon.memory.places import (
     find_place,
     open_store,
 )
+from hardwon.memory.standing import bring_back, happen, put_in_effect, same_content
 from hardwon.outside.files import home_of, repository_root
 from hardwon.outside.git import NO_HEAD, Checkout, Head, Repository
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import (
     EPOCH,
-    TIME_US_MAX,
     check_all,
     check_flag,
     check_that,
     check_whole_number,
-    from_us,
     new_id,
     to_us,
 )
@@ -61,10 +58,8 @@ from hardwon.records.kinds import (
     NO_ORIGIN,
     OWN_HISTORY,
     VIA_IMPORT,
-    VOUCHED_STATUSES,
     Action,
     AnyRecord,
-    Cleaned,
     Decision,
     Event,
     EventKind,
@@ -73,21 +68,17 @@ from hardwon.records.kinds import (
     Moment,
     Record,
     Source,
-    Validation,
     name_sources,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.base import DESIGNS, Writer, has_tree, kept_row
-from hardwon.store.query import counted_from, dated, original_of, record_of, restored
+from hardwon.store.base import DESIGNS, Writer, has_tree
+from hardwon.store.query import counted_from, dated, original_of, record_of
 from hardwon.store.types import PAGE_ROWS, Cursor, Finding, Request, Row, Session, Stored
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
 from hardwon.trust.lifecycle import (
     check_claim,
-    count_credits,
     credits_by_source,
-    effective_validation,
-    find_source,
     proved_itself,
     was_confirmed,
 )
@@ -852,123 +843,3 @@ def batches(
             batch, size_bytes = [], 0
     if batch:
         yield batch
-
-
-def happen(writer: Writer, project: str, event: Event) -> None:
-    """Something happens to a record now: the event is kept, and the record's standing follows."""
-    writer.add_events(
-        project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))]
-    )
-    refresh_status(writer, project, event.record_id)
-    stored = writer.get(project, event.record_id)
-    decision = record_of(stored) if stored and stored.kind == "decision" else None
-    if decision and decision.metadata.validation.status == "archived":
-        bring_back(writer, project, [decision.id])
-        if isinstance(decision, Decision) and decision.action == "arrival":
-            send_back(writer, project, decision.id, event)
-
-
-# The reason of an `imported` event, before the id of the arrival.
-ARRIVED_WITH: Final = "arrived with "
-
-
-def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> None:
-    """Archives what arrived with a decision that is undone, but for what somebody here vouches
-    for, or trusts who said it, since.
-    """
-    for record_id in writer.arrived(project, ARRIVED_WITH + decision_id):
-        stored = writer.get(project, record_id)
-        record = record_of(stored) if stored else None
-        if (
-            record
-            and record.said_by.endswith(VIA_IMPORT)
-            and record.metadata.validation.status not in VOUCHED_STATUSES
-        ):
-            back = Event(
-                record_id=record_id,
-                kind="status",
-                at=undone.at,
-                by=undone.by,
-                status="archived",
-                reason=f"{decision_id} was undone",
-            )
-            writer.add_events(project, [in_order(back, writer.events_of(project, record_id))])
-            refresh_status(writer, project, record_id)
-
-
-def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
-    """Everything that these cleanups and compressions packed away."""
-    for decision_id in decision_ids:
-        for stored in writer.with_key(project, exact_key("tidied", decision_id)):
-            whole = restored(stored)
-            if whole is None:
-                raise ConflictError(
-                    f"decision {decision_id} cannot be undone: the memory was compacted since, and "
-                    f"what it took out of the "
-                    "history is gone for good. A backup from before that has it"
-                )
-            fix = original_of(whole)
-            writer.replace(
-                kept_row(whole, fix, *derive_standing(fix, writer.events_of(project, fix.id)))
-            )
-
-
-def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
-    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported`
-    takes it away again.
-    """
-    for decision in decisions:
-        at, by = decision.metadata.context.timestamp, decision.metadata.source.author
-        verified = Event(
-            id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified"
-        )
-        writer.add_events(project, [verified])
-        refresh_status(writer, project, decision.id)
-
-
-def in_order(event: Event, earlier: Sequence[Event]) -> Event:
-    """A clock that stands still or was set back must not make what happens now count as having
-    happened before.
-    """
-    if earlier and event.at_us <= earlier[-1].at_us:
-        return event.copy_with(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
-    return event
-
-
-def refresh_status(writer: Writer, project: str, record_id: str) -> None:
-    """Brings what is kept of a record's status in line with its events."""
-    stored = writer.get(project, record_id)
-    if stored:
-        record = original_of(stored)
-        effective, credited, source = derive_standing(record, writer.events_of(project, record_id))
-        changed = None if effective == record.metadata.validation else effective.to_json()
-        writer.set_standing(project, record_id, effective.status, changed, credited, source)
-
-
-def derive_again(row: Row, events: Iterable[Event]) -> Row:
-    """The row as it should be."""
-    record = original_of(row)
-    derived = kept_row(row, record, *derive_standing(record, list(events)))
-    return derived._replace(taught=None, record=None)
-
-
-# How far a record may be believed, how often it helped and did not, and who says so.
-Standing = tuple[Validation, tuple[int, int], str]
-
-
-def derive_standing(record: Record, events: Sequence[Event]) -> Standing:
-    """What a record's events add up to."""
-    credited = count_credits(events, record.metadata.source.author)
-    source = find_source(record.metadata.source.author, events)
-    return effective_validation(record.metadata.validation, events), credited, source
-
-
-def same_content(one: Record, other: Record) -> bool:
-    """But for the status, and for the time: what is dated ahead has, in each memory, that of its
-    arrival. What left the history in one memory may be whole in the other.
-    """
-    if isinstance(one, Cleaned) or isinstance(other, Cleaned):
-        return isinstance(one, Cleaned | Fix) and isinstance(other, Cleaned | Fix)
-    then = other.metadata.context.copy_with(timestamp=one.metadata.context.timestamp)
-    metadata = other.metadata.copy_with(validation=one.metadata.validation, context=then)
-    return one == other.copy_with(metadata=metadata)

@@ -17,7 +17,8 @@ from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, Problem, ask_foreign, log_warning
 from hardwon.learn.actions import worked
 from hardwon.memory.later import consolidate
-from hardwon.memory.project import Change, Group, Project, R, made_elsewhere, refresh_status
+from hardwon.memory.project import Change, Group, Project, R, made_elsewhere
+from hardwon.memory.standing import refresh_status
 from hardwon.outside import files, git
 from hardwon.outside.locations import check_path
 from hardwon.records.fields import (

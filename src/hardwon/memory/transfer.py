@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import ForbiddenError, InvalidInputError, Problem, T
-from hardwon.memory.project import (
-    ARRIVED_WITH,
-    Change,
-    Project,
-    batches,
-    put_in_effect,
-    refresh_status,
-    same_content,
-)
+from hardwon.memory.project import Change, Project, batches
 from hardwon.memory.results import Loaded, Merged
+from hardwon.memory.standing import ARRIVED_WITH, put_in_effect, refresh_status, same_content
 from hardwon.outside import files
 from hardwon.records.fields import ABSENT, read_json
 from hardwon.records.kinds import (

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory.project import batches, happen, in_order
+from hardwon.memory.project import batches
 from hardwon.memory.results import Synced
+from hardwon.memory.standing import happen, in_order
 from hardwon.records.fields import derived_id, to_us
 from hardwon.records.kinds import Event, EventKind, Experience, Metadata, Moment, Source
 from hardwon.store.base import Writer, row_of
