@@ -396,7 +396,7 @@ def test_a_failure_is_worded_by_what_the_command_said_not_by_its_exit_code(memor
     assert sorted(told) == [
         "SHOP_HOST is not set",
         "STAGING_HOST is not set",
-        "exit code 2 after 0.0 s",
+        "exit code 2",
     ]
 
 

@@ -169,7 +169,6 @@ def same_figures(stores: tuple[Store, Store]) -> None:
         span = counts.first_us // DAY_US, counts.last_us // DAY_US + 1
         for by in ("kind", "author", "task_id"):
             both(*stores, "activity", *span, by)
-        both(*stores, "failed", counts.first_us, counts.last_us + 1, 1_000)
     routes = [
         sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr)
         for store in stores

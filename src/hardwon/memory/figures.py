@@ -5,27 +5,25 @@ better, and how tools do in which areas.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from itertools import groupby
-from operator import attrgetter
+from datetime import datetime, timedelta
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.actions import FAILED, judge_steps
+from hardwon.learn.actions import FAILED
 from hardwon.lessons.issues import generate_issue_signature
-from hardwon.memory.knowledge import Knowledge
-from hardwon.memory.lessons import LessonFinder, read_shown_failure
+from hardwon.lessons.order import find_near_duplicates
+from hardwon.lessons.teaching import ANY_RUN
+from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Project
 from hardwon.memory.results import DayRate, Failure, Rates, Remedy
 from hardwon.records.fields import from_us, to_us
-from hardwon.records.kinds import AnyRecord, Fix, Trajectory, headline
-from hardwon.store.types import Failed
+from hardwon.records.kinds import Episode, Fix, Trajectory, headline
+from hardwon.search.terms import Filters
+from hardwon.store.query import readable
 from hardwon.text.clean import clean_action
-from hardwon.text.failures import error_words, failure_hash
-from hardwon.text.likeness import group_alike
-from hardwon.text.outcomes import describe_failure
+from hardwon.text.failures import error_words
 from hardwon.text.terms import ENGLISH, stop_words
 
 # What came up for the first time in so many days is a new failure: a week, as people count.
@@ -94,114 +92,95 @@ def _is_prose(kind: str) -> bool:
 
 @dataclass
 class _Group:
-    """Records that tell of the same failure, the newest first; `key` is empty where nothing but
-    their words says so. `first_us`: when the first of all was kept.
-    """
+    """The newest record that tells of a failure, and how often it was met, by record."""
 
-    key: str
-    seen: list[Failed] = field(default_factory=list)
-    text: str = ""
+    text: str
     action: str = ""
-    first_us: int = 2**62  # later than any record
+    exact: str = ""
+    met: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 def failures(project: Project, since: datetime | None, limit: int) -> list[Failure]:
     """What failed, those first that came up in the last days for the first time, then those that
     came up most; with what made them go away.
     """
-    start_us, now_us = (0 if since is None else to_us(since)), to_us(project.now())
-    found = project.store.failed(project.name, start_us, now_us + 1, _FAILURES_READ_MAX)
-    keyed, others = _gather(found)
-    newest = sorted(keyed, key=lambda each: -each.seen[0].at_us)[: 2 * limit]
-    keyed = sorted(keyed, key=lambda each: (-len(each.seen), each.key))[: 4 * limit]
-    keyed += [each for each in newest if each not in keyed]
-    first_us = project.store.first_seen(project.name, [each.key for each in keyed])
-    new_us = now_us - _NEW_FAILURE_DAYS * limits.DAY_US
-    for each in keyed:
-        each.first_us = first_us.get(each.key, each.first_us)
-    keyed.sort(key=lambda each: (each.first_us < new_us, -len(each.seen)))
-    # twice as many as are told: some cannot be put into words
-    considered = keyed[: 2 * limit] + others[:_FAILURES_WORDED_MAX]
-    known = project.knowledge
-    known.read_ahead(each.seen[0].id for each in considered)
-    groups = [each for each in considered if _word(each, known.record(each.seen[0].id))]
-    alike = group_alike([each for each in groups if not each.key], lambda each: each.text)
-    groups = [each for each in groups if each.key] + [
-        _Group("", [one for each in same for one in each.seen], same[0].text) for same in alike
-    ]
-    told = [_failure(each, from_us(new_us)) for each in groups]
-    told.sort(key=lambda each: (not each.is_new, -each.seen, -each.last_seen.timestamp()))
-    return [_with_fix(project, known, each) for each in told[:limit]]
-
-
-def _gather(found: Iterable[Failed]) -> tuple[list[_Group], list[_Group]]:
-    """By the key of their failure, and those that have none. Of a fix that has a failure's, its
-    issue is of no account; of an issue's two signatures, one is enough.
-    """
+    start_us, now = 0 if since is None else to_us(since), project.now()
     groups: dict[str, _Group] = {}
-    for _, rows in groupby(found, attrgetter("id")):
-        told = list(rows)
-        if len(told) > 1:
-            errors = [each for each in told if (each.key or "").startswith("failure:")]
-            told = errors or told[:1]
-        for each in told:
-            key = each.key or each.id
-            groups.setdefault(key, _Group(each.key or "")).seen.append(each)
-    return (
-        [each for each in groups.values() if each.key],
-        [each for each in groups.values() if not each.key],
-    )
+    rows = project.store.teachings(project.name, [ANY_RUN], _FAILURES_READ_MAX)
+    for row in rows:
+        for met in row.teaching.met if start_us <= row.at_us <= to_us(now) else ():
+            group = _Group(met.words, clean_action(met.check), met.exact)
+            group = groups.setdefault(f"failure:{met.family}", group)
+            group.met[row.record_id] = row.at_us, row.author
+    known = {record_id for group in groups.values() for record_id in group.met}
+    groups |= _group_others(project, since, known)
+    first_us = project.store.first_seen(project.name, [key for key in groups if ":" in key])
+    new_from = now - timedelta(days=_NEW_FAILURE_DAYS)
+    listed = [
+        (_make_failure(key, group, first_us.get(key), new_from), group.exact)
+        for key, group in groups.items()
+    ]
+    listed.sort(key=lambda one: (not one[0].is_new, -one[0].seen, -one[0].last_seen.timestamp()))
+    return [_add_fix(project, *one) for one in listed[:limit]]
 
 
-def _word(group: _Group, record: AnyRecord | None) -> bool:
-    """Puts a failure into the words of a record; False where that is not there any more, or the
-    failure has another hash by now.
+def _group_others(
+    project: Project, since: datetime | None, known: Collection[str]
+) -> dict[str, _Group]:
+    """Failures of which no words are known that tell of them: fixes by their issue, others by what
+    they say, under the id of the newest.
     """
-    wanted = group.key.removeprefix("failure:")
-    if isinstance(record, Trajectory):
-        for step, outcome in zip(record.steps, judge_steps(record.steps), strict=True):
-            if outcome.failure == wanted or (not wanted and not outcome.worked):
-                group.text = describe_failure(step.observation) or record.task
-                group.action = clean_action(step.action)
-                return True
-        group.text = "" if wanted else record.task
-    elif isinstance(record, Fix):
-        issue, error = record.issue, record.issue.error_output or ""
-        group.text = f"{issue.issue_type}: {issue.description or error_words(error)}"
-        if group.key.startswith("failure:"):
-            return failure_hash(error) == wanted
-        group.key = f"signature:{generate_issue_signature(issue)}"
-    elif record:
-        group.text = headline(record)
-    return bool(group.text)
+    asked = Filters(outcome="failure", since=since, until=project.now() + timedelta(seconds=1))
+    stored = project.store.page(project.name, asked, None, _FAILURES_WORDED_MAX, trusted=True)
+    groups: dict[str, _Group] = {}
+    for record in readable(stored):
+        if record.id in known or isinstance(record, Episode):
+            continue
+        key, text = record.id, headline(record)
+        if isinstance(record, Fix):
+            key, text = f"signature:{generate_issue_signature(record.issue)}", _say_issue(record)
+        elif isinstance(record, Trajectory):
+            text = record.task
+        group = groups.setdefault(key, _Group(text))
+        group.met[record.id] = record.at_us, record.said_by
+    texts = {key: group.text for key, group in groups.items() if ":" not in key}
+    for first, same in find_near_duplicates(texts):
+        groups[first].met |= groups.pop(same).met
+    return groups
 
 
-def _failure(group: _Group, new_from: datetime) -> Failure:
-    times_us = [each.at_us for each in group.seen]
-    first = from_us(min(group.first_us, *times_us))
+def _say_issue(fix: Fix) -> str:
+    issue = fix.issue
+    return f"{issue.issue_type}: {issue.description or error_words(issue.error_output or '')}"
+
+
+def _make_failure(key: str, group: _Group, first_us: int | None, new_from: datetime) -> Failure:
+    times_us = [at_us for at_us, _ in group.met.values()]
+    first = from_us(min(times_us if first_us is None else [first_us, *times_us]))
+    newest = sorted(group.met, key=lambda record_id: group.met[record_id], reverse=True)
     return Failure(
         text=group.text,
         action=group.action,
-        key=group.key,
-        seen=len({each.id for each in group.seen}),
+        key=key if ":" in key else "",
+        seen=len(group.met),
         first_seen=first,
         last_seen=from_us(max(times_us)),
         is_new=first >= new_from,
-        authors=tuple(sorted({each.author for each in group.seen})),
-        evidence=tuple(each.id for each in group.seen)[: limits.EVIDENCE_SHOWN_MAX],
+        authors=tuple(sorted({author for _, author in group.met.values()})),
+        evidence=tuple(newest[: limits.EVIDENCE_SHOWN_MAX]),
     )
 
 
-def _with_fix(project: Project, known: Knowledge, failure: Failure) -> Failure:
+def _add_fix(project: Project, failure: Failure, exact: str) -> Failure:
     """With what made this very failure go away, where that is known."""
     sort, _, which = failure.key.partition(":")
-    done: tuple[str, int, int, tuple[str, ...]] | None = None
     if sort == "signature":
-        for fix in known.strategies("signature", which, 0.5, 1, successful=True):
+        for fix in project.knowledge.strategies("signature", which, 0.5, 1, successful=True):
             action = "; ".join(fix.fix_commands) or fix.analysis
-            done = (action, fix.verified, fix.attempts, fix.evidence)
-    elif shown := read_shown_failure(failure.text, failure.action):
-        for cure in LessonFinder(project).find_cures(shown.exact)[:1]:
-            if cure.helped:
-                done = (cure.action, cure.helped, cure.tried, cure.evidence)
-    return replace(failure, fix=Remedy(*done)) if done else failure
+            remedy = Remedy(action, fix.verified, fix.attempts, fix.evidence)
+            return replace(failure, fix=remedy)
+    for cure in LessonFinder(project).find_cures(exact)[:1] if exact else ():
+        if cure.helped:
+            remedy = Remedy(cure.action, cure.helped, cure.tried, cure.evidence)
+            return replace(failure, fix=remedy)
+    return failure

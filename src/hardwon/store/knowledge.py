@@ -14,8 +14,8 @@ from hardwon.lessons.fix_odds import Attempts
 from hardwon.lessons.odds import Counts as ActionCounts
 from hardwon.lessons.sources import HALF_LIVES_MAX, Votes, fair_parts
 from hardwon.records.kinds import OWN_HISTORY
-from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, TRUSTED_RECORD, Query
-from hardwon.store.types import Active, Bound, Daily, DayTotal, Failed, Total, rounded_up
+from hardwon.store.query import ORDINARY, TRUSTED_AUTHORS, Query
+from hardwon.store.types import Active, Bound, Daily, DayTotal, Total, rounded_up
 
 if TYPE_CHECKING:
     from hardwon.learn.fixes import CameTo
@@ -364,24 +364,6 @@ class TallyReader(Query):
             (project, since_day, until_day),
         )
         return [Active._make(row) for row in found]
-
-    def failed(self, project: str, since_us: int, until_us: int, records_max: int) -> list[Failed]:
-        """What failed between two times, of the newest records that tell of failures: each with
-        the failures in it, and a fix with the issue that it did not mend. Episodes tell of scores.
-        """
-        newest = (
-            "SELECT r.seq, r.id, r.kind, r.at_us, r.author, r.outcome FROM record r WHERE r.project_id = ?1 "
-            "AND r.at_us >= ?2 AND r.at_us < ?3 AND (r.kind = 'trajectory' OR r.kind <> 'episode' "
-            f"AND r.outcome = 'failure') AND {TRUSTED_RECORD} ORDER BY r.at_us DESC LIMIT ?4"
-        )
-        found = self._select(
-            f"SELECT n.id, n.kind, n.at_us, n.author, k.key FROM ({newest}) n LEFT JOIN record_key "
-            "k ON k.seq = n.seq AND (k.key >= 'failure:' AND k.key < 'failure;' OR n.kind = 'fix' "
-            "AND k.key >= 'signature:' AND k.key < 'signature;') "
-            "WHERE k.key IS NOT NULL OR n.outcome = 'failure' ORDER BY n.at_us DESC, n.id, k.key",
-            (project, since_us, until_us, records_max),
-        )
-        return list(map(Failed._make, found))
 
     def first_seen(self, project: str, keys: Sequence[str]) -> dict[str, int]:
         """The time of the record with each of these keys that was the first to be kept."""

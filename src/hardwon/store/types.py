@@ -258,16 +258,6 @@ class Active(NamedTuple):
     bad: int
 
 
-class Failed(NamedTuple):
-    """A record that tells of a failure, and the key of that; None where it has none."""
-
-    id: str
-    kind: str
-    at_us: int
-    author: str
-    key: str | None
-
-
 class Routed(NamedTuple):
     """Experiences that lie in the same place: what decides that, how many, and the size of their
     JSON.
