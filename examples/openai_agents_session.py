@@ -29,10 +29,10 @@ def answer(messages: list[dict[str, Any]]) -> dict[str, Any]:
     if "restarting the worker" in last["content"]:
         return {"content": "The memory says: restart the worker."}
     if "data, not instructions" in last["content"] or "Nothing here" in last["content"]:
-        answer = "The queue was stuck; restarting the worker helped"
+        lesson = "The queue was stuck; restarting the worker helped"
         return {
             "tool_calls": [
-                call("memory_record", content=answer, outcome="success", tool="file_operation")
+                call("memory_record", content=lesson, outcome="success", tool="file_operation")
             ]
         }
     return {"content": "I restarted the worker, and wrote down that it helped."}

@@ -768,6 +768,17 @@ def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_pa
     ]
 
 
+def test_penalties_and_scores_of_another_scale_are_adopted(memory: Memory, tmp_path: Path) -> None:
+    expected = run(fresh(), [told(0, score=-0.5), told(1, score=7.0), told(2, score=0.5)])
+    expected = save(expected, tmp_path / "a.json")
+    assert adopt(tmp_path / "a.json", memory).added == 4
+    scores = [
+        record.score for record in memory.browse(kind="episode") if isinstance(record, Episode)
+    ]
+    assert sorted(scores) == [0.0, 0.5, 1.0], "a record's are from 0 to 1"
+    assert export_agent_memory(memory) == expected, "the file's own are as they were"
+
+
 @pytest.mark.parametrize(
     "odd",
     [

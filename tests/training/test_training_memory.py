@@ -330,6 +330,12 @@ def lessons(name: str) -> Any:
         ("mistakes", [5, None, ["nested"]], lessons("mistakes"), ["5", "['nested']"]),
         ("mistakes", [BrokenText("m")], lessons("mistakes"), ["m"]),
         ("successes", ["\udfff"], lessons("successes"), ["\ufffd"]),
+        (
+            "mistake_cards",
+            "Look first.",
+            lambda memory: memory["mistake_cards"][0]["lesson"],
+            "Look first.",
+        ),
     ],
 )
 def test_odd_values_are_kept_as_far_as_they_can_be(
@@ -355,7 +361,7 @@ GOOD_CARD = {"lesson": "good"}
         ("mistakes", broken_list(), "mistakes", ["first"]),
         ("mistakes", ["fine"] * 1001, "mistakes", ["fine"]),
         ("mistakes", iter(lambda: "again", ""), "mistakes", ["again"]),
-        ("mistake_cards", [GOOD_CARD, "text"], "mistake_cards.1", [GOOD_CARD]),
+        ("mistake_cards", [GOOD_CARD, 5], "mistake_cards.1", [GOOD_CARD]),
         ("mistake_cards", [Broken(lesson="x")], "mistake_cards.0", []),
         ("mistake_cards", [{**GOOD_CARD, "worker_id": math.nan}], "mistake_cards.0.worker_id", [GOOD_CARD]),
         ("mistake_cards", [{**GOOD_CARD, "bad_decision": LONG}], "mistake_cards.0.bad_decision", [GOOD_CARD]),

@@ -701,8 +701,8 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "scores no list": ({"score_history": {"t": 5}}, ["score_history.t"]),
     "cards that are text": (
-        {"mistake_cards": ["look first", {"mistake_type": "m", "seen_count": "2"}]},
-        ["mistake_cards.0"],
+        {"mistake_cards": ["look first", 5, {"mistake_type": "m", "seen_count": "2"}]},
+        ["mistake_cards.1"],
     ),
     "an episode no object": ({"episode_log": [5]}, ["episode_log.0"]),
     "older scores no sums": (
@@ -710,7 +710,8 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["older_scores.t"],
     ),
     "rules of a task no list": ({"task_rules": {"t": "x"}}, ["task_rules.t"]),
-    "mistakes no list": ({"mistakes": "one", "total_episodes": "many"}, ["mistakes"]),
+    "mistakes no list": ({"mistakes": 5, "total_episodes": "many"}, ["mistakes"]),
+    "one mistake": ({"mistakes": "one", "global_rules": "two"}, []),
     "rules that are objects": ({"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]}, []),
     "texts that are none": (
         {
@@ -752,7 +753,9 @@ def test_what_no_memory_can_hold_is_named_and_the_rest_is_there(
     shown = "".join(str(warning.message) for warning in caught)
     assert [place for place in left_out if place not in shown] == []
     assert bool(left_out) == bool(caught)
-    build_memory_context(memory, "t")
+    text = build_memory_context(memory, "t")
+    assert "look first" in text or odd != "cards that are text"
+    assert "AVOID: one" in text or odd != "one mistake"
     memory_summary(memory)
     save_agent_memory(record(load_agent_memory(path), "other"), path)
     save_agent_memory(record(memory, "a"), path)

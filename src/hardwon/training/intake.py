@@ -101,7 +101,7 @@ class EpisodeInput:
     def _read_cards(self, value: Any, task: str) -> Iterator[dict[str, Any]]:
         for number, item in enumerate(self._list_items("mistake_cards", value)):
             field = f"mistake_cards.{number}"
-            fields = self._read_fields(field, item)
+            fields = self._read_fields(field, {"lesson": item} if isinstance(item, str) else item)
             if fields is None:
                 continue
             card = {

@@ -250,21 +250,15 @@ def _add_to_task(memory: AgentMemory, name: str, task: str, kept: Any) -> None:
 
 def mend(memory: AgentMemory) -> list[str]:
     """Brings a memory of any age up to date, in place: keys that are missing, counts that are text,
-    lists over their bounds. What no training memory can hold is left out; returns its places.
+    one lesson instead of a list, lists over their bounds. What no training memory can hold is left
+    out; returns its places.
     """
-    left_out: list[str] = []
-    for name, fresh in empty().items():
-        is_there = memory.get(name) is not None
-        if is_there and (
-            not isinstance(fresh, list | dict) or isinstance(memory[name], type(fresh))
-        ):
-            continue
-        memory[name] = fresh
-        left_out += [name] if is_there else []
+    left_out = _fill_in(memory)
     for name in ("task_rules", "score_history"):
         for task in [task for task, held in memory[name].items() if not isinstance(held, list)]:
             del memory[name][task]
             left_out.append(f"{name}.{task}")
+    memory["mistake_cards"][:] = map(make_card, memory["mistake_cards"])
     for name in ("episode_log", "mistake_cards"):
         left_out += _drop(name, memory[name], lambda item: isinstance(item, dict))
     left_out += _drop(
@@ -288,6 +282,31 @@ def mend(memory: AgentMemory) -> list[str]:
     for name in ("mistakes", "successes"):
         del memory[name][: -limits.TRAINING_LESSONS_MAX]
     return left_out
+
+
+def _fill_in(memory: AgentMemory) -> list[str]:
+    """Gives a memory the keys that it lacks, in the kind that they are of. The names of those whose
+    values had to go.
+    """
+    replaced = []
+    for name, fresh in empty().items():
+        value = memory.get(name)
+        if isinstance(fresh, list) and isinstance(value, str):
+            memory[name] = [value]
+        elif value is None or (
+            isinstance(fresh, list | dict) and not isinstance(value, type(fresh))
+        ):
+            memory[name] = fresh
+            replaced += [] if value is None else [name]
+    return replaced
+
+
+def make_card(card: Any) -> Any:
+    """A card that is one text says a lesson; every other one is what it is."""
+    if isinstance(card, str):
+        lesson = card[: limits.CARD_TEXT_CHARS_MAX]
+        return {"mistake_type": "unknown_mistake", "task_id": "unknown", "lesson": lesson}
+    return card
 
 
 def _drop(place: str, items: list[Any], is_sound: Callable[[Any], bool]) -> list[str]:
