@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache, wraps
 from typing import Final, NamedTuple
 
 from hardwon.records.kinds import Step as Recorded
@@ -66,6 +66,25 @@ class Part(NamedTuple):
         )
 
 
+def _remember_last(
+    read: Callable[[Sequence[Recorded]], list[Step]],
+) -> Callable[[Sequence[Recorded]], list[Step]]:
+    """The same, which reads a run once: a record is asked for its steps by all that it teaches."""
+    last: tuple[Sequence[Recorded], int, list[Step]] = ((), 0, [])
+
+    @wraps(read)
+    def remembering(recorded: Sequence[Recorded]) -> list[Step]:
+        nonlocal last
+        known, count, steps = last
+        if known is not recorded or count != len(recorded):
+            steps = read(recorded)
+            last = (recorded, len(recorded), steps)  # one assignment: other threads record too
+        return list(steps)
+
+    return remembering
+
+
+@_remember_last
 def read_steps(recorded: Sequence[Recorded]) -> list[Step]:
     """The steps of a run, in order. What failed before in the run and is run again is a check."""
     tried: set[str] = set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 # A piece of a word. Quotes that nobody closes reach to the end.
@@ -85,8 +86,13 @@ class _Open:
     in_loop_head: bool = False
 
 
-def read_line(line: str) -> list[Command]:
+@lru_cache(maxsize=256)  # what was run is asked for all that it does
+def read_line(line: str) -> tuple[Command, ...]:
     """The commands of a line, in order; none where there is nothing but space."""
+    return tuple(_read_line(line))
+
+
+def _read_line(line: str) -> list[Command]:
     commands: list[Command] = []
     folder = ""
     for command, text, sign in _take_apart(line):
@@ -235,7 +241,7 @@ def _make(command: _Open, text: str, sign: str, folder: str) -> list[Command] | 
         words = words[taken:]
     name = words[0].rpartition("/")[2] if words else ""
     if name in _SHELLS and len(words) > 2 and re.fullmatch(r"-\w*c", words[1]):
-        inner = read_line(words[2])
+        inner = list(read_line(words[2]))
         if inner:
             return inner
     if name.startswith("python") and len(words) > 2 and words[1] == "-m":
