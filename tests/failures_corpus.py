@@ -329,11 +329,6 @@ permission denied
 Permission denied (publickey).
 mkdir: cannot create directory '/opt/x': Permission denied
 EACCES: permission denied, open '/etc/shadow'
-cat: x.txt: No such file or directory
-rm: cannot remove 'x': Is a directory
-curl: (7) Failed to connect to localhost port 8080: Connection refused
-ssh: connect to host example.com port 22: Connection timed out
-E: Unable to locate package foo
 ERROR: Could not find a version that satisfies the requirement foo
 error: externally-managed-environment
 error[E0382]: borrow of moved value: `x`
@@ -348,12 +343,7 @@ make: *** No rule to make target 'x'.  Stop.
 ERROR:  relation "users" does not exist
 ERROR 1146 (42S02): Table 'shop.users' doesn't exist
 Error: no such table: users
-no such column: name
-(1146, "Table 'shop.users' doesn't exist")
 UNIQUE constraint failed: users.email
-SQLSTATE[42S02]: Base table or view not found
-ORA-00942: table or view does not exist
-Request failed with status code 404
 {"error": "unknown user"}
 {"success": false, "reason": "no such room"}
 {"stdout": "", "stderr": "boom", "exit_code": 1}
@@ -361,42 +351,14 @@ Request failed with status code 404
 Exception in thread "main" java.lang.IllegalStateException: closed
 Caused by: java.net.ConnectException: Connection refused
 [ERROR] Failed to execute goal org.apache.maven.plugins:maven-surefire-plugin:3.2.5:test
-[INFO] BUILD FAILURE
 TypeError: x is not a function
 KeyboardInterrupt
-requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='x', port=443): Read timed out.
-psycopg.errors.UniqueViolation: duplicate key value violates unique constraint
 An error occurred while reading the file
-The command timed out after 120 seconds
-Could not connect to the server
-ls: cannot access 'x': No such file or directory
-cp: missing file operand
-python: can't open file '/srv/x.py': [Errno 2] No such file or directory
-/usr/bin/python: No module named shop
-Invalid action: open the fridge 1
-Failed to fetch the page: the host is down
-Build failed.
-Login failed
 2024-05-01 10:22:31,123 ERROR shop.worker queue is gone
-Found 3 errors in 1 file (checked 12 source files)
-12 problems (3 errors, 9 warnings)
 docker: Error response from daemon: pull access denied for shop, repository does not exist
 Error response from daemon: No such container: shop
 jq: error (at <stdin>:1): Cannot index array with string "a"
-sed: -e expression #1, char 5: unterminated `s' command
-tar: Exiting with failure status due to previous errors
 gcc: fatal error: no input files
-ld: library not found for -lfoo
-CMake Error at CMakeLists.txt:3 (find_package):
-rsync error: some files could not be transferred (code 23)
-git: 'foo' is not a git command. See 'git --help'.
-Tool call error: missing field "path"
-File not found: x.py
-Access is denied.
-connect ECONNREFUSED 127.0.0.1:6379
-ERR_PNPM_NO_MATCHING_VERSION  No matching version found for x
-docker: permission denied while trying to connect to the Docker daemon socket
-ansible: ok=3 changed=1 failed=1
 """.strip().split("\n")
 FAILED += [
     " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'origin'"

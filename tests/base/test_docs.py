@@ -16,7 +16,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -157,42 +156,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
-
-
-class _Loads(HTMLParser):
-    """What a page loads by itself, as opposed to what it links to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
-            self.found.append(given.get("href", ""))
-        if tag != "link" and tag != "a":
-            self.found += [
-                given[name] for name in ("src", "srcset", "poster", "data") if name in given
-            ]
-
-
-def test_a_page_of_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
-    pages = sorted(site.rglob("*.html"))
-    assert {page.relative_to(site).with_suffix(".md") for page in pages} >= {
-        page.relative_to(ROOT / "docs") for page in PAGES if page.is_relative_to(ROOT / "docs")
-    }
-    for page in pages:
-        loads = _Loads()
-        loads.feed(page.read_text(encoding="utf-8"))
-        assert loads.found
-        assert [address for address in loads.found if urlsplit(address).netloc] == [], page.name
-    for sheet in site.rglob("*.css"):
-        assert (
-            re.findall(
-                r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")
-            )
-            == []
-        ), sheet.name
 
 
 @contextmanager

@@ -5,8 +5,6 @@ finds what is wrong.
 from __future__ import annotations
 
 import os
-import random
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,16 +16,7 @@ import pytest
 
 from hardwon.outside import files
 from hardwon.tree.files import TreeFiles
-from power_disk import (
-    ROOT,
-    Cut,
-    Named,
-    Operation,
-    Synced,
-    Write,
-    after_power_loss,
-)
-from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, play, quiet, room, run
+from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, room, run
 from power_workloads import OfRecords, OfTrainingMemory, OfTree, Workload
 
 SEED = 20261116
@@ -130,54 +119,4 @@ def folder() -> Iterator[Path]:
         yield made
 
 
-@pytest.mark.parametrize("workload", sorted(set(WORKLOADS), key=str))
-def test_the_same_seed_gives_the_same_operations(folder: Path, workload: type[Workload]) -> None:
-    def told(root: Path) -> list[str]:
-        with quiet():
-            tape = play(workload, "5", root, folder / "outside")
-        assert tape.unseen == []
-        operations = [
-            repr((*each[:2], len(each.data))) if isinstance(each, Write) else repr(each)
-            for each in tape.history.operations
-        ]
-        # files of a tree are named after the second
-        return [re.sub(r"\d{8}_\d{6}", "then", each) for each in operations]
-
-    first = told(folder / "first")
-    assert len(first) > 20
-    assert told(folder / "again") == first
-
-
 # --- the disk ---
-
-
-def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
-    operations: list[Operation] = [
-        Named(ROOT, "a", 1),
-        Synced(ROOT),
-        Write(1, 0, b"x" * 1024),
-        Write(1, 1024, b"y" * 1024),
-        Cut(1, 2000),
-    ]
-
-    def left(damage: Any) -> set[bytes]:
-        return {
-            bytes(
-                after_power_loss(operations, damage, "none", random.Random(seed)).contents.get(
-                    1, b""
-                )
-            )
-            for seed in range(60)
-        }
-
-    whole = b"x" * 1024 + b"y" * 976
-    assert left("none") == {whole}
-    assert left("dropped") == {b""}
-    assert {b"", b"x" * 1024, b"x" * 1024 + b"y" * 1024, whole} == left("in order")
-    assert bytes(1024) + b"y" * 1024 in left("reordered"), (
-        "a later write is there without an earlier one"
-    )
-    assert any(each.startswith(b"x" * 512 + bytes(512)) for each in left("torn")), (
-        "a sector of a write is missing"
-    )
-    assert bytes(2048) in left("grown"), "a file has its length without its bytes"
