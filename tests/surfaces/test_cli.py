@@ -401,7 +401,6 @@ def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None
         (("forget", "--yes"), "ids or at least one filter, not both"),
         (("forget", "x", "--author", "ann", "--yes"), "ids or at least one filter, not both"),
         (("undo", "nonsense"), "there is no decision"),
-        (("export", "fixes.csv"), "'csv' is not allowed; allowed: one of jsonl, json"),
         (("--project", " ", "stats"), "project"),
         (("--memory", "a.txt\0", "remember", "x", *FAILURE), "location"),
     ],

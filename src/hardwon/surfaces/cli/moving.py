@@ -126,7 +126,7 @@ def export(
     \b
     Examples:
       hardwon export records.jsonl
-      hardwon export records.jsonl --json
+      hardwon export july.jsonl --json
     """
     if file != "-" and not force and Path(file).exists():
         cli.fail(f"{file} exists already: choose another name, or add --force")
