@@ -15,6 +15,8 @@ _TINY: Final = 1e-300
 _STEPS_MAX: Final = 400
 _PRECISION: Final = 1e-12
 _BISECTIONS: Final = 40
+_EDGE: Final = 1e-6
+_ODDS_MAX: Final = 30.0
 
 
 def cumulative(a: float, b: float, x: float) -> float:
@@ -75,3 +77,14 @@ def at_least(successes: int, trials: int, chance: float) -> float:
     chance.
     """
     return 1.0 if successes <= 0 else cumulative(successes, trials - successes + 1, chance)
+
+
+def log_odds(share: float) -> float:
+    """The log-odds of a probability; of a certainty, those of one that is nearly so."""
+    share = min(max(share, _EDGE), 1 - _EDGE)
+    return math.log(share / (1 - share))
+
+
+def to_share(odds: float) -> float:
+    """The probability of log-odds."""
+    return 1 / (1 + math.exp(-max(-_ODDS_MAX, min(_ODDS_MAX, odds))))

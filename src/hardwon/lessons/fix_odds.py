@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from hardwon.lessons.chance import interval
+from hardwon.lessons.chance import interval, log_odds, to_share
 from hardwon.lessons.counts import SUCCEEDED, Tally
 from hardwon.lessons.keys import BETWEEN_NAMES
 from hardwon.lessons.sources import Votes, age_weight, fair_parts
@@ -37,7 +37,6 @@ WEIGHTS: Final[dict[str, float]] = {
     "tool and task": 10.0,
     "strategy": 4.0,
 }
-_EDGE: Final = 1e-6  # the log-odds of a certainty would be infinite
 
 
 class Attempts(NamedTuple):
@@ -164,12 +163,6 @@ class Odds(Rated):
         return get_confidence(self.attempts)
 
 
-def log_odds(p: float) -> float:
-    """The logarithm of the odds of a probability; of a certainty, a large one."""
-    p = min(max(p, _EDGE), 1 - _EDGE)
-    return math.log(p / (1 - p))
-
-
 class _Estimate:
     """A probability on its way from the general to the special; `counts` are of the last level."""
 
@@ -190,7 +183,7 @@ class _Estimate:
     def move(self, level: str, counts: Attempts, expected: float) -> None:
         """By how the counts differ, in log-odds, from what was to be expected of them."""
         by = log_odds(counts.shrink(expected, level)) - log_odds(expected)
-        self.p = 1 / (1 + math.exp(-log_odds(self.p) - by))
+        self.p = to_share(log_odds(self.p) + by)
         self.basis.append(Basis(level, counts.attempts, counts.verified))
 
     def make_odds(self) -> Odds:

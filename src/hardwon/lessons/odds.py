@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hardwon.lessons.actions import EACH, EVERYTHING, Level, Levels, Moment
+from hardwon.lessons.chance import log_odds, to_share
 
 
 class Counts(NamedTuple):
@@ -152,9 +153,9 @@ def forecast(
     usual = _share(counts.get(EACH, _NO_COUNTS), _GUESS, _GUESS_STRENGTH, solving=False)
     evidence = measure_evidence(levels, counts, moment, action)
     if not evidence:
-        return Chances(usual, usual * _to_share(solves.general["usual"]), 0.0, "", usual)
-    p_success = _to_share(combine(works, WORKS))
-    p_solved = p_success * _to_share(combine(solves, SOLVES))
+        return Chances(usual, usual * to_share(solves.general["usual"]), 0.0, "", usual)
+    p_success = to_share(combine(works, WORKS))
+    p_solved = p_success * to_share(combine(solves, SOLVES))
     return Chances(p_success, p_solved, evidence, works.against, usual)
 
 
@@ -165,7 +166,7 @@ def combine(features: Features, weights: Weights) -> float:
     odds = math.fsum(weights[name] * value for name, value in features.general.items())
     for name, strength in SPECIAL.items():
         good, tried = features.special[name]
-        moved = log_odds((good + strength * _to_share(odds)) / (tried + strength)) - odds
+        moved = log_odds((good + strength * to_share(odds)) / (tried + strength)) - odds
         odds += weights[name] * moved
     return odds + math.fsum(weights[name] * value for name, value in features.own.items())
 
@@ -264,19 +265,3 @@ def _share(counts: Counts, expected: float, strength: float, *, solving: bool) -
     """The share of it, where so many attempts went as expected."""
     good, tried = _count(counts, solving=solving)
     return (good + strength * expected) / (tried + strength)
-
-
-def log_odds(share: float) -> float:
-    """The log-odds of a probability; of a certainty, those of one that is nearly so."""
-    share = min(max(share, _EDGE), 1 - _EDGE)
-    return math.log(share / (1 - share))
-
-
-_EDGE: Final = 1e-6
-
-
-def _to_share(odds: float) -> float:
-    return 1 / (1 + math.exp(-max(-_ODDS_MAX, min(_ODDS_MAX, odds))))
-
-
-_ODDS_MAX: Final = 30.0

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal
 
 from hardwon import limits
 from hardwon.lessons.attempts import Attempt, find_identical, find_standing
+from hardwon.lessons.chance import log_odds
 from hardwon.lessons.lesson import Lesson
-from hardwon.lessons.odds import Chances, log_odds
+from hardwon.lessons.odds import Chances
 from hardwon.records.fields import Tabular
 from hardwon.text.clean import clean_action, clean_line
 

@@ -9,15 +9,13 @@ frames of a traceback, the log) is the same for failures of all kinds. Few words
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Set
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.text.outcomes import failure_words, strip_ending
 from hardwon.text.terms import ENGLISH, stop_words
-
-T = TypeVar("T")
 
 # Of all words of both, the share that they have in common.
 ALIKE_FROM: Final = 0.4
@@ -93,19 +91,6 @@ def alike_cores(one: str, other: str) -> float:
     a, b = ({part.strip() for part in core.split(". ")} for core in (one, other))
     sentences = len(a & b) / min(len(a), len(b))
     return (sentences + _shared(set(one.split()), set(other.split()))) / 2
-
-
-def group_alike(things: Iterable[T], text_of: Callable[[T], str]) -> list[list[T]]:
-    """Those together whose texts say much the same as the first of them, in the order given."""
-    groups: list[tuple[str, list[T]]] = []
-    for thing in things:
-        text = text_of(thing)
-        same = next((group for first, group in groups if likeness(first, text)), None)
-        if same is None:
-            groups.append((text, [thing]))
-        else:
-            same.append(thing)
-    return [group for _, group in groups]
 
 
 def is_telling(text: str) -> bool:
