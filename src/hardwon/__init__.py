@@ -4,7 +4,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from hardwon.errors import HardwonError
-    from hardwon.learn.actions import step_credit
+    from hardwon.lessons.actions import step_credit
     from hardwon.lessons.fix_odds import Odds
     from hardwon.lessons.issues import fix_history_signature, generate_issue_signature
     from hardwon.lessons.rules import Card, Rule
@@ -124,7 +124,7 @@ _LATER: _typing.Final = {
     "fix_history_signature": "hardwon.lessons.issues",
     "generate_issue_signature": "hardwon.lessons.issues",
     "json_schema": "hardwon.records.kinds",
-    "step_credit": "hardwon.learn.actions",
+    "step_credit": "hardwon.lessons.actions",
 }
 
 if not _typing.TYPE_CHECKING:  # for type checkers every name would be there

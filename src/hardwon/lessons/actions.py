@@ -6,12 +6,14 @@ A pure function of the run: how each step turned out is read by `runs`.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.lessons.keys import task_key
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.runs.shapes import Outcome
@@ -281,3 +283,22 @@ def _find_level(trajectory: Trajectory, solves: bool, outcome: Outcome) -> int:
     if outcome == "unknown":
         return LEFT if is_open else QUIET
     return DONE if is_open else WORKED
+
+
+DISCOUNT: Final = 0.9
+
+
+def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[float]:
+    """What each step is worth: its own reward, and what came after it discounted once per step, the
+    final reward included as if it followed the last step's. So the last step gets `reward +
+    final_reward`, the one before `reward + discount ·` that.
+    """
+    if not isinstance(trajectory, Trajectory):
+        raise InvalidInputError.one("trajectory", trajectory, "a Trajectory")
+    earned: list[float] = []
+    following = trajectory.final_reward or 0.0
+    for step in reversed(trajectory.steps):
+        credit = max(-sys.float_info.max, min(sys.float_info.max, step.reward + following))
+        earned.append(credit)
+        following = discount * credit
+    return earned[::-1]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.actions import FAILED
+from hardwon.lessons.actions import FAILED
 from hardwon.lessons.issues import generate_issue_signature
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.teaching import ANY_RUN

@@ -163,7 +163,7 @@ class NamesInRun:
     def __init__(self, steps: Sequence[Step]) -> None:
         self._done = {id(step): set(_NAME.findall(step.action[:_NAMED_CHARS])) for step in steps}
         counts = Counter(name for names in self._done.values() for name in names)
-        usual = max(3, len(steps) // 4)
+        usual = max(5, len(steps) // 2)
         self._usual = {name for name, times in counts.items() if times > usual}
 
     def done_on(self, step: Step) -> set[str]:

@@ -132,7 +132,7 @@ def find_change(
         return "nothing"
     named = find_names(failure.words)
     for step in changes:
-        files = {file_name(touch.name) for touch in step.touches if touch.thing == "file"}
+        files = {file_name(touch.name) for touch in step.touches}
         if any(name in action for name in files) or named & find_names(step.action):
             return "the cause"
     return "something"

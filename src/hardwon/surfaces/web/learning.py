@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 
 from hardwon import limits
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
-from hardwon.learn.actions import action_kinds
+from hardwon.lessons.actions import find_kinds
 from hardwon.lessons.scores import Comparison
 from hardwon.memory.care import Per
 from hardwon.memory.results import DayRate, Failure, Rates
@@ -110,7 +110,7 @@ def _failing(
     return {
         kind: (failure, failure_url(request, failure))
         for failure in sorted(failures, key=lambda failure: failure.seen)
-        for kind in action_kinds(failure.action)
+        for kind in find_kinds(failure.action)
     }
 
 
