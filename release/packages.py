@@ -194,7 +194,7 @@ def plugins(about: Mapping[str, Any]) -> dict[str, str]:
 
 def _hooks(agent: str) -> str:
     nowhere = AgentSettings(agent, "project", ROOT / "nowhere")
-    return nowhere.planned(f"hardwon hooks run {agent} || true")
+    return nowhere.plan(f"hardwon hooks run {agent} || true")
 
 
 def manifest(about: Mapping[str, Any]) -> str:

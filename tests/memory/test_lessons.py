@@ -104,7 +104,7 @@ def test_a_condition_that_passes_is_no_reason_to_warn(place: Places) -> None:
 
 
 def test_records_with_one_run_id_are_one_run(place: Places) -> None:
-    session = {"source": {"id": "terminal-1"}}
+    session: dict[str, Any] = {"source": {"id": "terminal-1"}}
     with Memory(place("brain")) as memory:
         run(memory, ("npm run build", NO_URL), **session)
         run(memory, ("npm ci", FINE), **session)

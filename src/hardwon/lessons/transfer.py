@@ -53,7 +53,7 @@ def carry_over(action: str, words: str, other_words: str) -> str:
         whole = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
         if len(name) < 2 or not whole.search(action):
             return ""
-        carried = whole.sub(lambda _, put=other: put, carried)
+        carried = whole.sub(other.replace("\\", r"\\"), carried)
     return carried
 
 

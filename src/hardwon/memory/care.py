@@ -479,8 +479,9 @@ class Care(Group):
     def once(self, key: bytes, fingerprint: bytes) -> AbstractContextManager[None]:
         """For whoever may be asked the same thing twice: in the block, what is written first (a
         record, a status, a credit, a decision) is written once under this key, also by several
-        processes. Where that happened before, nothing is written and `RepeatedError` tells what had
-        been asked, as `said`, and the ids that it concerned. Of this thread alone.
+        processes. Where that happened before, nothing is written and `RepeatedError` tells the
+        fingerprint of what had been asked, as `said`, and the ids that it concerned. Of this thread
+        alone.
         """
         return self._project.once(key, fingerprint)
 

@@ -73,7 +73,8 @@ def _remember_last(
     last: tuple[Sequence[Recorded], int, list[Step]] = ((), 0, [])
 
     @wraps(read)
-    def remembering(recorded: Sequence[Recorded]) -> list[Step]:
+    def read_once(recorded: Sequence[Recorded]) -> list[Step]:
+        """The steps of a run, those of the last call where it is the same run."""
         nonlocal last
         known, count, steps = last
         if known is not recorded or count != len(recorded):
@@ -81,7 +82,7 @@ def _remember_last(
             last = (recorded, len(recorded), steps)  # one assignment: other threads record too
         return list(steps)
 
-    return remembering
+    return read_once
 
 
 @_remember_last
