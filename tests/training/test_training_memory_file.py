@@ -714,11 +714,7 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "one mistake": ({"mistakes": "one", "global_rules": "two"}, []),
     "rules that are objects": ({"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]}, []),
     "texts that are none": (
-        {
-            "mistakes": [{"a": 1}, 5],
-            "successes": [[1]],
-            "task_rules": {"t": [{"a": 1}, None]},
-        },
+        {"mistakes": [{"a": 1}, 5], "successes": [[1]], "task_rules": {"t": [{"a": 1}, None]}},
         [],
     ),
     "an episode of other things": (

@@ -92,15 +92,7 @@ def test_remember_returns_the_path_of_a_file(engine: MemoryEngine) -> None:
         "content",
         "metadata",
         "_path",
-    ] or set(said) == {
-        "timestamp",
-        "outcome",
-        "tool",
-        "summary",
-        "content",
-        "metadata",
-        "_path",
-    }
+    ] or set(said) == {"timestamp", "outcome", "tool", "summary", "content", "metadata", "_path"}
     assert said["metadata"] == {"error_type": "runtime", "ticket": 7}
     assert datetime.fromisoformat(said["timestamp"]).utcoffset() == timedelta(0)
     assert (said["content"], said["tool"]) == (FAILURE["content"], "code_interpreter")

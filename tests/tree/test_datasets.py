@@ -25,12 +25,7 @@ from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.records.kinds import ROUTES, Experience
 from hardwon.tree.datasets import SIZES, Report, generate, load_dataset, validate
 from hardwon.tree.datasets.check import fingerprint, measure_shares
-from hardwon.tree.datasets.generate import (
-    DATASET_GENERATED_MAX,
-    PAIRS_FROM,
-    VALUES_FROM,
-    plan,
-)
+from hardwon.tree.datasets.generate import DATASET_GENERATED_MAX, PAIRS_FROM, VALUES_FROM, plan
 from hardwon.tree.datasets.read import read
 
 ROOT = Path(__file__).parents[2]

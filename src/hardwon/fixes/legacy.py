@@ -132,9 +132,8 @@ class LegacyDatabase:
         columns = [name.lower() for name in self._columns(FIX_TABLE)]
         if not _NEEDED_COLUMNS.issubset(columns):
             raise ForeignFileError(
-                f"{self.path} is a SQLite database without a fix history in it (no table "
-                f"{FIX_TABLE} that has the columns "
-                f"{', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
+                f"{self.path} is a SQLite database without a fix history in it (no table {FIX_TABLE} that has the "
+                f"columns {', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
             )
         if len(columns) > FIX_HISTORY_COLUMNS_MAX:
             raise ForeignFileError(
@@ -240,8 +239,7 @@ def _refuse_no_database(path: Path) -> None:
         )
     if is_ours(path):
         raise ForeignFileError(
-            f"{path} is a Hardwon memory already, no older database: open it, or merge it into "
-            f"another"
+            f"{path} is a Hardwon memory already, no older database: open it, or merge it into another"
         )
 
 
@@ -259,22 +257,19 @@ def _legacy_errors(path: Path) -> Iterator[None]:
             raise
         if isinstance(error.__cause__, apsw.ReadOnlyError):
             raise PlaceError(
-                f"whoever wrote {path} was interrupted, and left a journal beside it that must be "
-                f"played back first: open it "
-                "once with the program that it belongs to, then try again. It was left as it is"
+                f"whoever wrote {path} was interrupted, and left a journal beside it that must be played back first: "
+                "open it once with the program that it belongs to, then try again. It was left as it is"
             ) from error
         raise PlaceError(
-            f"cannot read {path} ({error.__cause__}): check who owns it and its folder; a database "
-            f"with a log (-wal) beside "
-            "it is best copied, with its log, to a folder of your own"
+            f"cannot read {path} ({error.__cause__}): check who owns it and its folder; a database with a log (-wal) "
+            "beside it is best copied, with its log, to a folder of your own"
         ) from error
 
 
 def _damaged(path: Path, why: object) -> str:
     return (
-        f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own "
-        f"shell save what can be "
-        "read (sqlite3 FILE .recover) and adopt that"
+        f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own shell save what "
+        "can be read (sqlite3 FILE .recover) and adopt that"
     )
 
 
@@ -402,6 +397,5 @@ def refuse_unfinished(staged: Path) -> None:
     for left in companions(staged):
         if size_of(left):
             raise StorageError(
-                f"{staged} was not closed properly: {left.name} is left; nothing was changed, "
-                f"try again"
+                f"{staged} was not closed properly: {left.name} is left; nothing was changed, try again"
             )

@@ -26,14 +26,7 @@ from hardwon.memory import Memory
 from hardwon.memory.results import Loaded
 from hardwon.outside import files
 from hardwon.outside.locations import check_path
-from hardwon.records.fields import (
-    check_that,
-    derived_id,
-    from_us,
-    is_derived,
-    parse_time,
-    to_us,
-)
+from hardwon.records.fields import check_that, derived_id, from_us, is_derived, parse_time, to_us
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.search.terms import Filters
 from hardwon.store.query import readable
@@ -192,9 +185,8 @@ def _pack(raw: dict[str, Any]) -> dict[str, Any]:
     if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
         largest = max(raw, key=lambda name: _count_bytes(raw[name]))
         allowed = (
-            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is "
-            f"{largest!r}: shorten its texts, "
-            "or keep the newest, in a copy of the file, and adopt that"
+            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is {largest!r}: shorten "
+            "its texts, or keep the newest, in a copy of the file, and adopt that"
         )
         raise InvalidInputError.one(largest, f"{size} bytes", allowed)
     return data

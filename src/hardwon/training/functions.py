@@ -203,10 +203,9 @@ def _read_sound(held: LockedFile, known: bytes | None = None) -> bytes | None:
         aside = held.set_aside()
         _warn(
             KeptAsideWarning,
-            f"{held.path} could not be read as a training memory: {error}. It was kept as "
-            f"{aside.name} in the same folder and "
-            "the memory starts fresh. To have it back: repair that file, or take a backup, and "
-            "give it the old name while no run uses it",
+            f"{held.path} could not be read as a training memory: {error}. It was kept as {aside.name} in the same "
+            "folder and the memory starts fresh. To have it back: repair that file, or take a backup, and give it "
+            "the old name while no run uses it",
         )
         return None
 
@@ -313,8 +312,7 @@ def build_memory_context(
         lines += _section(
             "Structured mistake cards:",
             [
-                f"[{card.get('mistake_type', 'mistake')}, seen "
-                f"{whole(card.get('seen_count'), 1)}x] "
+                f"[{card.get('mistake_type', 'mistake')}, seen {whole(card.get('seen_count'), 1)}x] "
                 f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
                 for card in _best_cards(memory, 3)
             ],

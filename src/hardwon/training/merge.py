@@ -102,11 +102,7 @@ def replace_content(memory: AgentMemory, content: AgentMemory) -> None:
 
 
 def merge(
-    before: AgentMemory,
-    mine: AgentMemory,
-    theirs: AgentMemory,
-    rules_max: int,
-    episodes_max: int,
+    before: AgentMemory, mine: AgentMemory, theirs: AgentMemory, rules_max: int, episodes_max: int
 ) -> AgentMemory:
     """What others made of the memory, with what was recorded and changed in hand. None of the three
     is changed.

@@ -31,12 +31,7 @@ from hardwon.memory.project import Change, Group, ProjectListener
 from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import check_all, check_share, check_that
-from hardwon.records.kinds import (
-    ROUTES,
-    Experience,
-    Metadata,
-    Record,
-)
+from hardwon.records.kinds import ROUTES, Experience, Metadata, Record
 from hardwon.search.terms import Filters
 from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, record_of, sound_body
@@ -234,13 +229,12 @@ class Mirror(ProjectListener):
         then notes it.
         """
         self._unsynced = 0
-        while True:
-            with self.reading() as index:
-                done = index.list_settling(limits.TRANSACTION_RECORDS_MAX)
-            if not done or not self._sync():
+        with self.reading() as index:
+            if not index.is_unsettled():
                 return
-            with self.store.write(self.project) as writer:
-                self.index(writer).settle(done)
+        with self.store.write(self.project) as writer:  # so nobody notes anything meanwhile
+            if self._sync():
+                self.index(writer).settle()
 
     def close(self) -> None:
         self.settle()

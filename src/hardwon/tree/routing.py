@@ -412,9 +412,8 @@ def _compile_template(text: str, where: str, depth: int) -> _Leaf:
         else:
             segments[-1].append(_Hole(key, default or None) if key else literal)
     allowed = (
-        "names between the slashes that begin with a letter, a digit or a placeholder, do not "
-        "end in a dot, and are short and not reserved (at most "
-        f"{SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+        "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, and are "
+        f"short and not reserved (at most {SEGMENT_BYTES_MAX} characters, not con, nul, …)"
     )
     for parts in segments:
         # With a harmless value in every hole: what remains unsafe then is the template's own
@@ -484,10 +483,7 @@ class Coherence:
             at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
             if isinstance(at, datetime):
                 stamp = _stamp(at if at.utcoffset() is not None else at.replace(tzinfo=UTC))
-        own = {
-            "timestamp": stamp or _stamp(self._clock()),
-            "summary": safe_summary(about),
-        }
+        own = {"timestamp": stamp or _stamp(self._clock()), "summary": safe_summary(about)}
         name = f"{own['timestamp']}_{own['summary']}"
         if leaf is not None and leaf.stem is not None:
             try:

@@ -31,6 +31,9 @@ _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
+_UNSETTLED: Final = (
+    f"state IN ({DUE}, {GOING}) AND (state = {GOING}) = (mtime_ns = {NOTHING_THERE})"
+)
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _FIND: Final = (
@@ -324,27 +327,15 @@ class TreeIndex:
         sql = f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME} AND state = {GOING}"
         self._run_many(sql, [(*file[:3], file.digest) for file in files])
 
-    def list_settling(self, limit: int) -> list[File]:
-        """Files that are due or going no longer but for being synced."""
-        sql = (
-            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_by_state CROSS JOIN tree_folder d ON "
-            f"d.id = f.folder "
-            f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND "
-            f"d.project_id = ? LIMIT ?"
-        )
-        return [File(*row) for row in self._run(sql, (self._project, limit))]
+    def is_unsettled(self) -> bool:
+        """Whether something was written or removed that may not be so on disk yet."""
+        return bool(self._run(f"SELECT EXISTS (SELECT 1 FROM tree_file WHERE {_UNSETTLED})").get)
 
-    def settle(self, files: Sequence[File]) -> None:
-        """These are on disk, or gone from it, as they were when `done` told them."""
-        self._run_many(
-            f"UPDATE tree_file SET state = iif(state = {DUE}, {IN_STEP}, {PAST}) "
-            f"WHERE {_SAME} AND state = ? AND mtime_ns = ?",
-            [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files],
-        )
-        self._run_many(
-            f"DELETE FROM tree_file WHERE {_SAME} AND state = {PAST}",
-            [(*file[:3], file.digest) for file in files if file.seq < 0],
-        )
+    def settle(self) -> None:
+        """All that was written and removed is so on disk."""
+        self._run(f"DELETE FROM tree_file WHERE {_UNSETTLED} AND seq < 0")
+        changes = f"state = iif(state = {DUE}, {IN_STEP}, {PAST})"
+        self._run(f"UPDATE tree_file SET {changes} WHERE {_UNSETTLED}")
 
     def find(self, wanted: Mapping[tuple[str, ...], Sequence[int]]) -> list[File]:
         """Files and the records they mirror, newest first: what has all of the exact keys and is in

@@ -25,12 +25,7 @@ from hardwon.memory import Memory
 from hardwon.memory.project import batches
 from hardwon.memory.record import ENVELOPE_KEYWORDS, make_metadata
 from hardwon.records.fields import ABSENT, check_that, derived_id, now
-from hardwon.records.kinds import (
-    ROUTES,
-    Experience,
-    Source,
-    safe_summary,
-)
+from hardwon.records.kinds import ROUTES, Experience, Source, safe_summary
 from hardwon.store.types import Progress
 from hardwon.text.terms import counted
 from hardwon.tree.datasets.read import DatasetEntries, read

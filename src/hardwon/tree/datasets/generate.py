@@ -64,10 +64,7 @@ _SMALL_WORDS: Final = frozenset(
 )
 
 
-def generate(
-    size: int | str = "medium",
-    seed: int = 0,
-) -> list[dict[str, Any]]:
+def generate(size: int | str = "medium", seed: int = 0) -> list[dict[str, Any]]:
     """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it,
     summary.
 
