@@ -256,24 +256,16 @@ TRAINING_RULES_PER_TASK: Final = 10
 # Mistake cards of a training memory, those seen most often, as it always kept them.
 TRAINING_CARDS: Final = 30
 
-# Scores of one task that a training memory lists, the newest; of older ones it keeps count and sum.
-# A curve of a thousand points fills a screen.
-TRAINING_SCORES_MAX: Final = 1_000
-
 # Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11;
 # a prompt shows three.
 TRAINING_LESSONS_MAX: Final = 1_000
-
-# Tasks whose scores and rules a training memory keeps: those recorded last. With the scores it
-# bounds the file, and so the time of a save, even where every episode has a task of its own.
-TRAINING_TASKS_MAX: Final = 1_000
 
 # One text of an episode in a training memory. A prompt shows its first hundred characters; a whole
 # log belongs elsewhere.
 TRAINING_TEXT_CHARS_MAX: Final = 10_000
 
-# A training memory's file. A full one has a few megabytes, one that was never bounded has seen a
-# million episodes.
+# A training memory's file. Its scores are all kept: at some twelve bytes each, it has room for
+# millions of episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
 # What is kept, or shown, of a longer text (an edit, an error, a fix that was packed away, what an

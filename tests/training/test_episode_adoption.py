@@ -170,27 +170,6 @@ def test_a_loop_moves_into_the_shared_memory_and_back(memory: Memory, tmp_path: 
     assert found == json.loads((tmp_path / "back.json").read_text())
 
 
-def test_more_scores_than_are_listed_are_counted_and_summed(memory: Memory, tmp_path: Path) -> None:
-    expected = run(fresh(), [told(n) for n in range(5)])
-    expected["score_history"]["triage"] = [n / 3_000 for n in range(2_500)]
-    expected["total_episodes"] = 2_500
-    save(expected, tmp_path / "a.json")
-    adopt(tmp_path / "a.json", memory)
-    found = export_agent_memory(memory)
-    assert found["score_history"]["triage"] == expected["score_history"]["triage"][-1_000:]
-    older = found["older_scores"]["triage"]
-    assert (older["count"], older["sum"]) == (
-        1_500,
-        pytest.approx(sum(n / 3_000 for n in range(1_500))),
-    )
-    memory.record_episode("triage", 0.5)
-    again = export_agent_memory(memory)
-    assert (again["older_scores"]["triage"]["count"], again["score_history"]["triage"][-1]) == (
-        1_501,
-        0.5,
-    )
-
-
 def test_an_older_file_with_missing_keys_and_keys_of_its_own(
     memory: Memory, tmp_path: Path
 ) -> None:
@@ -549,7 +528,6 @@ def test_a_forgotten_episode_leaves_the_log_and_stays_forgotten(
             {"mistake_cards": [{"mistake_type": "early", "task_id": "t", "seen_count": -1}]},
             "mistake_cards.0.seen_count",
         ),
-        ({"older_scores": {"t": {"count": 1, "sum": float("nan")}}}, "older_scores.t.sum"),
         ({"notes": {"a\u0000b": 1}}, "data"),
         ({"notes": float("inf")}, "data"),
     ],
@@ -600,7 +578,6 @@ def test_no_file(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         {"memory": 5, "scores": [], "log": {}},
         {"memory": {}, "scores": {"t": "a b"}, "log": []},
         {"memory": {}, "scores": {}, "log": [5]},
-        {"memory": {"older_scores": {"t": 5}}, "scores": {"t": "0.5"}, "log": []},
     ],
 )
 def test_a_record_of_another_shape_claims_nothing_and_breaks_nothing(

@@ -230,41 +230,18 @@ def test_nothing_is_shown_of_what_is_not_asked_for() -> None:
 # --- bounds ---
 
 
-def test_scores_beyond_the_bound_are_kept_as_an_exact_sum() -> None:
+def test_scores_and_tasks_are_all_kept_and_lists_and_texts_are_bounded() -> None:
     memory, model, rng = new_agent_memory(), Model(), random.Random(3)
-    for _ in range(limits.TRAINING_SCORES_MAX + 500):
-        episode = {"task_id": rng.choice(["a", "b", "b", "b"]), "score": rng.random()}
+    for number in range(limits.TRAINING_LESSONS_MAX + 500):
+        lessons = {"mistakes": [f"m{number}"], "successes": [f"s{number}"]}
+        episode = {"task_id": rng.choice(["a", "b", str(number)]), "score": rng.random(), **lessons}
         record_episode(memory, episode)
         model.record(episode)
-    assert "a" not in memory["older_scores"]
-    assert memory["score_history"]["b"] == model.scores("b")[-limits.TRAINING_SCORES_MAX :]
-    assert (
-        memory["older_scores"]["b"]["count"] == len(model.scores("b")) - limits.TRAINING_SCORES_MAX
-    )
-    for task in ("a", "b"):
-        assert (
-            build_memory_context(memory, task).splitlines()[-1]
-            == model.context(task, 5, 3).splitlines()[-1]
-        )
+    assert memory["score_history"] == model.as_dict()["score_history"]
     assert memory_summary(memory)["scores_by_task"] == model.summary()["scores_by_task"]
-    assert len(memory["episode_log"]) == UNSAVED_MAX
-
-
-def test_lists_tasks_and_texts_are_bounded() -> None:
-    memory = new_agent_memory()
-    for number in range(limits.TRAINING_TASKS_MAX + 50):
-        lessons = {"mistakes": [f"m{number}"], "successes": [f"s{number}"]}
-        record_episode(memory, {"task_id": f"task {number}", "score": 0.2, **lessons})
-        record_episode(memory, {"task_id": "always", "score": 0.2})
     assert len(memory["mistakes"]) == len(memory["successes"]) == limits.TRAINING_LESSONS_MAX
-    assert memory["mistakes"][-1] == f"m{limits.TRAINING_TASKS_MAX + 49}"
-    assert len(memory["score_history"]) == len(memory["task_rules"]) == limits.TRAINING_TASKS_MAX
-    assert "task 0" not in memory["score_history"]
-    assert f"task {limits.TRAINING_TASKS_MAX + 49}" in memory["score_history"]
-    assert memory["older_scores"]["always"]["count"] == 50, (
-        "a task that goes on is not dropped for being old"
-    )
-    assert memory["total_episodes"] == 2 * (limits.TRAINING_TASKS_MAX + 50)
+    assert memory["mistakes"][-1] == f"m{limits.TRAINING_LESSONS_MAX + 499}"
+    assert len(memory["episode_log"]) == UNSAVED_MAX
 
 
 # --- input ---

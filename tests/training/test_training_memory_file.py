@@ -705,10 +705,6 @@ ODD: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["mistake_cards.1"],
     ),
     "an episode no object": ({"episode_log": [5]}, ["episode_log.0"]),
-    "older scores no sums": (
-        {"older_scores": {"t": {"count": "a", "sum": None}}},
-        ["older_scores.t"],
-    ),
     "rules of a task no list": ({"task_rules": {"t": "x"}}, ["task_rules.t"]),
     "mistakes no list": ({"mistakes": 5, "total_episodes": "many"}, ["mistakes"]),
     "one mistake": ({"mistakes": "one", "global_rules": "two"}, []),
@@ -884,11 +880,10 @@ def test_older_files_are_brought_up_to_date(path: Path) -> None:
         match="left out.*: episode_log.0, score_history.t.1, score_history.t.3",
     ):
         memory = load_agent_memory(path)
-    assert set(memory) == KEYS | {"mine", "older_scores"}
+    assert set(memory) == KEYS | {"mine"}
     assert memory["total_episodes"] == 1204
     assert memory["last_consolidated_at"] is None
-    assert memory["score_history"]["t"] == [1] * 1000
-    assert memory["older_scores"]["t"] == {"count": 202, "sum": 207.5}
+    assert memory["score_history"]["t"] == [0.5, 7] + [1] * 1200
     assert [card["seen_count"] for card in memory["mistake_cards"]] == [1, 3]
     assert (len(memory["mistakes"]), memory["mistakes"][-1], memory["successes"]) == (
         1000,

@@ -124,11 +124,9 @@ def test_two_tasks_whose_names_are_secrets_keep_their_episodes(path: Path) -> No
     for task, score in ((SECRET, 0.25), ("gh" + "p_" + other, 0.75)):
         memory["score_history"][task] = [score]
         memory["task_rules"][task] = [f"a rule at {score}"]
-        memory.setdefault("older_scores", {})[task] = {"count": 2, "sum": score}
     saved = json.loads(read_saved(memory, path))
     assert saved["score_history"] == {HIDDEN: [0.25, 0.75]}
     assert saved["task_rules"] == {HIDDEN: ["a rule at 0.25", "a rule at 0.75"]}
-    assert saved["older_scores"] == {HIDDEN: {"count": 4, "sum": 1.0}}
 
 
 def test_a_task_that_is_about_passwords_keeps_its_rules_and_scores(path: Path) -> None:

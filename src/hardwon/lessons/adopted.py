@@ -97,13 +97,6 @@ class CountedCard(MistakeCard):
     last_seen_episode: Count = 0
 
 
-class OlderScores(Model):
-    """Scores of a task that are no longer listed."""
-
-    count: Count
-    sum: Finite
-
-
 class TrainingMemory(Model):
     """A training memory's file, as far as its shape matters; keys that it has beside these are
     allowed.
@@ -121,7 +114,6 @@ class TrainingMemory(Model):
     mistakes: list[Text] = Field(default_factory=list)
     mistake_cards: list[CountedCard] = Field(default_factory=list)
     successes: list[Text] = Field(default_factory=list)
-    older_scores: dict[RequiredName, OlderScores] = Field(default_factory=dict)
 
     def list_rules(self, task_id: str = "") -> list[tuple[str, str]]:
         """The rules of a task, or of none, each with its kind (works, avoid or written), the newest

@@ -172,8 +172,6 @@ def _pack(raw: dict[str, Any]) -> dict[str, Any]:
     summaries of the log are in its episodes.
     """
     rest = deepcopy(raw)
-    for task in rest.get("score_history", {}):
-        shape.add_scores(rest, task, [])
     log, history = rest.pop("episode_log", []), rest.pop("score_history", {})
     scores = {
         task: " ".join(repr(float(one)) for one in listed) for task, listed in history.items()

@@ -51,7 +51,6 @@ from hardwon.training.shape import (
     card_rank,
     decode,
     encode,
-    score_total,
     whole,
 )
 from hardwon.trust.redact import redact
@@ -325,10 +324,10 @@ def build_memory_context(
                 if episode.get("task_id") == task
             ]
             lines += _section(f"Recent {task} episodes:", _last(recent, recent_max))
-            total, count = score_total(memory, task)
-            if count:
-                mean = f"Your mean score on {task}: {total / count:.2f} (over {count} episodes)"
-                lines.append("\n" + _one_line(mean))
+            if scores := memory["score_history"].get(task):
+                mean, count = sum(scores) / len(scores), len(scores)
+                text = f"Your mean score on {task}: {mean:.2f} (over {count} episodes)"
+                lines.append("\n" + _one_line(text))
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
@@ -422,7 +421,6 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
     with _using(memory):
         memory = _copy(memory)
-        totals = {task: score_total(memory, task) for task in memory["score_history"]}
         return {
             "total_episodes": memory["total_episodes"],
             "global_rules": len(memory["global_rules"]),
@@ -438,6 +436,8 @@ def memory_summary(memory: AgentMemory) -> dict[str, Any]:
                 for card in _best_cards(memory, 5)
             ],
             "scores_by_task": {
-                task: round(total / count, 3) for task, (total, count) in totals.items() if count
+                task: round(sum(scores) / len(scores), 3)
+                for task, scores in memory["score_history"].items()
+                if scores
             },
         }

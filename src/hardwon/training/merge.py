@@ -20,26 +20,16 @@ from hardwon import limits
 from hardwon.training.shape import (
     AgentMemory,
     add_card,
-    add_older,
-    add_scores,
-    bound_tasks,
     card_key,
     empty,
     keep_best_cards,
     make_key,
-    score_total,
     unite_texts,
     whole,
 )
 
 # What is added up, rather than taken from one side.
-_ADDED_UP: Final = (
-    "total_episodes",
-    "last_consolidated_at",
-    "score_history",
-    "older_scores",
-    "mistake_cards",
-)
+_ADDED_UP: Final = ("total_episodes", "last_consolidated_at", "mistake_cards")
 # Files that one memory is saved to in turn: whoever has more of them makes copies.
 _PLACES_MAX: Final = 4
 _MISSING: Final = object()
@@ -126,12 +116,7 @@ def merge(
     if mine.get("last_consolidated_at") != before.get("last_consolidated_at"):
         latest = max(whole(memory.get("last_consolidated_at"), 0) for memory in (mine, theirs))
         merged["last_consolidated_at"] = latest or None
-    merged["score_history"] = {}
-    merged.pop("older_scores", None)
-    for task in {**theirs["score_history"], **mine["score_history"]}:
-        _merge_scores(before, mine, theirs, task, merged)
     merged["mistake_cards"] = _merge_cards(before, mine, theirs)
-    bound_tasks(merged, set())
     return merged
 
 
@@ -139,7 +124,7 @@ def _merge_values(before: Any, mine: Any, theirs: Any) -> Any:
     """The changes of both. Where they exclude each other, mine counts; `_MISSING` is nothing."""
     if mine is _MISSING or mine == before:
         return theirs if mine is not _MISSING or theirs != before else _MISSING
-    if theirs is _MISSING or theirs == before:
+    if theirs == before:
         return mine
     if isinstance(mine, dict) and isinstance(theirs, dict):
         earlier = before if isinstance(before, dict) else {}
@@ -148,34 +133,11 @@ def _merge_values(before: Any, mine: Any, theirs: Any) -> Any:
             for name in {**theirs, **mine}
         }
         return {name: value for name, value in values.items() if value is not _MISSING}
-    if isinstance(mine, list) and isinstance(theirs, list):
+    if isinstance(mine, list) and (isinstance(theirs, list) or theirs is _MISSING):
         known = before if isinstance(before, list) else []
-        return _subtract(theirs, _subtract(known, mine)) + _subtract(mine, known)
+        kept = _subtract(theirs, _subtract(known, mine)) if isinstance(theirs, list) else []
+        return kept + _subtract(mine, known)
     return mine
-
-
-def _merge_scores(
-    before: AgentMemory, mine: AgentMemory, theirs: AgentMemory, task: str, merged: AgentMemory
-) -> None:
-    """Puts the scores of a task into what is merged: all of one side, and after them what is new on
-    the other. Where mine are not more than before and not the same, they were changed by hand.
-    """
-    known_sum, known = score_total(before, task)
-    kept, other = theirs, mine
-    if score_total(mine, task)[1] <= known and mine["score_history"].get(task) != before[
-        "score_history"
-    ].get(task):
-        kept, other = mine, theirs
-    if task in kept["score_history"]:
-        merged["score_history"][task] = list(kept["score_history"][task])
-    if older := kept.get("older_scores", {}).get(task):
-        add_older(merged, task, older["count"], [older["sum"]])
-    total, count = score_total(other, task)
-    if count > known:
-        new = other["score_history"][task][known - count :]
-        if unlisted := count - known - len(new):
-            add_older(merged, task, unlisted, [total - known_sum - sum(new)])
-        add_scores(merged, task, new)
 
 
 def _merge_cards(

@@ -3,8 +3,7 @@ up to date, and its bytes. No I/O: all of it is a function of the dict before an
 
 Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`,
 `task_rules` {task: […]}, `episode_log` (timestamp, task_id, score, steps, summary), `score_history`
-{task: […]}, `mistakes`, `mistake_cards`, `successes`; and where there is something to say
-`older_scores` {task: {"count", "sum"}}, of scores that went over the bound of `score_history`.
+{task: […]}, `mistakes`, `mistake_cards`, `successes`.
 
 Lists and objects are changed in place: copies that a caller made one level deep share them.
 """
@@ -89,9 +88,7 @@ def add(
     """
     before = memory["total_episodes"]
     for task, scores in part["score_history"].items():
-        if older := part.get("older_scores", {}).get(task):
-            add_older(memory, task, older["count"], [older["sum"]])
-        add_scores(memory, task, scores)
+        memory["score_history"][task] = [*memory["score_history"].get(task, []), *scores]
     memory["total_episodes"] += part["total_episodes"]
     memory["episode_log"] += map(dict, part["episode_log"])
     del memory["episode_log"][:-UNSAVED_MAX]
@@ -107,7 +104,6 @@ def add(
     for task, rules in part["task_rules"].items():
         known = memory["task_rules"].get(task, [])
         memory["task_rules"][task] = unite_texts(known, rules, rules_max)
-    bound_tasks(memory, set(part["task_rules"]))
     consolidated = [whole(side.get("last_consolidated_at"), 0) for side in (memory, part)]
     if any(consolidated):
         memory["last_consolidated_at"] = sum(consolidated)
@@ -126,31 +122,8 @@ def unite_texts(texts: list[Any], new: Iterable[Any], most: int) -> list[Any]:
 
 def make_key(value: Any) -> object:
     """What is the same for equal values, and can be hashed: there may be anything among texts."""
-    return value if isinstance(value, str) else (json.dumps(value, sort_keys=True),)
-
-
-def add_scores(memory: AgentMemory, task: str, new: list[float]) -> None:
-    """Adds scores of a task. Of those over the bound, the count and the sum stay."""
-    scores = [*memory["score_history"].get(task, []), *new]
-    memory["score_history"][task] = scores[-limits.TRAINING_SCORES_MAX :]
-    if dropped := scores[: -limits.TRAINING_SCORES_MAX]:
-        add_older(memory, task, len(dropped), dropped)
-
-
-def add_older(memory: AgentMemory, task: str, count: int, scores: Iterable[float]) -> None:
-    """Adds so many scores of a task to the sum of those that are not listed any more."""
-    sums = memory.setdefault("older_scores", {})
-    known = sums.get(task, {"count": 0, "sum": 0.0})
-    sums[task] = {"count": known["count"] + count, "sum": sum(scores, known["sum"])}
-
-
-def score_total(memory: AgentMemory, task: str) -> tuple[float, int]:
-    """Sum and number of all scores of a task. The sum is the very one that adding all of them in
-    turn gives.
-    """
-    scores = memory["score_history"].get(task, [])
-    older = memory.get("older_scores", {}).get(task) or {"count": 0, "sum": 0.0}
-    return sum(scores, older["sum"]), older["count"] + len(scores)
+    is_plain = isinstance(value, str | int | float)
+    return value if is_plain else (json.dumps(value, sort_keys=True),)
 
 
 def card_rank(card: dict[str, Any]) -> tuple[int, int]:
@@ -197,23 +170,7 @@ def keep_best_cards(cards: list[dict[str, Any]]) -> None:
     del cards[limits.TRAINING_CARDS :]
 
 
-def bound_tasks(memory: AgentMemory, new: set[str]) -> None:
-    """Over the bound, the tasks that came first make room, but for new ones and those with a recent
-    episode. Only a memory with that many tasks pays for the look.
-    """
-    history, rules = memory["score_history"], memory["task_rules"]
-    tasks = dict.fromkeys([*history, *rules])
-    if len(tasks) <= limits.TRAINING_TASKS_MAX:
-        return
-    log = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
-    recent = new | {str(episode.get("task_id")) for episode in log}
-    old = [task for task in tasks if task not in recent]
-    for task in old[: len(tasks) - limits.TRAINING_TASKS_MAX]:
-        for by_task in (history, rules, memory.get("older_scores", {})):
-            by_task.pop(task, None)
-
-
-_BY_TASK: Final = ("task_rules", "score_history", "older_scores")
+_BY_TASK: Final = ("task_rules", "score_history")
 
 
 def hide_secrets(memory: AgentMemory) -> None:
@@ -229,8 +186,8 @@ def hide_secrets(memory: AgentMemory) -> None:
             continue
         if name in _BY_TASK:
             held.clear()
-            for task, kept in clean:
-                _add_to_task(memory, name, task, kept)
+            for task, kept in clean:  # two may have become one, whose names were secrets
+                held[task] = [*held.get(task, []), *kept]
         elif isinstance(held, list):
             held[:] = clean
         elif isinstance(held, dict):
@@ -238,14 +195,6 @@ def hide_secrets(memory: AgentMemory) -> None:
             held.update(clean)
         else:
             memory[name] = clean
-
-
-def _add_to_task(memory: AgentMemory, name: str, task: str, kept: Any) -> None:
-    """Two tasks may have become one, whose names were secrets."""
-    if name == "older_scores":
-        add_older(memory, task, kept["count"], [kept["sum"]])
-    else:
-        memory[name][task] = [*memory[name].get(task, []), *kept]
 
 
 def mend(memory: AgentMemory) -> list[str]:
@@ -268,15 +217,11 @@ def mend(memory: AgentMemory) -> list[str]:
         card | {name: whole(card.get(name), least) for name, least in _CARD_COUNTS.items()}
         for card in memory["mistake_cards"]
     ]
-    if "older_scores" in memory:
-        left_out += _mend_older(memory)
     # A copy one level deep shares the scores with its original, but not the number of episodes.
     listed = sum(map(len, memory["score_history"].values()))
-    older = sum(sums["count"] for sums in memory.get("older_scores", {}).values())
-    memory["total_episodes"] = max(whole(memory["total_episodes"], 0), listed + older)
+    memory["total_episodes"] = max(whole(memory["total_episodes"], 0), listed)
     for task, scores in memory["score_history"].items():
         left_out += _drop(f"score_history.{task}", scores, _is_finite)
-        add_scores(memory, task, [])
     if not isinstance(memory["last_consolidated_at"], int | float):
         memory["last_consolidated_at"] = None
     for name in ("mistakes", "successes"):
@@ -315,22 +260,6 @@ def _drop(place: str, items: list[Any], is_sound: Callable[[Any], bool]) -> list
     if wrong:
         items[:] = filter(is_sound, items)
     return wrong
-
-
-def _mend_older(memory: AgentMemory) -> list[str]:
-    sums = memory["older_scores"]
-    sound = {
-        task: kept
-        for task, kept in (sums.items() if isinstance(sums, dict) else ())
-        if isinstance(kept, dict)
-        and whole(kept.get("count"), -1) >= 0
-        and _is_finite(kept.get("sum"))
-    }
-    if sound == sums:
-        return []
-    wrong = sums.keys() - sound if isinstance(sums, dict) else ()
-    memory["older_scores"] = sound
-    return sorted(f"older_scores.{task}" for task in wrong) or ["older_scores"]
 
 
 def _is_finite(value: object) -> bool:
