@@ -76,12 +76,7 @@ from hardwon.store.query import counted_from, dated, original_of, record_of
 from hardwon.store.types import PAGE_ROWS, Cursor, Finding, Request, Row, Session, Stored
 from hardwon.text.entities import path_words
 from hardwon.text.terms import own_texts
-from hardwon.trust.lifecycle import (
-    check_claim,
-    credits_by_source,
-    proved_itself,
-    was_confirmed,
-)
+from hardwon.trust.lifecycle import check_claim, credits_by_source, proved_itself, was_confirmed
 from hardwon.trust.redact import clean_event, redact, without_secrets
 
 if TYPE_CHECKING:

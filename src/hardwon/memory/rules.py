@@ -44,14 +44,7 @@ from hardwon.lessons.scores import ScoreHistory, make_history
 from hardwon.lessons.sources import by_turns, few_of_each
 from hardwon.memory.tallies import TallyReading, keep_kind, read_once
 from hardwon.records.fields import is_derived
-from hardwon.records.kinds import (
-    Action,
-    Adopted,
-    AnyRecord,
-    Decision,
-    Episode,
-    MistakeCard,
-)
+from hardwon.records.kinds import Action, Adopted, AnyRecord, Decision, Episode, MistakeCard
 from hardwon.search.terms import Filters
 from hardwon.trust.lifecycle import least
 

@@ -7,15 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hardwon.errors import (
-    ConflictError,
-)
+from hardwon.errors import ConflictError
 from hardwon.lessons.keys import exact_key
-from hardwon.records.fields import (
-    TIME_US_MAX,
-    from_us,
-    new_id,
-)
+from hardwon.records.fields import TIME_US_MAX, from_us, new_id
 from hardwon.records.kinds import (
     VIA_IMPORT,
     VOUCHED_STATUSES,
@@ -29,11 +23,7 @@ from hardwon.records.kinds import (
 from hardwon.store.base import Writer, kept_row
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Row
-from hardwon.trust.lifecycle import (
-    count_credits,
-    effective_validation,
-    find_source,
-)
+from hardwon.trust.lifecycle import count_credits, effective_validation, find_source
 from hardwon.trust.redact import clean_event
 
 

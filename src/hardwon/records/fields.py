@@ -26,7 +26,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
 from hardwon.errors import ANY_VALUE, NOT_GIVEN, InvalidInputError, Problem
@@ -263,9 +263,17 @@ def check_keys(extra: dict[str, Any]) -> None:
             raise refuse(error.message(), **{key: value}) from None
 
 
-def open_set(known: tuple[str, ...]) -> WithJsonSchema:
+def describe(what: str) -> Any:
+    """What a field's JSON Schema says of it."""
+    return Field(description=what)
+
+
+def open_set(known: str) -> WithJsonSchema:
     """The JSON Schema of a name, with the known ones as examples."""
-    return WithJsonSchema({"type": "string", "minLength": 1, "examples": list(known)})
+    return WithJsonSchema({"type": "string", "minLength": 1, "examples": known.split()})
+
+
+SEVERAL: Final = Field(max_length=limits.ITEMS_MAX)
 
 
 # As `str.isspace` has it, which also takes these four for blank.
@@ -319,9 +327,10 @@ RecordId = Annotated[
     ),
     WithJsonSchema({"type": "string", "format": "uuid"}),
 ]
+Ids = Annotated[list[RecordId], SEVERAL]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
-Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
-Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
+Names = Annotated[list[RequiredName], SEVERAL]
+Texts = Annotated[list[Text], SEVERAL]
 
 
 def check_that(holds: object, field: str, value: object, allowed: str) -> None:
@@ -576,18 +585,6 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
         """The model of this JSON; InvalidInputError where it is none."""
         return _validate(cls, super().model_validate_json, json_data, **options)
 
-    @classmethod
-    def read_body(cls, body: str) -> Self:
-        """From its own JSON, as it was kept, a long run in a third of the time: what the rules make of
-        it was made of it before it was kept.
-        """
-        reader = _readers.get(cls) or _make_reader(cls)
-        try:
-            made: Self = reader.validate_json(body)
-        except ValidationError as error:
-            raise InvalidInputError(read_problems(error)) from None
-        return made
-
     def copy_with(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its
         price: writes need it.
@@ -608,40 +605,3 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
     def to_json_bytes(self) -> bytes:
         """The same, as UTF-8."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True)
-
-
-_readers: Final[dict[type[Model], SchemaValidator]] = {}
-
-
-def _make_reader(model: type[Model]) -> SchemaValidator:
-    with making:
-        model.model_rebuild()  # it may have been left for its first use
-        schema = _without_rules(model.__pydantic_core_schema__)
-        try:
-            _readers[model] = SchemaValidator(schema, _use_prebuilt=False)
-        except TypeError:  # before pydantic 2.13, models inside are read by their own rules
-            _readers[model] = SchemaValidator(schema)
-    return _readers[model]
-
-
-def _without_rules(schema: Any) -> Any:
-    """A schema of pydantic's, of which types and names are left, and how a time is read."""
-    if isinstance(schema, list):
-        return [_without_rules(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kind = schema.get("type")
-    match kind:
-        case "function-before" | "function-after" | "function-wrap" | "function-plain":
-            if schema["function"]["function"] is parse_time:
-                return schema
-            return _without_rules(schema.get("schema", {"type": "any"}))
-        case "str" | "int" | "float" | "bool":
-            return {"type": kind}
-        case "list":
-            return {"type": kind, "items_schema": _without_rules(schema.get("items_schema"))}
-        case "model-fields":
-            fields = {name: _without_rules(part) for name, part in schema["fields"].items()}
-            return schema | {"fields": fields}
-    rules = {"serialization", "metadata", "config"}
-    return {name: part if name in rules else _without_rules(part) for name, part in schema.items()}

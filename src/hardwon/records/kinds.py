@@ -35,9 +35,11 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import (
+    SEVERAL,
     Count,
     Finite,
     Flag,
+    Ids,
     JsonObject,
     Model,
     Name,
@@ -59,6 +61,7 @@ from hardwon.records.fields import (
     check_keys,
     check_mapping,
     derived_id,
+    describe,
     new_id,
     now,
     open_set,
@@ -188,13 +191,12 @@ class Source(Model):
     counted by.
     """
 
-    type: Annotated[SourceType, Field(description="What sort of source.")] = "agent_execution"
-    id: Annotated[
-        Name, Field(description="A session or run: what is of one session is found together.")
-    ] = ""
+    type: Annotated[SourceType, describe("What sort of source.")] = "agent_execution"
+    id: Annotated[Name, describe("A session or run: what is of one session is found together.")] = (
+        ""
+    )
     author: Annotated[
-        RequiredName,
-        Field(description="Who says so. Support, influence and rollback are counted by it."),
+        RequiredName, describe("Who says so. Support, influence and rollback are counted by it.")
     ] = "agent"
 
 
@@ -218,10 +220,8 @@ class RelatedFile(Model):
     such file).
     """
 
-    path: Annotated[Text, NotBlank, OneLine, Field(description="From the root of the checkout.")]
-    hash: Annotated[
-        Name, Field(description="The SHA-1 of its content; empty: there is no such file.")
-    ] = ""
+    path: Annotated[Text, NotBlank, OneLine, describe("From the root of the checkout.")]
+    hash: Annotated[Name, describe("The SHA-1 of its content; empty: there is no such file.")] = ""
 
 
 class StaleFile(NamedTuple):
@@ -245,26 +245,22 @@ class Moment(Model):
     """When and at which state of the code (`metadata.context`)."""
 
     timestamp: Time = Field(default_factory=now, description="When it happened.")
-    git_commit: Annotated[Name, Field(description="The commit it happened at.")] = ""
-    git_branch: Annotated[Name, Field(description="The branch it happened on.")] = ""
+    git_commit: Annotated[Name, describe("The commit it happened at.")] = ""
+    git_branch: Annotated[Name, describe("The branch it happened on.")] = ""
     related_files: Annotated[
         list[RelatedFile],
-        Field(
-            max_length=limits.ITEMS_MAX,
-            description="Files it is about, each with the SHA-1 of its content.",
-        ),
+        SEVERAL,
+        describe("Files it is about, each with the SHA-1 of its content."),
     ] = []
 
 
 class Validation(Model):
     """How far a record may be believed, and who vouched for it."""
 
-    status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
-    verified_by: Annotated[Verifier | None, Field(description="What confirmed it.")] = None
-    verification_id: Annotated[
-        Name | None, Field(description="Which run, approval or build it was.")
-    ] = None
-    failure_hash: Annotated[Name | None, Field(description="The hash of how a test failed.")] = None
+    status: Annotated[Status, describe("How far it is believed.")] = "hypothesis"
+    verified_by: Annotated[Verifier | None, describe("What confirmed it.")] = None
+    verification_id: Annotated[Name | None, describe("Which run, approval or build it was.")] = None
+    failure_hash: Annotated[Name | None, describe("The hash of how a test failed.")] = None
 
 
 class Metadata(Model):
@@ -280,8 +276,8 @@ class Metadata(Model):
         default_factory=Validation,
         description="How far it may be believed, and who vouched for it.",
     )
-    tags: Annotated[Names, Field(description="Words to filter by.")] = []
-    project_id: Annotated[Name, Field(description="The project; a memory fills in its own.")] = ""
+    tags: Annotated[Names, describe("Words to filter by.")] = []
+    project_id: Annotated[Name, describe("The project; a memory fills in its own.")] = ""
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: the time in whole milliseconds."""
@@ -299,19 +295,18 @@ class Record(Model, Tabular):
         {"id", "kind", "redacted", "recalled"}
     )
 
-    kind: Annotated[Kind, Field(description="Which of the records it is.")]
+    kind: Annotated[Kind, describe("Which of the records it is.")]
     id: RecordId = Field(
         default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given."
     )
     redacted: Annotated[
         # names of kinds of secrets; nothing that could be one itself
         list[Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]] | None,
-        Field(description="The labels of secrets that were taken out."),
+        describe("The labels of secrets that were taken out."),
     ] = None
-    recalled: Annotated[
-        Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None,
-        Field(description="Ids of what was recalled before it was tried."),
-    ] = None
+    recalled: Annotated[Ids | None, describe("Ids of what was recalled before it was tried.")] = (
+        None
+    )
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     @property
@@ -410,22 +405,18 @@ class Experience(Record):
     __pydantic_extra__: dict[str, Any]
 
     kind: Literal["experience"] = "experience"
-    content: Annotated[Prose, Field(description="What happened.")]
+    content: Annotated[Prose, describe("What happened.")]
     outcome: Annotated[
         Name,
         WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}),
-        Field(description="How it turned out."),
+        describe("How it turned out."),
     ]
-    tool: Annotated[Name | None, Field(description="The tool that was used.")] = None
+    tool: Annotated[Name | None, describe("The tool that was used.")] = None
     summary: Annotated[
-        Text, Field(description="A few words; made from the content where there are none.")
+        Text, describe("A few words; made from the content where there are none.")
     ] = ""
-    unrouted: Annotated[
-        Prose | None, Field(description="Why no route took it, where that is so.")
-    ] = None
-    own_schema: Annotated[
-        Flag | None, Field(description="It was routed by a schema of your own.")
-    ] = None
+    unrouted: Annotated[Prose | None, describe("Why no route took it, where that is so.")] = None
+    own_schema: Annotated[Flag | None, describe("It was routed by a schema of your own.")] = None
 
     @model_validator(mode="wrap")
     @classmethod
@@ -487,10 +478,10 @@ class Experience(Record):
 class Entities(Model):
     """What a fact is about."""
 
-    files: Annotated[Names, Field(description="Files that it names.")] = []
-    functions: Annotated[Names, Field(description="Functions that it names.")] = []
-    libraries: Annotated[Names, Field(description="Libraries that it names.")] = []
-    error_codes: Annotated[Names | None, Field(description="Error codes that it names.")] = None
+    files: Annotated[Names, describe("Files that it names.")] = []
+    functions: Annotated[Names, describe("Functions that it names.")] = []
+    libraries: Annotated[Names, describe("Libraries that it names.")] = []
+    error_codes: Annotated[Names | None, describe("Error codes that it names.")] = None
 
 
 class Fact(Record):
@@ -501,16 +492,14 @@ class Fact(Record):
     own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"findings"}
 
     kind: Literal["fact"] = "fact"
-    content: Annotated[Prose, Field(description="A sentence that stands alone.")]
-    fact_type: Annotated[FactType, Field(description="What it is about.")]
-    confidence: Annotated[Unit, Field(description="How sure it is, 0 to 1.")] = 0.5
+    content: Annotated[Prose, describe("A sentence that stands alone.")]
+    fact_type: Annotated[FactType, describe("What it is about.")]
+    confidence: Annotated[Unit, describe("How sure it is, 0 to 1.")] = 0.5
     entities: Entities = Field(
         default_factory=Entities,
         description="Names in it; those that are found in the sentence are added.",
     )
-    findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = (
-        None
-    )
+    findings: Annotated[Texts | None, describe("What keeps it from standing alone.")] = None
 
 
 def _fit_observation(value: object) -> object:
@@ -532,14 +521,14 @@ OBSERVATION_CUT: Final = " [cut: longer than a record holds]"
 class Step(Model):
     """Something done, what came of it, and what that was worth."""
 
-    action: Annotated[Text, Field(description="What was done.")]
+    action: Annotated[Text, describe("What was done.")]
     observation: Annotated[
-        Text, BeforeValidator(_fit_observation), Field(description="What came of it.")
+        Text, BeforeValidator(_fit_observation), describe("What came of it.")
     ] = ""
-    reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
-    ok: Annotated[
-        Flag | None, Field(description="Whether it worked; left out, what came of it tells.")
-    ] = None
+    reward: Annotated[Finite, describe("What that was worth.")] = 0.0
+    ok: Annotated[Flag | None, describe("Whether it worked; left out, what came of it tells.")] = (
+        None
+    )
 
 
 # How a run is told of which nobody knows whether it solved its task.
@@ -551,19 +540,17 @@ class Trajectory(Record):
     """What was done step by step, and how it ended (1.0 solved, 0.0 not, None: nobody knows)."""
 
     kind: Literal["trajectory"] = "trajectory"
-    task: Annotated[Text, Field(description="What was to be done.")] = ""
+    task: Annotated[Text, describe("What was to be done.")] = ""
     steps: Annotated[
         list[Step],
-        Field(
-            max_length=limits.STEPS_MAX,
-            description="Each with its action, what was observed, and a reward.",
-        ),
+        Field(max_length=limits.STEPS_MAX),
+        describe("Each with its action, what was observed, and a reward."),
     ]
     final_reward: Annotated[
         Finite | None,
-        Field(
-            description="How it ended: 1 or more solved the task, 0 or less failed, between is "
-            "partial. Left out: nobody knows."
+        describe(
+            "How it ended: 1 or more solved the task, 0 or less failed, between is partial. Left "
+            "out: nobody knows."
         ),
     ] = None
 
@@ -590,34 +577,30 @@ class MistakeCard(Model):
     episode's task.
     """
 
-    mistake_type: Annotated[RequiredName, Field(description="What sort of mistake.")] = (
-        "unknown_mistake"
-    )
+    mistake_type: Annotated[RequiredName, describe("What sort of mistake.")] = "unknown_mistake"
     task_id: Annotated[
-        RequiredName | None, Field(description="Its task, where it is not the episode's.")
+        RequiredName | None, describe("Its task, where it is not the episode's.")
     ] = None
-    worker_id: Annotated[Scalar, Field(description="Whom it concerned.")] = None
-    bad_decision: Annotated[Scalar, Field(description="What was decided.")] = None
-    correct_decision: Annotated[Scalar, Field(description="What would have been right.")] = None
-    evidence: Annotated[CardText, Field(description="What shows it; longer texts are cut.")] = ""
-    lesson: Annotated[
-        CardText, Field(description="What to do next time; longer texts are cut.")
-    ] = "Avoid repeating this failure."
+    worker_id: Annotated[Scalar, describe("Whom it concerned.")] = None
+    bad_decision: Annotated[Scalar, describe("What was decided.")] = None
+    correct_decision: Annotated[Scalar, describe("What would have been right.")] = None
+    evidence: Annotated[CardText, describe("What shows it; longer texts are cut.")] = ""
+    lesson: Annotated[CardText, describe("What to do next time; longer texts are cut.")] = (
+        "Avoid repeating this failure."
+    )
 
 
 class Episode(Record):
     """One attempt at a task that ended with a score."""
 
     kind: Literal["episode"] = "episode"
-    task_id: Annotated[RequiredName, Field(description="The task.")]
-    score: Annotated[Unit, Field(description="0 to 1.")]
-    steps: Annotated[Count, Field(description="How many it took.")] = 0
-    trajectory_summary: Annotated[Text, Field(description="What was done, in short.")] = ""
-    mistakes: Annotated[Texts, Field(description="What went wrong.")] = []
-    successes: Annotated[Texts, Field(description="What went well.")] = []
-    mistake_cards: Annotated[
-        list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")
-    ] = []
+    task_id: Annotated[RequiredName, describe("The task.")]
+    score: Annotated[Unit, describe("0 to 1.")]
+    steps: Annotated[Count, describe("How many it took.")] = 0
+    trajectory_summary: Annotated[Text, describe("What was done, in short.")] = ""
+    mistakes: Annotated[Texts, describe("What went wrong.")] = []
+    successes: Annotated[Texts, describe("What went well.")] = []
+    mistake_cards: Annotated[list[MistakeCard], SEVERAL, describe("Mistakes in detail.")] = []
 
 
 class Issue(Model):
@@ -626,32 +609,25 @@ class Issue(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
 
-    model: Annotated[Name, Field(description="The model whose output is wrong.")] = ""
+    model: Annotated[Name, describe("The model whose output is wrong.")] = ""
     issue_type: Annotated[
         RequiredName,
         open_set(
-            (
-                "MODEL_NOT_AVAILABLE",
-                "TIMEOUT",
-                "UNEXPECTED_RESPONSE",
-                "NO_OUTPUT",
-                "ERROR",
-                "CUSTOM",
-                "AUDIO_FRAMEWORK_MISSING",
-            )
+            "MODEL_NOT_AVAILABLE TIMEOUT UNEXPECTED_RESPONSE NO_OUTPUT ERROR CUSTOM "
+            "AUDIO_FRAMEWORK_MISSING"
         ),
-        Field(description="What sort of issue, such as TIMEOUT. Any name."),
+        describe("What sort of issue, such as TIMEOUT. Any name."),
     ] = "CUSTOM"
-    description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
-    error_output: Annotated[Text | None, Field(description="What was printed.")] = None
-    test_prompt: Annotated[Text | None, Field(description="What the model was asked.")] = None
-    expected_pattern: Annotated[Text | None, Field(description="What was to come back.")] = None
-    actual_response: Annotated[Text | None, Field(description="What came back.")] = None
+    description: Annotated[Text, describe("What is wrong, in words.")] = ""
+    error_output: Annotated[Text | None, describe("What was printed.")] = None
+    test_prompt: Annotated[Text | None, describe("What the model was asked.")] = None
+    expected_pattern: Annotated[Text | None, describe("What was to come back.")] = None
+    actual_response: Annotated[Text | None, describe("What came back.")] = None
     timestamp: Annotated[
-        Text | None, Field(description="When it was noticed, as its reporter wrote it.")
+        Text | None, describe("When it was noticed, as its reporter wrote it.")
     ] = None
     test_environment: Annotated[
-        JsonObject | None, Field(description="The machine that it was noticed on.")
+        JsonObject | None, describe("The machine that it was noticed on.")
     ] = None
 
     @model_validator(mode="before")
@@ -675,34 +651,25 @@ class Fix(Record):
     """
 
     kind: Literal["fix"] = "fix"
-    issue: Annotated[Issue, Field(description="What is wrong, and where.")]
-    analysis: Annotated[Text, Field(description="What was found to be the cause.")] = ""
-    fix_commands: Annotated[
-        Texts, Field(description="What was done. Kept as text and never run.")
-    ] = []
-    fix_success: Annotated[Flag, Field(description="Whether the fix was applied.")]
-    verification_success: Annotated[Flag, Field(description="Whether it was verified to work.")]
-    execution_time_seconds: Annotated[Seconds | None, Field(description="How long it took.")] = None
+    issue: Annotated[Issue, describe("What is wrong, and where.")]
+    analysis: Annotated[Text, describe("What was found to be the cause.")] = ""
+    fix_commands: Annotated[Texts, describe("What was done. Kept as text and never run.")] = []
+    fix_success: Annotated[Flag, describe("Whether the fix was applied.")]
+    verification_success: Annotated[Flag, describe("Whether it was verified to work.")]
+    execution_time_seconds: Annotated[Seconds | None, describe("How long it took.")] = None
     system_info: JsonObject = Field(
         default_factory=dict, description="Whatever may matter of the machine."
     )
-    notes: Annotated[Text | None, Field(description="Anything else, in words.")] = None
+    notes: Annotated[Text | None, describe("Anything else, in words.")] = None
     fixer_type: Annotated[
-        RequiredName,
-        open_set(("claude", "qwen", "gpt", "gemini", "deepseek", "custom")),
-        Field(description="Who tried."),
+        RequiredName, open_set("claude qwen gpt gemini deepseek custom"), describe("Who tried.")
     ] = "claude"
-    fix_type: Annotated[
-        Name | None, Field(description="What sort of fix, as the fixer calls it.")
-    ] = None
-    confidence: Annotated[Unit | None, Field(description="How sure the fixer was.")] = None
-    verification_steps: Annotated[Texts | None, Field(description="How it was to be verified.")] = (
-        None
-    )
-    expected_outcome: Annotated[Text | None, Field(description="What the fixer expected.")] = None
+    fix_type: Annotated[Name | None, describe("What sort of fix, as the fixer calls it.")] = None
+    confidence: Annotated[Unit | None, describe("How sure the fixer was.")] = None
+    verification_steps: Annotated[Texts | None, describe("How it was to be verified.")] = None
+    expected_outcome: Annotated[Text | None, describe("What the fixer expected.")] = None
     other: Annotated[
-        JsonObject | None,
-        Field(description="What else the fixer's reply, or an older row, had to say."),
+        JsonObject | None, describe("What else the fixer's reply, or an older row, had to say.")
     ] = None
 
     @property
@@ -737,20 +704,16 @@ class Decision(Record):
     """
 
     kind: Literal["decision"] = "decision"
-    action: Annotated[Action, Field(description="What was decided.")]
+    action: Annotated[Action, describe("What was decided.")]
     task_id: Annotated[
-        RequiredName | None,
-        Field(description="The task that it concerns; none: the whole project."),
+        RequiredName | None, describe("The task that it concerns; none: the whole project.")
     ] = None
-    target: Annotated[Name, Field(description="The lesson, or source, that it is about.")] = ""
-    replacement: Annotated[Name, Field(description="The lesson that takes its place.")] = ""
-    text: Annotated[Text, Field(description="A rule that was written down.")] = ""
-    tasks: Annotated[Names, Field(description="Tasks that a lesson was learned in.")] = []
-    evidence: Annotated[
-        list[RecordId],
-        Field(max_length=limits.ITEMS_MAX, description="Ids of the records that it rests on."),
-    ] = []
-    reason: Annotated[Text, Field(description="Why, in words.")] = ""
+    target: Annotated[Name, describe("The lesson, or source, that it is about.")] = ""
+    replacement: Annotated[Name, describe("The lesson that takes its place.")] = ""
+    text: Annotated[Text, describe("A rule that was written down.")] = ""
+    tasks: Annotated[Names, describe("Tasks that a lesson was learned in.")] = []
+    evidence: Annotated[Ids, describe("Ids of the records that it rests on.")] = []
+    reason: Annotated[Text, describe("Why, in words.")] = ""
 
     @property
     def in_effect(self) -> bool:
@@ -770,8 +733,8 @@ class Adopted(Record):
     """
 
     kind: Literal["adopted"] = "adopted"
-    origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
-    data: Annotated[JsonObject, Field(description="What that store had added up.")]
+    origin: Annotated[RequiredName, describe("The sort of store it came from.")]
+    data: Annotated[JsonObject, describe("What that store had added up.")]
 
     def to_agentdb(self) -> dict[str, Any]:
         """What was a solution pattern is written as one; else as every record is."""
@@ -811,10 +774,10 @@ class SolutionPattern(Model):
     only as what it was.
     """
 
-    diagnosis_id: Annotated[Text, Field(description="What was diagnosed.")]
-    strategy: Annotated[Text, Field(description="What was done.")]
-    success_rate: Annotated[Unit, Field(description="The share that worked.")]
-    usage_count: Annotated[Count, Field(description="How often it was used.")]
+    diagnosis_id: Annotated[Text, describe("What was diagnosed.")]
+    strategy: Annotated[Text, describe("What was done.")]
+    success_rate: Annotated[Unit, describe("The share that worked.")]
+    usage_count: Annotated[Count, describe("How often it was used.")]
     metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     def adopt(self) -> Adopted:

@@ -186,7 +186,7 @@ def original_of(stored: Stored | Found | Row) -> AnyRecord:
     if stored.kind not in MODEL_OF_KIND:
         raise _damaged(stored)
     try:
-        record = MODEL_OF_KIND[stored.kind].read_body(sound_body(stored))
+        record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
     except InvalidInputError as error:
         raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
