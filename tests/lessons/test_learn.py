@@ -31,7 +31,6 @@ from hardwon.lessons.issues import model_family, strategy_key
 from hardwon.lessons.keys import card_key, rule_key
 from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.rules import Thresholds, merge_items, rank_cards, rule_state
-from hardwon.memory.results import Remedy
 from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.text.terms import canonical, key_of, same_action, say_the_same, words_of
 
@@ -439,7 +438,10 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     (solution,) = memory.solutions(error)
     (failure,) = memory.care.failures()
     assert solution.action == "docker compose up -d --force-recreate"
-    assert failure.fix == Remedy(solution.action, 1, 1, solution.evidence)
+    fix = failure.fix
+    assert fix is not None
+    assert (fix.action, fix.evidence) == (solution.action, solution.evidence)
+    assert (fix.helped, fix.tried) == (1, 1)
 
 
 # --- consolidation ---

@@ -25,6 +25,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from cases import TORTURE, examples
 from hardwon import Experience, Memory
 from hardwon.errors import BusyError
+from hardwon.memory.project import ProjectListener
 from hardwon.tree.edits import Edits
 from hardwon.tree.engine import MemoryEngine
 from hardwon.tree.files import TreeFiles
@@ -446,7 +447,7 @@ def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
     path = Path(engine.remember("of no use any more", **FAILURE))
     engine.memory.archive(next(engine.memory.browse()).id, "of no use")
     assert not path.exists()
-    engine.memory._project.listeners = []  # nothing was synced
+    engine.memory._project.listener = ProjectListener()  # nothing was synced
     engine.close()
     path.write_bytes(left)
     monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
@@ -469,7 +470,7 @@ def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.M
         ]
     paths[0].parent.mkdir(parents=True)
     paths[0].write_bytes(b'{\n  "timestamp"')
-    engine.memory._project.listeners = []  # as if killed
+    engine.memory._project.listener = ProjectListener()  # as if killed
     engine.close()
     with MemoryEngine(root) as engine:
         assert contents(engine) == [f"number {one}" for one in range(5)]
@@ -483,7 +484,7 @@ def unsettled(root: Path) -> tuple[Path, bytes]:
     """
     engine = MemoryEngine(root)
     path = Path(engine.remember("Acknowledged", **FAILURE))
-    engine.memory._project.listeners = []
+    engine.memory._project.listener = ProjectListener()
     engine.close()
     return path, path.read_bytes()
 
@@ -495,7 +496,7 @@ def test_what_people_do_before_the_next_open_counts(
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
     edited, moved, removed = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
-    engine.memory._project.listeners = []  # the script ends without close
+    engine.memory._project.listener = ProjectListener()  # the script ends without close
     engine.close()
     edited.write_text(json.dumps({"content": "edited"}))
     os.utime(edited, (1_600_000_000, 1_600_000_000))
@@ -667,10 +668,13 @@ def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: Memory
     (old,) = engine.memory.browse()
     new = engine.memory.remember("The new way", "success", "conversation")
     with MemoryEngine(engine.root) as other:
-        listeners, engine.memory._project.listeners = engine.memory._project.listeners, []
+        listener, engine.memory._project.listener = (
+            engine.memory._project.listener,
+            ProjectListener(),
+        )
         engine.memory.supersede(old.id, new.id, "better")
         assert contents(other) == ["The new way"]
-        engine.memory._project.listeners = listeners
+        engine.memory._project.listener = listener
     path.write_bytes(text)
     assert contents(engine) == ["The new way"]
     assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]

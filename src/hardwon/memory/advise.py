@@ -178,20 +178,8 @@ class Adviser:
         for scope, key in places:
             best = self._knowledge.strategies(scope, key, usual, CANDIDATES, successful=True)
             for one in by_turns(best, _find_only_source):
-                done = " && ".join(one.fix_commands) or (
-                    one.analysis if scope == "signature" else ""
-                )
-                if done:
-                    yield Lesson(
-                        "",
-                        "cure",
-                        issue.description,
-                        done,
-                        one.attempts,
-                        one.verified,
-                        one.p_success,
-                        one.last_used,
-                    )
+                if one.fix_commands or (one.analysis and scope == "signature"):
+                    yield one.as_lesson(issue.description)
 
 
 def _find_only_source(strategy: Strategy) -> str | None:

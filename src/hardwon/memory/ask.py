@@ -128,7 +128,7 @@ class Asking(Group):
             lambda: limit is None or check_whole_number("limit", limit, 0, sys.maxsize),
             lambda: Filters.of(self._project.name, {**filters}),
         )
-        self._project.before_read()
+        self._project.listener.before_read()
         records = map(record_of, self._project.pages(asked, limit))
         return records if limit is None else islice(records, limit)
 
@@ -152,8 +152,7 @@ class Asking(Group):
             lambda: Filters.of(project.name, {**filters}) if filters else no_filters(),
             lambda: as_of if as_of is None else check_time("as_of", as_of),
         )
-        if project.listeners:
-            project.before_read()
+        project.listener.before_read()
         if at is not None:
             last = from_us(min(to_us(at) + 1, TIME_US_MAX))
             asked = asked.copy_with(until=last if asked.until is None else min(asked.until, last))
@@ -205,7 +204,7 @@ class Asking(Group):
             task_id=task_id,
             explain=explain,
         )
-        self._project.before_read()
+        self._project.listener.before_read()
         with self._project.store.together(self._project.name):
             return context.Recaller(self._project).context(
                 context.ContextRequest(
@@ -257,7 +256,7 @@ class Asking(Group):
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
-        self._project.before_read()
+        self._project.listener.before_read()
         return Stats(
             **vars(self._project.store.counts(self._project.name)),
             location=self._project.store.location,

@@ -215,8 +215,7 @@ class Keeping(Group):
                 )
             if waiting := self._project.store.count_without_vector(self._project.name):
                 findings.append(Finding("embedding", True, f"{waiting} {_WAIT}"))
-            for listener in self._project.listeners:
-                findings += listener.check()
+            findings += self._project.listener.check()
         return results.Diagnosis(findings)
 
     def _derived_again(self, progress: Progress | None) -> list[Finding]:
@@ -335,7 +334,7 @@ class Care(Group):
             lambda: None if cursor is None else parse_cursor(cursor),
             lambda: Filters.of(self._project.name, {**filters}),
         )
-        self._project.before_read()
+        self._project.listener.before_read()
         stored_rows = self._project.store.page(self._project.name, asked, before, size + 1)
         more = (
             Cursor(stored_rows[size - 1].at_us, stored_rows[size - 1].id)

@@ -69,7 +69,7 @@ class Episodes(Group):
         check_that(
             asked.kind in (None, "episode"), "kind", asked.kind, "episode: nothing else has a score"
         )
-        self._project.before_read()
+        self._project.listener.before_read()
         scored = list(self._find_scored(asked.copy_with(kind="episode"), tag))
         return compare(scored[::-1], by_run=by_run)
 

@@ -17,7 +17,7 @@ from hardwon.lessons.order import find_near_duplicates
 from hardwon.lessons.teaching import ANY_RUN
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.project import Project
-from hardwon.memory.results import DayRate, Failure, Rates, Remedy
+from hardwon.memory.results import DayRate, Failure, Rates
 from hardwon.records.fields import from_us, to_us
 from hardwon.records.kinds import Episode, Fix, Trajectory, headline
 from hardwon.search.terms import Filters
@@ -176,11 +176,6 @@ def _add_fix(project: Project, failure: Failure, exact: str) -> Failure:
     sort, _, which = failure.key.partition(":")
     if sort == "signature":
         for fix in project.knowledge.strategies("signature", which, 0.5, 1, successful=True):
-            action = "; ".join(fix.fix_commands) or fix.analysis
-            remedy = Remedy(action, fix.verified, fix.attempts, fix.evidence)
-            return replace(failure, fix=remedy)
-    for cure in LessonFinder(project).find_cures(exact)[:1] if exact else ():
-        if cure.helped:
-            remedy = Remedy(cure.action, cure.helped, cure.tried, cure.evidence)
-            return replace(failure, fix=remedy)
-    return failure
+            return replace(failure, fix=fix.as_lesson(failure.text))
+    cures = LessonFinder(project).find_cures(exact)[:1] if exact else []
+    return replace(failure, fix=cures[0]) if cures and cures[0].helped else failure

@@ -47,6 +47,7 @@ from hardwon.lessons.issues import (
     signature_keys,
 )
 from hardwon.lessons.keys import BETWEEN_NAMES
+from hardwon.lessons.lesson import Lesson
 from hardwon.lessons.sources import share_out
 from hardwon.memory.project import Project
 from hardwon.memory.results import SimilarIssues
@@ -80,6 +81,16 @@ class Strategy(Rated):
     evidence: tuple[str, ...]
     sources: tuple[str, ...] = ()
     vouched: int = 0
+
+    @property
+    def action(self) -> str:
+        """What it does: its commands, else what was found to be the cause."""
+        return " && ".join(self.fix_commands) or self.analysis
+
+    def as_lesson(self, issue: str) -> Lesson:
+        """The same as what helped against an issue, which these words tell."""
+        counts = (self.attempts, self.verified, self.p_success)
+        return Lesson("", "cure", issue, self.action, *counts, self.last_used, self.evidence)
 
 
 def word_strategy(ranked: RankedStrategy, record: Fix | Cleaned) -> Strategy:

@@ -160,16 +160,14 @@ class Project:
         self,
         where: Place,
         name: str,
-        *,
-        folder: Path,
+        folder: Path | None,
         clock: Clock | None,
         embedder: Embedder | None,
         llm: Llm | None,
         consolidate_every: int,
-        checkout: bool,
         busy_timeout_ms: int | None,
     ) -> None:
-        """`folder` is the one that we are in; the rest as in `Memory`."""
+        """`folder` is the one that we are in, if that counts; the rest as in `Memory`."""
         self.place, self.name, self.embedder = where, project_name(name), embedder
         self.consolidate_every = consolidate_every
         self._llm = llm
@@ -177,25 +175,24 @@ class Project:
         # What the memory's clock says.
         self.now: Clock = partial(self._read, clock) if clock else partial(datetime.now, UTC)
         self._request = threading.local()
-        self._folder = folder if checkout else None
-        self.listeners: list[ProjectListener] = []
+        self._folder = folder
+        self.listener = ProjectListener()  # none, until a design has one
         self.store = open_store(where, busy_timeout_ms)
         # After the store: what is done here before a fork, and at the end, comes before what it does.
         self._embedding = None if embedder is None else embedding.Embedding(embedder)
         try:
-            self.find_listeners()
+            self.find_listener()
         except BaseException:
             self.store.close()
             raise
 
     def close(self) -> None:
-        listeners, self.listeners = self.listeners, []
+        listener, self.listener = self.listener, ProjectListener()
         try:
             if self._embedding:
                 self._embedding.close(embedding.EMBED_CLOSE_WAIT_S)
-            for listener in listeners:
-                with suppress(LostFileError):  # where the memory is gone nothing is left to be done
-                    listener.close()
+            with suppress(LostFileError):  # where the memory is gone nothing is left to be done
+                listener.close()
         finally:
             self.store.close()
 
@@ -365,31 +362,23 @@ class Project:
         finally:
             self._request.current = None
 
-    def find_listeners(self, session: Session | None = None) -> list[ProjectListener]:
-        """Also those that another process made since this memory was opened."""
-        if self.listeners or self.place.path is None:
-            return self.listeners  # only a local file can have a tree beside it
-        with nullcontext(session) if session else self.store.read(self.name) as opened:
-            if has_tree(opened, self.name):
-                mirror = resolve_name(MIRROR)
-                folder = home_of(self.place.path)
-                self.listeners.append(
-                    mirror(self.store, opened, self.name, folder, self.prepare, self.now)
-                )
-        if session is None:
-            for listener in self.listeners:
-                listener.open()
-        return self.listeners
-
-    def before_read(self) -> None:
-        """Before a question is answered: what people did to files of the memory."""
-        for listener in self.listeners:
-            listener.before_read()
+    def find_listener(self, session: Session | None = None) -> ProjectListener:
+        """Also one that another process made since this memory was opened."""
+        # only a local file can have a tree beside it
+        if type(self.listener) is ProjectListener and self.place.path:
+            with nullcontext(session) if session else self.store.read(self.name) as opened:
+                if has_tree(opened, self.name):
+                    mirror, folder = resolve_name(MIRROR), home_of(self.place.path)
+                    self.listener = mirror(
+                        self.store, opened, self.name, folder, self.prepare, self.now
+                    )
+            if session is None:
+                self.listener.open()
+        return self.listener
 
     def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
         """After statuses changed, or records were erased."""
-        for listener in self.listeners:
-            listener.on_commit(erased=erased, restored=restored)
+        self.listener.on_commit(erased=erased, restored=restored)
         if erased:
             from hardwon.memory.skills import refresh
 
@@ -493,7 +482,7 @@ class Change:
             self.afterwards.append(partial(self.project.recorded_here.add, appended.added))
         self._check_new([record for record in records if record.id in added])
         if appended.has_tree:
-            self.tell_listeners(records, rows, added)
+            self.tell_listener(records, rows, added)
         return list(records)
 
     def _check_new(self, records: Iterable[Record]) -> None:
@@ -526,13 +515,12 @@ class Change:
             kept, record.copy_with(metadata=record.metadata.copy_with(context=context))
         )
 
-    def tell_listeners(
+    def tell_listener(
         self, records: Sequence[Record], rows: Sequence[Row], added: Collection[str]
     ) -> None:
-        """Tells listeners, if there are any, of what was new among these."""
+        """Tells a design that listens of what was new among these."""
         kept = [pair for pair in zip(records, rows, strict=True) if pair[1].id in added]
-        for listener in self.project.find_listeners(self.writer.session):
-            listener.on_append(self, kept)
+        self.project.find_listener(self.writer.session).on_append(self, kept)
 
     def with_places(self, records: list[R]) -> list[R]:
         """The records, those that have a file knowing where it is, and fixes their number."""
@@ -615,8 +603,7 @@ class Change:
     def bury(self, tombstones: Sequence[Event]) -> int:
         """Erases the records of these tombstones, as far as they are here; how many were."""
         record_ids = [event.record_id for event in tombstones]
-        for listener in self.project.find_listeners(self.writer.session):
-            listener.on_erase(self, record_ids)
+        self.project.find_listener(self.writer.session).on_erase(self, record_ids)
         return self.writer.erase(self.project.name, record_ids, tombstones)
 
     def decide(self, decision: Decision) -> Decision:
@@ -728,26 +715,17 @@ class Opened(Group):
         record from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other
         writers, where that is to be shorter than usual.
         """
-        most = limits.JSON_INT_ABS_MAX
+        most, wait = limits.JSON_INT_ABS_MAX, busy_timeout_ms
+        asks = callable(getattr(llm, "complete", None))
+        embeds = not isinstance(embedder, type) and hasattr(embedder, "name")
+        embeds = embeds and hasattr(embedder, "embed")
+        allowed = "something with a method complete(system, user), such as a ChatModel"
         check_all(
-            lambda: check_that(
-                llm is None or callable(getattr(llm, "complete", None)),
-                "llm",
-                llm,
-                "something with a method complete(system, user), such as a ChatModel",
-            ),
+            lambda: check_that(llm is None or asks, "llm", llm, allowed),
             lambda: check_whole_number("consolidate_every", consolidate_every, 0, most),
-            lambda: (
-                busy_timeout_ms is None
-                or check_whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
-            ),
+            lambda: check_whole_number("busy_timeout_ms", wait or 0, 0, limits.BUSY_TIMEOUT_MS),
             lambda: check_that(
-                embedder is None
-                or (
-                    not isinstance(embedder, type)
-                    and hasattr(embedder, "name")
-                    and hasattr(embedder, "embed")
-                ),
+                embedder is None or embeds,
                 "embedder",
                 embedder,
                 "an object with name, dimension and embed(texts)",
@@ -756,16 +734,9 @@ class Opened(Group):
         )
         folder = current_folder()
         where = find_place(location, folder)
+        name, counts = where.project if project is None else project, folder if checkout else None
         self._project = Project(
-            where,
-            where.project if project is None else project,
-            folder=folder,
-            clock=clock,
-            embedder=embedder,
-            llm=llm,
-            consolidate_every=consolidate_every,
-            checkout=checkout,
-            busy_timeout_ms=busy_timeout_ms,
+            where, name, counts, clock, embedder, llm, consolidate_every, busy_timeout_ms
         )
         self.project = self._project.name
         self._tokens: Tokens | None = None

@@ -147,8 +147,8 @@ class Recording(Group):
         """
         envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
-            if name in keys:
-                raise InvalidInputError.one(name, keys[name], "keys that no record has already")
+            allowed = "keys that no record has already"
+            check_that(name not in keys, name, keys.get(name), allowed)
         if isinstance(summary, str):
             # before it is made filename-safe: afterwards a secret would not be recognised
             summary = redact(summary)[0]
@@ -177,17 +177,9 @@ class Recording(Group):
         `findings`. Who says again what is known strengthens it: the first fact comes back, and no
         other is kept.
         """
-        fact = make(
-            self._project,
-            Fact,
-            {
-                "content": content,
-                "fact_type": fact_type,
-                "confidence": confidence,
-                "entities": Entities() if entities is None else entities,
-            },
-            envelope,
-        )
+        own = _find_own(locals())
+        own["entities"] = Entities() if entities is None else entities
+        fact = make(self._project, Fact, own, envelope)
         return _record_facts(self._project, [_prepare(self._project, fact)])[0]
 
     def record_trajectory(
@@ -203,17 +195,11 @@ class Recording(Group):
         the task, 0 or less failed, between is partial; None where nobody knows: then it is told as
         done, and counts neither as solved nor as failed. Of a run that is longer than a record, as much is kept as fits.
         """
-        all_steps = list_items(steps)
-        is_list = isinstance(all_steps, list)
-        if is_list and len(all_steps) > limits.STEPS_MAX:  # the middle tells least
-            half = limits.STEPS_MAX // 2
-            all_steps = [*all_steps[:half], *all_steps[-half:]]
-        made = make(
-            self._project,
-            Trajectory,
-            {"task": task, "steps": all_steps, "final_reward": final_reward},
-            envelope,
-        )
+        own = _find_own(locals(), "steps")
+        if isinstance(own["steps"], list) and len(own["steps"]) > limits.STEPS_MAX:
+            half = limits.STEPS_MAX // 2  # the middle tells least
+            own["steps"] = [*own["steps"][:half], *own["steps"][-half:]]
+        made = make(self._project, Trajectory, own, envelope)
         return self.record(made.copy_with(steps=_fitting(made.steps)))
 
     def record_episode(
@@ -231,15 +217,8 @@ class Recording(Group):
         `trajectory_summary` what was done. `mistakes` and `successes` are sentences that become
         rules of the `task_id`; `mistake_cards` say what would have been right.
         """
-        own = {
-            "task_id": task_id,
-            "score": score,
-            "steps": steps,
-            "trajectory_summary": trajectory_summary,
-            "mistakes": list_items(mistakes),
-            "successes": list_items(successes),
-            "mistake_cards": _without_secrets(list_items(mistake_cards)),
-        }
+        own = _find_own(locals(), "mistakes", "successes", "mistake_cards")
+        own["mistake_cards"] = _without_secrets(own["mistake_cards"])
         return self.record(make(self._project, Episode, own, envelope))
 
     def record_fix(
@@ -262,18 +241,8 @@ class Recording(Group):
         took, `system_info` what matters of the machine, `notes` anything else; `fixer_type` is who
         tried, `confidence` how sure that one was, from 0 to 1.
         """
-        own = {
-            "issue": issue,
-            "fix_success": fix_success,
-            "verification_success": verification_success,
-            "analysis": analysis,
-            "fix_commands": list_items(fix_commands),
-            "execution_time_seconds": execution_time_seconds,
-            "system_info": {} if system_info is None else system_info,
-            "notes": notes,
-            "fixer_type": fixer_type,
-            "confidence": confidence,
-        }
+        own = _find_own(locals(), "fix_commands")
+        own["system_info"] = {} if system_info is None else system_info
         return self.record(make(self._project, Fix, own, envelope))
 
 
@@ -373,7 +342,7 @@ class Entries(Group):
         author where one is given.
         """
         check_all(start=start, author=author)
-        self._project.before_read()
+        self._project.listener.before_read()
         return self._project.store.tags(self._project.name, start, author)
 
     def list(
@@ -385,7 +354,7 @@ class Entries(Group):
             lambda: limit is None or check_whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX),
             lambda: check_items("authors", authors),
         )
-        self._project.before_read()
+        self._project.listener.before_read()
         whose = Filters(
             tag=name, author=authors[0] if len(authors) == 1 else None, recorded_here=True
         )
@@ -441,14 +410,11 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     for number, keywords in enumerate(items, 1):
         try:
             own = check_mapping("many", keywords)
+            allowed = (
+                "keywords, which a memory does not fill in itself: load and add take whole records"
+            )
             for name in _NOT_EXTRA_KEYS:
-                if name in own:
-                    raise InvalidInputError.one(
-                        name,
-                        own[name],
-                        "keywords, which a memory does not fill in itself: load and add take "
-                        "whole records",
-                    )
+                check_that(name not in own, name, own.get(name), allowed)
             own = {name: value for name, value in own.items() if value is not None}
             envelope = {name: own.pop(name) for name in ENVELOPE_KEYWORDS if name in own}
             if "mistake_cards" in own:
@@ -461,6 +427,15 @@ def record_many(project: Project, kind: Kind, many: Iterable[Mapping[str, Any]])
     if kind == "fact":
         return [*_record_facts(project, [record for record in made if isinstance(record, Fact)])]
     return keep_all(project, made)
+
+
+def _find_own(said: Mapping[str, Any], *lists: str) -> dict[str, Any]:
+    """Of the arguments of a `record_…` those that are the record's own; some are to be `lists`."""
+    return {
+        name: list_items(value) if name in lists else value
+        for name, value in said.items()
+        if name not in ("self", "envelope")
+    }
 
 
 def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from hardwon import limits
+from hardwon.lessons.lesson import Lesson
 from hardwon.records.fields import Tabular
 from hardwon.records.kinds import AnyRecord, Decision, Event, Fix, StaleFile
 from hardwon.store.types import Finding
@@ -57,18 +57,6 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Remedy:
-    """What made a failure go away: what was done, how often it helped, of how often it was tried,
-    and ids of records that tell of it.
-    """
-
-    action: str
-    helped: int
-    tried: int
-    evidence: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Failure:
     """Something that went wrong: what was said, and what was being done; in how many records of
     the time that was asked for, by whom, and some of these. `first_seen` is of all time, and
@@ -86,7 +74,7 @@ class Failure:
     is_new: bool
     authors: tuple[str, ...]
     evidence: tuple[str, ...]
-    fix: Remedy | None = None
+    fix: Lesson | None = None
 
 
 @dataclass(frozen=True)
@@ -121,47 +109,35 @@ class Forgotten:
     pending: bool
 
 
-def tell_standing(lowered: Mapping[str, int], retired: int, dry_run: bool) -> list[str]:
-    """What became of the statuses of records that came from elsewhere, and why, for people; empty
-    where there is nothing to be told.
-    """
-    came = ", ".join(f"{count} {status}" for status, count in sorted(lowered.items()))
-    are = "would be" if dry_run else "are"
-    return [
-        *(
-            [
-                f"came as {came}: hypotheses here until somebody vouches for them; nothing from "
-                "elsewhere is believed on its own word"
-            ]
-            if came
-            else []
-        ),
-        *([f"{retired} {are} archived here, because they are archived there"] if retired else []),
-    ]
-
-
-@dataclass(frozen=True)
+@dataclass
 class Loaded:
-    """What a file brought. `conflicting`: ids kept here with other content, which stays;
+    """What came from elsewhere. `conflicting`: ids kept here with other content, which stays;
     `forgotten`: ids that were forgotten here and stay so; `lowered`: how many of those added came
     with each status that is not taken over; `retired`: how many are archived here now because they
     are there; `events`: how much of what was decided about records there is taken over, with trust.
     """
 
-    read: int
-    added: int
-    present: int
-    conflicting: list[str]
-    forgotten: int
-    dry_run: bool
-    lowered: dict[str, int]
+    read: int = 0
+    added: int = 0
+    present: int = 0
+    conflicting: list[str] = field(default_factory=list)
+    forgotten: int = 0
+    dry_run: bool = False
+    lowered: dict[str, int] = field(default_factory=dict)
     retired: int = 0
     events: int = 0
 
     @property
     def notes(self) -> list[str]:
         """What became of statuses, for people; empty where there is nothing to be told."""
-        return tell_standing(self.lowered, self.retired, self.dry_run)
+        came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
+        lowered = (
+            f"came as {came}: hypotheses here until somebody vouches for them; nothing from "
+            "elsewhere is believed on its own word"
+        )
+        are = "would be" if self.dry_run else "are"
+        retired = f"{self.retired} {are} archived here, because they are archived there"
+        return [*([lowered] if came else []), *([retired] if self.retired else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,33 +188,19 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text[: limits.LESSON_CHARS_MAX])
 
 
-@dataclass(frozen=True)
-class Merged:
+@dataclass
+class Merged(Loaded):
     """What another memory brought. `events`: what was decided about records there, and is taken
     over; `erased`: records forgotten there, now gone here too; `pending` as in Forgotten. `left`
     are the decisions, statuses and tombstones there that were not taken over, in words, up to a
     bound; `left_total` counts them. `decision` undoes the arrival of what is not trusted.
-    `lowered` and `retired` as in Loaded.
     """
 
-    added: int
-    present: int
-    conflicting: list[str]
-    forgotten: int
-    events: int
-    erased: int
-    pending: bool
-    left: list[str]
-    left_total: int
-    decision: str | None
-    dry_run: bool
-    lowered: dict[str, int] = field(default_factory=dict)
-    retired: int = 0
-
-    @property
-    def notes(self) -> list[str]:
-        """What became of statuses, for people; empty where there is nothing to be told."""
-        return tell_standing(self.lowered, self.retired, self.dry_run)
+    erased: int = 0
+    pending: bool = False
+    left: list[str] = field(default_factory=list)
+    left_total: int = 0
+    decision: str | None = None
 
 
 @dataclass

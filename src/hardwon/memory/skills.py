@@ -212,8 +212,7 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     yield "errors", "What made errors go away", "Use when a command or a test fails.", solved
     fixed = [
         _Item(
-            f"{issue_type}: {' && '.join(each.fix_commands) or each.analysis} "
-            f"(verified {each.verified} of {each.attempts})",
+            f"{issue_type}: {each.action} (verified {each.verified} of {each.attempts})",
             each.evidence,
             each.vouched > 0,
             issue_type,

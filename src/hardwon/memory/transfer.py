@@ -76,10 +76,11 @@ def load(
     def arrivals() -> Iterator[_Arrival]:
         return (_read_arrival(project, record) for record in read())
 
-    incoming = _Incoming(trust, may_retire=may_retire)
+    loaded = Loaded(dry_run=dry_run)
+    incoming = _Incoming(loaded, trust, may_retire=may_retire)
     if dry_run:
         incoming.foresee(project, report(arrivals(), progress), with_events=trust)
-        return incoming.loaded(dry_run=True)
+        return loaded
     total = 0 if at_once else sum(1 for _ in report(arrivals(), progress))
     coming = batches(arrivals(), limits.BATCH_ROWS, lambda one: len(one.record.to_json_bytes()))
     for transaction in iter([coming]) if at_once else ([batch] for batch in coming):
@@ -98,10 +99,10 @@ def load(
                 incoming.take(change, batch, by, reason, with_events=incoming.trust)
                 change.concern(one.record.id for one in batch)
                 if progress and at_once:
-                    progress(incoming.done, incoming.done)
+                    progress(loaded.read, loaded.read)
         if progress and not at_once:
-            progress(incoming.done, max(total, incoming.done))
-    return incoming.loaded(dry_run=False)
+            progress(loaded.read, max(total, loaded.read))
+    return loaded
 
 
 class _Arrival(NamedTuple):
@@ -143,20 +144,13 @@ def report(items: Iterable[T], progress: Progress | None, total: int = 0) -> Ite
 
 @dataclass
 class _Incoming:
-    """Records that came in so far. `lowered` counts what those that are new, and not believed, were
-    elsewhere. `retired` counts those that are archived here now because they are there;
-    `out_of_use` has their ids, and of those that were archived here before.
+    """Records that came in so far, which `result` counts. `out_of_use` has the ids of those that are
+    archived here now because they are there, and of those that were archived here before.
     """
 
+    result: Loaded
     trust: bool
     may_retire: bool = True
-    done: int = 0
-    added: int = 0
-    forgotten: int = 0
-    retired: int = 0
-    events: int = 0
-    conflicts: list[str] = field(default_factory=list)
-    lowered: dict[str, int] = field(default_factory=dict)
     out_of_use: set[str] = field(default_factory=set)
 
     def take(
@@ -180,11 +174,13 @@ class _Incoming:
         appended = writer.append(rows)
         differing = [row.id for row in appended.conflicting if change.conflicts(row)]
         added, conflicts = set(appended.added), set(differing)
-        self.conflicts += differing
-        change.tell_listeners(dated, rows, added)
-        self.added += len(added)
-        self.forgotten += len(appended.forgotten)
-        self.done += len(coming)
+        change.tell_listener(dated, rows, added)
+        result, forgotten = self.result, len(appended.forgotten)
+        result.conflicting += differing
+        result.added += len(added)
+        result.forgotten += forgotten
+        result.read += len(coming)
+        result.present += len(coming) - len(added) - forgotten - len(differing)
         new: dict[str, _Arrival] = {}
         again: list[_Arrival] = []  # also what a file says twice
         for one in coming:
@@ -220,7 +216,7 @@ class _Incoming:
             elif record_id not in new and not is_from_elsewhere(here):
                 happened = [event for event in happened if event.kind != "imported"]
             events += map(clean_event, happened)
-        self.events += len(writer.add_events(name, events))
+        self.result.events += len(writer.add_events(name, events))
         for record_id in writer.having_events(name, [one.record.id for one in coming]):
             if record_id in own_there:
                 _believe_now(change, record_id, by, lambda _: True)
@@ -232,27 +228,29 @@ class _Incoming:
     ) -> None:
         """Counts what would be done, without taking the write lock."""
         first_seen: dict[str, bytes] = {}  # what is said first of an id is what would be kept
-        store, name = project.store, project.name
+        store, name, result = project.store, project.name, self.result
         for one in coming:
-            self.done += 1
+            result.read += 1
             record = one.record
             stored = store.get(name, record.id)
             events = store.events_of(name, record.id) if with_events or not stored else []
             if any(event.kind == "forgotten" for event in events):
-                self.forgotten += 1
+                result.forgotten += 1
                 continue
-            if stored is None and record.id not in first_seen:
-                self.added += 1
-                self._count(one)
+            is_new = stored is None and record.id not in first_seen
             digest = row_of(record).digest
             known = first_seen.setdefault(record.id, digest)
-            same = same_content(original_of(stored), record) if stored else known == digest
-            if not same:
-                self.conflicts.append(record.id)
+            if not (same_content(original_of(stored), record) if stored else known == digest):
+                result.conflicting.append(record.id)
                 continue
+            if is_new:
+                result.added += 1
+                self._count(one)
+            else:
+                result.present += 1
             if with_events:
                 here = {event.id for event in events}
-                self.events += sum(event.id not in here for event in one.events)
+                result.events += sum(event.id not in here for event in one.events)
             if stored and one.is_retired:
                 self._retires(store, name, one)
 
@@ -260,10 +258,10 @@ class _Incoming:
         """Counts a record that is new."""
         status = one.standing.status
         if status == "archived":
-            self.retired += 1
+            self.result.retired += 1
             self.out_of_use.add(one.record.id)
         elif not self.trust and status in VOUCHED_STATUSES:
-            self.lowered[status] = self.lowered.get(status, 0) + 1
+            self.result.lowered[status] = self.result.lowered.get(status, 0) + 1
 
     def _retires(self, reader: Reader, name: str, one: _Arrival) -> bool:
         """Whether what is here is archived because it is retired there; counts it. A stranger
@@ -287,26 +285,8 @@ class _Incoming:
             retires = True
         if retires or status == "archived":
             self.out_of_use.add(here.id)
-        self.retired += retires
+        self.result.retired += retires
         return retires
-
-    @property
-    def counts(self) -> tuple[int, int, list[str], int]:
-        """How many were added, how many were here already, which say something else, and how many
-        were forgotten.
-        """
-        present = self.done - self.added - self.forgotten - len(self.conflicts)
-        return self.added, present, self.conflicts, self.forgotten
-
-    def loaded(self, *, dry_run: bool) -> Loaded:
-        return Loaded(
-            self.done,
-            *self.counts,
-            dry_run=dry_run,
-            lowered=self.lowered,
-            retired=self.retired,
-            events=self.events,
-        )
 
 
 def _tell_arrival(change: Change, one: _Arrival, by: str, reason: str | None) -> Event:
@@ -350,10 +330,10 @@ def merge(
             name, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone
         )
     }
-    left = _Left()
-    comes_along = partial(_comes_along, trust=trust, local=local, left=left)
-    coming, arrival = filter(comes_along, source.stream(name)), None
-    incoming = _Incoming(trust)
+    merged = Merged(dry_run=dry_run)
+    comes_along = partial(_comes_along, trust=trust, local=local, merged=merged)
+    coming = filter(comes_along, source.stream(name))
+    incoming = _Incoming(merged, trust)
     if dry_run:
         arrivals = (
             _Arrival(without_secrets(_restore_whole(one)), events) for one, events in coming
@@ -363,30 +343,18 @@ def merge(
         arrived_from = shortened(source.location, _TARGET_CHARS_MAX)
         decision = project.decision("arrival", by, target=arrived_from)
         for batch in batches(coming, limits.BATCH_ROWS, lambda pair: len(pair[0].body)):
-            if _merge_batch(project, batch, incoming, decision, is_new=arrival is None):
-                arrival = decision.id
+            if _merge_batch(project, batch, incoming, decision, is_new=merged.decision is None):
+                merged.decision = decision.id
             if progress:
-                progress(incoming.done, max(total, incoming.done))
+                progress(merged.read, max(total, merged.read))
     if trust:
-        passed_over = local | set(incoming.conflicts)
-        events, erased = _merge_events(source, project, passed_over, local, dry_run)
+        passed_over = local | set(merged.conflicting)
+        merged.events, merged.erased = _merge_events(source, project, passed_over, local, dry_run)
     else:
-        events = erased = 0
         for event in source.events(name):
-            left.note_event(event, incoming.out_of_use)
-    pending = erased > 0 and not dry_run and not project.store.finish_erasure()
-    return Merged(
-        *incoming.counts,
-        events,
-        erased,
-        pending,
-        left.told,
-        left.total,
-        arrival,
-        dry_run=dry_run,
-        lowered=incoming.lowered,
-        retired=incoming.retired,
-    )
+            _note_event(merged, event, incoming.out_of_use)
+    merged.pending = merged.erased > 0 and not dry_run and not project.store.finish_erasure()
+    return merged
 
 
 def _restore_whole(stored: Stored) -> AnyRecord:
@@ -427,30 +395,25 @@ def _merge_batch(
 _TARGET_CHARS_MAX: Final = 200
 
 
-@dataclass
-class _Left:
+def _note_left(merged: Merged, what: str) -> None:
     """What was decided elsewhere, and is not taken over."""
+    merged.left_total += 1
+    if len(merged.left) < limits.ITEMS_MAX:
+        merged.left.append(what)
 
-    told: list[str] = field(default_factory=list)
-    total: int = 0
 
-    def note(self, what: str) -> None:
-        self.total += 1
-        if len(self.told) < limits.ITEMS_MAX:
-            self.told.append(what)
-
-    def note_event(self, event: Event, retired: Set[str]) -> None:
-        """Tells of it if it says anything about its record; of one that is archived here too,
-        whoever archived it there has nothing left to say.
-        """
-        what = "archived" if event.kind == "superseded" else event.status or event.kind
-        is_done = what == "archived" and event.record_id in retired
-        if event.kind in ("status", "superseded", "forgotten", "undone") and not is_done:
-            self.note(f"{what} by {event.by}: {event.record_id}")
+def _note_event(merged: Merged, event: Event, retired: Set[str]) -> None:
+    """Tells of it if it says anything about its record; of one that is archived here too, whoever
+    archived it there has nothing left to say.
+    """
+    what = "archived" if event.kind == "superseded" else event.status or event.kind
+    is_done = what == "archived" and event.record_id in retired
+    if event.kind in ("status", "superseded", "forgotten", "undone") and not is_done:
+        _note_left(merged, f"{what} by {event.by}: {event.record_id}")
 
 
 def _comes_along(
-    coming: tuple[Stored, Sequence[Event]], trust: bool, local: Set[str], left: _Left
+    coming: tuple[Stored, Sequence[Event]], trust: bool, local: Set[str], merged: Merged
 ) -> bool:
     """Whether a row comes along. A decision that is not believed would only look like one."""
     stored, _ = coming
@@ -461,11 +424,12 @@ def _comes_along(
     record = record_of(stored)
     author = record.metadata.source.author
     if isinstance(record, Decision):
-        left.note(f"{record.action} {record.target or record.text} by {author}: {record.id}")
+        what = f"{record.action} {record.target or record.text} by {author}: {record.id}"
+        _note_left(merged, what)
         return False
     status = original_of(stored).metadata.validation.status
     if status in VOUCHED_STATUSES:
-        left.note(f"{status} by {author}, who recorded it so: {record.id}")
+        _note_left(merged, f"{status} by {author}, who recorded it so: {record.id}")
     return True
 
 

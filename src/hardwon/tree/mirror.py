@@ -513,10 +513,8 @@ class MemoryTree(Group):
     @property
     def mirror(self) -> Mirror | None:
         """What keeps the files; None where the memory has no tree."""
-        mirrors = (
-            listener for listener in self._project.find_listeners() if isinstance(listener, Mirror)
-        )
-        return next(mirrors, None)
+        listener = self._project.find_listener()
+        return listener if isinstance(listener, Mirror) else None
 
     def make(self, schema: Mapping[str, Any] | None = None) -> Mirror:
         """Gives the memory a tree of files in its own folder, routed by the standard schema or by
