@@ -108,9 +108,8 @@ class Asking(Group):
         wanted = parse_id(record_id)
         stored = self._project.store.get(self._project.name, wanted)
         metadata = original_of(stored).metadata if stored else Metadata()
-        at, author = metadata.context.timestamp, metadata.source.author
-        status = metadata.validation.status
-        life = [results.LifeEvent("created", at, author, status)] if stored else []
+        begun = metadata.context.timestamp, metadata.source.author, metadata.validation.status
+        life = [results.LifeEvent("created", *begun)] if stored else []
         events = self._project.store.events_of(self._project.name, wanted)
         for number, event in enumerate(events, 1):
             status = effective_validation(metadata.validation, events[:number]).status
@@ -184,33 +183,25 @@ class Asking(Group):
         """
 
         def counted(text: str) -> int:
-            return check_whole_number(
-                "count_tokens(text)", count_tokens(text), 0, limits.JSON_INT_ABS_MAX
-            )
+            most = limits.JSON_INT_ABS_MAX
+            return check_whole_number("count_tokens(text)", count_tokens(text), 0, most)
 
+        most, allowed = limits.CONTEXT_TOKENS_MAX, "a function from text to a number of tokens"
         (given_issue, fixer), budget, solved, *_ = check_all(
             lambda: (None, None) if issue is None else parse_issue(issue),
-            lambda: check_whole_number(
-                "budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX
-            ),
+            lambda: check_whole_number("budget_tokens", budget_tokens, 1, most),
             lambda: check_share("solved_from", solved_from),
-            lambda: check_that(
-                callable(count_tokens),
-                "count_tokens",
-                count_tokens,
-                "a function from text to a number of tokens",
-            ),
+            lambda: check_that(callable(count_tokens), "count_tokens", count_tokens, allowed),
             query=query,
             task_id=task_id,
             explain=explain,
         )
         self._project.listener.before_read()
+        asked = context.ContextRequest(
+            query or "", task_id, given_issue, fixer, budget, counted, solved, explain
+        )
         with self._project.store.together(self._project.name):
-            return context.Recaller(self._project).context(
-                context.ContextRequest(
-                    query or "", task_id, given_issue, fixer, budget, counted, solved, explain
-                )
-            )
+            return context.Recaller(self._project).context(asked)
 
     def advise(
         self,
@@ -240,15 +231,10 @@ class Asking(Group):
             error=error,
             author=author,
         )
+        so_far = so_far[-limits.STEPS_LEARNED_MAX :]
         with self._project.store.together(self._project.name):
-            return advise.Adviser(self._project).advise(
-                action,
-                task,
-                error,
-                given_issue,
-                so_far[-limits.STEPS_LEARNED_MAX :],
-                author or fixer,
-            )
+            adviser = advise.Adviser(self._project)
+            return adviser.advise(action, task, error, given_issue, so_far, author or fixer)
 
     @lazy
     def _finder(self) -> Finder:
@@ -307,21 +293,17 @@ class Learned(Group):
             tool=tool,
             task=task,
         )
+        known = self._project.knowledge
         if tool is not None or task is not None:
-            if tool is None or any(
-                value is not None for value in (issue, model, issue_type, fixer)
-            ):
-                raise InvalidInputError.one(
-                    "tool", tool, "a tool, or a tool and a task, and nothing else beside them"
-                )
-            return self._project.knowledge.tool_odds(tool, " ".join(task.split()) if task else None)
-        if issue is None:
-            return self._project.knowledge.fix_odds(None, model, issue_type, fixer)
-        alone = model is None and issue_type is None
+            others = any(value is not None for value in (issue, model, issue_type, fixer))
+            if tool is None or others:
+                allowed = "a tool, or a tool and a task, and nothing else beside them"
+                raise InvalidInputError.one("tool", tool, allowed)
+            return known.tool_odds(tool, " ".join(task.split()) if task else None)
+        alone = issue is None or (model is None and issue_type is None)
         check_that(alone, "issue", issue, "an issue, or a model and issue type, not both")
-        return self._project.knowledge.fix_odds(
-            given_issue, None, None, named_fixer if fixer is None else fixer
-        )
+        fixer = named_fixer if fixer is None else fixer
+        return known.fix_odds(given_issue, model, issue_type, fixer)
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""

@@ -143,9 +143,8 @@ class Keeping(Group):
         were compacted since there is nothing left to write, and only `merge` carries what they
         taught.
         """
-        target = files.target(
-            "path", check_path("path", path), self._project.store.location, "records.jsonl"
-        )
+        asked, here = check_path("path", path), self._project.store.location
+        target = files.target("path", asked, here, "records.jsonl")
         return transfer.export(self._project, target, progress)
 
     def load(
@@ -178,9 +177,8 @@ class Keeping(Group):
         with a checksum beside it. Not of a database, which its own tools copy.
         """
         target = check_path("path", path)
-        return results.Backup(
-            target, self._project.store.backup(target, progress), target.stat().st_size
-        )
+        digest = self._project.store.backup(target, progress)
+        return results.Backup(target, digest, target.stat().st_size)
 
     @classmethod
     def restore(
@@ -203,22 +201,21 @@ class Keeping(Group):
         """Checks the file, and derives again everything that is derived from this project's
         records. Changes nothing, but for taking away what killed writers left.
         """
-        findings = list(self._project.store.check(self._project.name))
+        store, name = self._project.store, self._project.name
+        findings = list(store.check(name))
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             try:
-                findings += self._derived_again(progress)
+                findings += self._derive_again(progress)
             except DamagedError as error:  # an event, which the store has counted
-                findings.append(
-                    Finding(
-                        "records", False, f"what is derived from them was not looked at: {error}"
-                    )
-                )
-            if waiting := self._project.store.count_without_vector(self._project.name):
+                told = f"what is derived from them was not looked at: {error}"
+                findings.append(Finding("records", False, told))
+            if waiting := store.count_without_vector(name):
                 findings.append(Finding("embedding", True, f"{waiting} {_WAIT}"))
             findings += self._project.listener.check()
         return results.Diagnosis(findings)
 
-    def _derived_again(self, progress: Progress | None) -> list[Finding]:
+    def _derive_again(self, progress: Progress | None) -> Iterator[Finding]:
+        """Whether what is kept of every record is what follows from it."""
         checked, wrong, damaged = 0, list[str](), list[str]()
         for row, events in self._rows(progress):
             checked += 1
@@ -227,22 +224,17 @@ class Keeping(Group):
                     wrong.append(row.id)
             except (DamagedError, InvalidInputError):
                 damaged.append(row.id)
+        for check, ids, fine, remedy in (
+            ("records", damaged, "are what was written", "restore a backup"),
+            ("derived", wrong, "agree with what is derived", "run rebuild"),
+        ):
+            some = ", ".join(ids[:_SAMPLE])
+            bad = f"{len(ids)} records are not, for example {some}: {remedy}"
+            yield Finding(check, not ids, bad if ids else f"{checked} records {fine}")
         untrue = self._project.store.untrue_tallies(self._project.name)
-        return [
-            _finding(
-                "records", damaged, f"{checked} records are what was written", "restore a backup"
-            ),
-            _finding(
-                "derived", wrong, f"{checked} records agree with what is derived", "run rebuild"
-            ),
-            Finding(
-                "knowledge",
-                not untrue,
-                f"{untrue} tallies are not what the records add up to: run rebuild"
-                if untrue
-                else "every tally is what the records add up to",
-            ),
-        ]
+        bad = f"{untrue} tallies are not what the records add up to: run rebuild"
+        fine = "every tally is what the records add up to"
+        yield Finding("knowledge", not untrue, bad if untrue else fine)
 
     def _rows(self, progress: Progress | None) -> Iterator[tuple[Row, Sequence[Event]]]:
         """Every row of the project with its events, while somebody is told how far it is."""
@@ -267,16 +259,6 @@ class Keeping(Group):
         with project.write() as change:
             change.writer.recount(project.name)
         return corrected
-
-
-def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:
-    if not ids:
-        return Finding(check, True, fine)
-    return Finding(
-        check,
-        False,
-        f"{len(ids)} records are not, for example {', '.join(ids[:_SAMPLE])}: {remedy}",
-    )
 
 
 class Care(Group):
@@ -309,18 +291,12 @@ class Care(Group):
         """
         store, name, wanted = self._project.store, self._project.name, parse_id(record_id)
         contradictions = store.decisions(name, ["contradiction"], None, limits.DECISIONS_MAX)
-        others = [
-            other
-            for decision in map(record_of, contradictions)
-            if isinstance(decision, Decision) and wanted in decision.evidence
-            for other in decision.evidence
-            if other != wanted
-        ]
-        return results.Links(
-            replaced_by=find_successor(store.events_of(name, wanted)),
-            replaces=tuple(store.superseded_by(name, wanted)),
-            contradicts=tuple(dict.fromkeys(others)),
-        )
+        others: dict[str, None] = {}
+        for decision in map(record_of, contradictions):
+            if isinstance(decision, Decision) and wanted in decision.evidence:
+                others |= dict.fromkeys(other for other in decision.evidence if other != wanted)
+        successor = find_successor(store.events_of(name, wanted))
+        return results.Links(successor, tuple(store.superseded_by(name, wanted)), tuple(others))
 
     def page(
         self,
@@ -336,15 +312,12 @@ class Care(Group):
         )
         self._project.listener.before_read()
         stored_rows = self._project.store.page(self._project.name, asked, before, size + 1)
-        more = (
-            Cursor(stored_rows[size - 1].at_us, stored_rows[size - 1].id)
-            if len(stored_rows) > size
-            else None
-        )
-        return results.Page(
-            [record_of(stored) for stored in stored_rows[:size]],
-            write_cursor(more) if more else None,
-        )
+        records = [record_of(stored) for stored in stored_rows[:size]]
+        if len(stored_rows) <= size:
+            return results.Page(records, None)
+        last = stored_rows[size - 1]
+        place = base64.urlsafe_b64encode(f"{last.at_us}|{last.id}".encode())
+        return results.Page(records, place.decode())
 
     def projects(self) -> list[str]:
         """The projects that have records in this memory."""
@@ -356,14 +329,13 @@ class Care(Group):
         """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the
         one of `since` to the one of `until`. Where nobody says, from the first record to today.
         """
-        asked = Filters.of(self._project.name, {"since": since, "until": until})
+        project = self._project
+        asked = Filters.of(project.name, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
-        last = to_us(self._project.now() if asked.until is None else asked.until) // limits.DAY_US
+        last = to_us(project.now() if asked.until is None else asked.until) // limits.DAY_US
         return [
             results.Activity(from_us(day * limits.DAY_US).date(), kind, *counts)
-            for day, kind, *counts in self._project.store.activity(
-                self._project.name, first, last + 1
-            )
+            for day, kind, *counts in project.store.activity(project.name, first, last + 1)
         ]
 
     def failures(self, since: datetime | str | int | None = None, limit: int = 10) -> list[Failure]:
@@ -490,7 +462,7 @@ class Care(Group):
 
 
 def parse_cursor(value: Any) -> Cursor:
-    """A place among records, as `write_cursor` wrote it."""
+    """A place among records, as the page before wrote it."""
     try:
         text = base64.urlsafe_b64decode(check_text("cursor", value).encode()).decode()
         at_us, record_id = text.split("|")
@@ -499,8 +471,3 @@ def parse_cursor(value: Any) -> Cursor:
         return Cursor(int(at_us), str(UUID(record_id)))
     except ValueError:
         raise InvalidInputError.one("cursor", value, "what a page gave as its next") from None
-
-
-def write_cursor(place: Cursor) -> str:
-    """The place as a text that `parse_cursor` reads."""
-    return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()
