@@ -24,7 +24,7 @@ from hardwon.memory.project import Change, Project
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.memory.standing import Standing, derive_standing
 from hardwon.records.fields import check_that, to_us
-from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
+from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Moment
 from hardwon.store.base import kept_row, packed_row, row_of
 from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
 from hardwon.store.types import PAGE_ROWS, Cursor, Progress, Row, Stored
@@ -66,9 +66,8 @@ def clean_up(
 
     gone = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
     good = sum(fix.succeeded for _, fix in gone)
-    return CleanedUp(
-        len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run
-    )
+    event_id = None if dry_run or not gone else decision.id
+    return CleanedUp(len(gone) - good, good, kept, left, event_id, dry_run)
 
 
 def compress(
@@ -95,13 +94,9 @@ def compress(
         return packed_row(kept_row(stored, fix, *standing), fix, decision.id)
 
     packed = picked if dry_run else _pack_away(project, picked, make_row, decision, progress)
-    return Compressed(
-        len(packed),
-        sum(savings[fix.id] for _, fix in packed),
-        left,
-        None if dry_run or not packed else decision.id,
-        dry_run,
-    )
+    saved = sum(savings[fix.id] for _, fix in packed)
+    event_id = None if dry_run or not packed else decision.id
+    return Compressed(len(packed), saved, left, event_id, dry_run)
 
 
 def _pack_away(
@@ -145,16 +140,10 @@ def _old_fixes(project: Project, before_us: int) -> Iterator[Kept]:
         after = Cursor(page[-1].at_us, page[-1].id)
 
 
-def is_valuable(status: str, helped: int, *tells_last: bool) -> bool:
-    """Somebody vouches for it, it helped, or it is the last that tells of a pattern, its solution
-    or a proven strategy.
-    """
-    return status in VOUCHED_STATUSES or helped > 0 or any(tells_last)
-
-
 def _values(project: Project) -> Callable[[Stored, Fix], bool]:
-    """Tells whether a fix is worth keeping by itself. What is asked of a pattern, or of a strategy,
-    is asked once.
+    """Tells whether a fix is worth keeping by itself: somebody vouches for it, it helped, or it is
+    the last that tells of a pattern, its solution or a proven strategy. What is asked of a pattern,
+    or of a strategy, is asked once.
     """
     store, name = project.store, project.name
     newest = cache(partial(store.newest_fixes, name))
@@ -166,38 +155,37 @@ def _values(project: Project) -> Callable[[Stored, Fix], bool]:
 
     def has_value(stored: Stored, fix: Fix) -> bool:
         status = record_of(stored).metadata.validation.status
-        of_pattern = newest(f"signature:{generate_issue_signature(fix.issue)}")
+        if status in VOUCHED_STATUSES or stored.helped > 0:
+            return True
+        if fix.id in newest(f"signature:{generate_issue_signature(fix.issue)}"):
+            return True
         strategy = strategy_key(fix)
         speaks = bool(strategy) and newest(exact_key("strategy", strategy))[0] == fix.id
-        proven = speaks and is_proven(fix.issue.issue_type, strategy)
-        return is_valuable(status, stored.helped, fix.id in of_pattern, proven)
+        return speaks and is_proven(fix.issue.issue_type, strategy)
 
     return has_value
 
 
 def make_cleaned(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
     """What stays of a fix that leaves the history."""
-    signature = document_signature(fix)
-    metadata = fix.metadata
+    signature, metadata = document_signature(fix), fix.metadata
+    shortened = metadata.copy_with(
+        source=metadata.source.copy_with(id=""),
+        context=Moment(timestamp=metadata.context.timestamp),
+        tags=[],
+    )
+    most = limits.LESSON_CHARS_MAX
     return Cleaned(
         id=fix.id,
-        metadata=Metadata(
-            source=Source(type=metadata.source.type, author=metadata.source.author),
-            context=Moment(timestamp=metadata.context.timestamp),
-            validation=metadata.validation,
-            project_id=metadata.project_id,
-        ),
+        metadata=shortened,
         decision=decision_id,
         model=fix.issue.model,
         issue_type=fix.issue.issue_type,
         pattern=name_pattern(fix, signature),
         signature=signature,
         strategy=strategy_key(fix),
-        fix_commands=[
-            command[: limits.LESSON_CHARS_MAX]
-            for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]
-        ],
-        analysis=fix.analysis[: limits.LESSON_CHARS_MAX],
+        fix_commands=[command[:most] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
+        analysis=fix.analysis[:most],
         level=level_of_fix(fix),
         lessons=list(tallies_of(fix)),
         packed=packed,

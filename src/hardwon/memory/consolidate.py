@@ -26,6 +26,7 @@ from hardwon.memory.knowledge import Knowledge
 from hardwon.memory.project import Change, Project
 from hardwon.memory.results import Consolidation
 from hardwon.memory.standing import put_in_effect
+from hardwon.memory.tallies import keep_kind
 from hardwon.outside.llm import Llm
 from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode
 from hardwon.store.base import row_of
@@ -47,9 +48,8 @@ def consolidate_when_due(project: Project) -> None:
     tasks of the records that came in last, a few of them, and of their lessons those that do not
     hold for the project already.
     """
-    episodes = sum(
-        sum(counted.levels) for counted in project.store.daily(project.name, "episode", "")
-    )
+    days = project.store.daily(project.name, "episode", "")
+    episodes = sum(sum(day.levels) for day in days)
 
     def is_due(change: Change) -> bool:  # says so once: whoever asks next is told no
         since = episodes - change.writer.state(project.name, STATE)
@@ -124,23 +124,17 @@ def _consolidate(
                 shown = knowledge.across_tasks(kind, item, everywhere)
                 if item in texts[kind] and holds_for_project(shown):
                     active = [other for other in shown if other.state == "active"]
-                    evidence = {
-                        record_id for other in active for record_id in other.support.newest_ids
-                    }
+                    ids = sorted({name for other in active for name in other.support.newest_ids})
                     drafts.add(
                         "promote",
                         target=target,
                         text=texts[kind][item],
                         tasks=sorted({other.task_id for other in active}),
-                        evidence=sorted(evidence)[: limits.ITEMS_MAX],
+                        evidence=ids[: limits.ITEMS_MAX],
                     )
     for older, newer in find_opposite_outcomes(recent, limits.PAGE_RECORDS):
-        drafts.add(
-            "contradiction",
-            target=situation_key(older),
-            evidence=[older.id, newer.id],
-            reason="the same situation, opposite outcomes",
-        )
+        both, reason = [older.id, newer.id], "the same situation, opposite outcomes"
+        drafts.add("contradiction", target=situation_key(older), evidence=both, reason=reason)
 
 
 def _consolidate_task(
@@ -148,10 +142,9 @@ def _consolidate_task(
 ) -> tuple[list[Weighed], Texts]:
     """What concerns one task alone; its rules and their wording, for what concerns others too."""
     same = knowledge.merged_rules(task)
-    rules = sorted(
-        knowledge.weighed_rules(task), key=lambda rule: (rule.kind != "works", rule.order)
-    )
-    weighed = rules[: limits.COMPARED_MAX]
+    rules = knowledge.weighed_rules(task)
+    weighed = sorted(rules, key=lambda rule: (rule.kind != "works", rule.order))
+    del weighed[limits.COMPARED_MAX :]
     texts: Texts = {"works": {}, "avoid": {}}
     for rule in weighed:
         if text := knowledge.worded(rule, same):
@@ -203,14 +196,9 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
     # never its repr: that of a caller's own class may hold its key
     name = getattr(llm, "model", None)
     by = name if isinstance(name, str) else type(llm).__name__
+    ids, reason = [episode.id for episode in shown], f"written by {by}"[: limits.NAME_CHARS_MAX]
     for text in rules:
-        drafts.add(
-            "rule",
-            task_id=task,
-            text=text,
-            evidence=[episode.id for episode in shown],
-            reason=f"written by {by}"[: limits.NAME_CHARS_MAX],
-        )
+        drafts.add("rule", task_id=task, text=text, evidence=ids, reason=reason)
     drafts.notes.append(
         f"the LLM wrote {len(rules)} rules from {len(shown)} episodes; they are candidates until "
         f"verified"
@@ -245,28 +233,19 @@ def _keep_new(project: Project, drafts: Drafts) -> Consolidation:
         decided = change.writer.known_keys(name, distinct, (*VOUCHED_STATUSES, "archived"))
         rules = [key for key in distinct if key.startswith("rule:")]
         decided |= change.writer.known_keys(name, rules, ("hypothesis",))
-        new = [
-            decision
-            for key, decision in distinct.items()
-            if key not in decided
-            and not (decision.action == "promote" and decision.target in undone)
-        ]
+        new = [decision for key, decision in distinct.items() if key not in decided]
+        new = [one for one in new if one.action != "promote" or one.target not in undone]
         change.writer.append([row_of(decision) for decision in new])
-        put_in_effect(
-            change.writer, name, [decision for decision in new if decision.action != "rule"]
-        )
+        put_in_effect(change.writer, name, [one for one in new if one.action != "rule"])
         return new
 
     made: list[Decision] = []
     if distinct:
         # A lesson that somebody did not want for the whole project is not promoted again when
         # another task shows it.
-        promoted = project.store.decisions(
-            name, ["promote"], None, limits.DECISIONS_MAX, undone=True
-        )
-        undone = {
-            decision.target for decision in readable(promoted) if isinstance(decision, Decision)
-        }
+        most = limits.DECISIONS_MAX
+        promoted = project.store.decisions(name, ["promote"], None, most, undone=True)
+        undone = {one.target for one in keep_kind(Decision, promoted)}
         made = project.carry_out(work)
 
     def of(action: Action) -> list[Decision]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, Problem, UnknownRecordError
+from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.memory.later import results, staleness
 from hardwon.memory.project import Change, Group, batches, find_checkout
 from hardwon.memory.standing import refresh_status
@@ -105,9 +105,8 @@ class Deciding(Group):
 
     def _change_status(self, record_id: str, to: Status, by: str, **details: Any) -> AnyRecord:
         project = self._project
-        event = Event(
-            record_id=record_id, kind="status", at=project.now(), by=by, status=to, **details
-        )
+        details |= {"kind": "status", "at": project.now(), "by": by, "status": to}
+        event = Event(record_id=record_id, **details)
 
         def work(change: Change) -> AnyRecord:
             envelope = original_of(change.must_find(event.record_id)).metadata.validation
@@ -121,17 +120,10 @@ class Deciding(Group):
         """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`;
         returns the old one as it stands now. `UnknownRecordError` where either is none.
         """
-        event = Event(
-            record_id=old_id,
-            kind="superseded",
-            at=self._project.now(),
-            by=by,
-            replaced_by=new_id,
-            reason=reason,
-        )
-        check_that(
-            event.record_id != event.replaced_by, "new_id", new_id, "the id of another record"
-        )
+        happened = {"kind": "superseded", "at": self._project.now(), "by": by, "reason": reason}
+        event = Event(record_id=old_id, replaced_by=new_id, **happened)
+        is_other = event.record_id != event.replaced_by
+        check_that(is_other, "new_id", new_id, "the id of another record")
 
         def work(change: Change) -> AnyRecord:
             new = change.must_get(str(event.replaced_by))
@@ -190,30 +182,25 @@ class Deciding(Group):
             ids_or_filters = ()
         project = self._project
 
-        def check_said() -> None:
-            """Elsewhere None means "any", and here it would mean "all"."""
-            allowed = "a value: what is to be forgotten must be said"
-            if odd := [Problem(*each, allowed) for each in named.items() if each[1] is None]:
-                raise InvalidInputError(odd)
-
+        # Elsewhere None means "any", and here it would mean "all".
+        allowed = "a value: what is to be forgotten must be said"
         ids_by_word, asked, *_ = check_all(
             lambda: _check_ids("ids_or_filters", ids_or_filters),
             lambda: Filters.of(project.name, named),
-            check_said,
+            *(
+                partial(check_that, value is not None, name, value, allowed)
+                for name, value in named.items()
+            ),
             dry_run=dry_run,
             by=by,
         )
-        narrowing = named.keys() - {"project"}
-        check_that(
-            bool(ids_by_word) != bool(narrowing),
-            "ids_or_filters",
-            list(ids_by_word) or ABSENT,
-            "ids or at least one filter, not both",
-        )
+        narrowing, words = named.keys() - {"project"}, list(ids_by_word) or ABSENT
+        allowed = "ids or at least one filter, not both"
+        check_that(bool(ids_by_word) != bool(narrowing), "ids_or_filters", words, allowed)
         if narrowing:
             # what was adopted tells of what was tried as well
             both = [asked] if asked.kind else [asked, asked.copy_with(kind="adopted")]
-            ids = [stored.id for each in both for stored in project.pages(each)]
+            ids = [stored.id for filters in both for stored in project.pages(filters)]
         else:
             distinct = dict.fromkeys(ids_by_word.values())
             ids = [one for one in distinct if project.store.get(project.name, one)]
@@ -240,15 +227,12 @@ class Deciding(Group):
         archived in a memory that this one is merged into.
         """
         asked, *_ = check_all(lambda: check_path("repo", repo), dry_run=dry_run, by=by)
-        root = repository_root(asked)
-        checkout = (
-            find_checkout(Repository(root), asked, self._project.place.path) if root else None
-        )
+        root, project = repository_root(asked), self._project
+        checkout = find_checkout(Repository(root), asked, project.place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
-        return staleness.check_stale(
-            self._project, staleness.Watch(checkout, thorough=True), by, dry_run, progress
-        )
+        watch = staleness.Watch(checkout, thorough=True)
+        return staleness.check_stale(project, watch, by, dry_run, progress)
 
 
 def _check_ids(field: str, ids: Any) -> dict[str, str]:
@@ -262,19 +246,16 @@ def _taking_back(change: Change, event_id: str, by: str) -> Event:
     writer, project = change.writer, change.project
     event = writer.event(project.name, event_id)
     if event is None:
-        raise UnknownRecordError(
-            f"there is no decision and no event {event_id} in project {project.name!r}"
-        )
+        none = f"there is no decision and no event {event_id} in project {project.name!r}"
+        raise UnknownRecordError(none)
     record = change.must_get(event.record_id)
-    if event.kind not in ("status", "superseded") or (
-        isinstance(record, Decision) and event.status == "archived"
-    ):
-        raise InvalidInputError.one(
-            "decision_id",
-            f"{event.kind} {event_id}",
-            "that a record was verified, published, archived or replaced; a decision that was "
-            "taken back is made anew",
-        )
+    is_undone = isinstance(record, Decision) and event.status == "archived"
+    allowed = (
+        "that a record was verified, published, archived or replaced; a decision that was taken "
+        "back is made anew"
+    )
+    may_be = event.kind in ("status", "superseded") and not is_undone
+    check_that(may_be, "decision_id", f"{event.kind} {event_id}", allowed)
     undone = {other.undoes for other in writer.events_of(project.name, event.record_id)}
     check_that(event_id not in undone, "decision_id", event_id, "what was not taken back already")
     return change.event(event.record_id, "undone", by, undoes=event_id)

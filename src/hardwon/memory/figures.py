@@ -45,17 +45,14 @@ def progress(project: Project, per: str, since: datetime | None, limit: int) -> 
     for day, name, good, bad in _days(project, per, since):
         if good or bad:
             found[name].append(DayRate(from_us(day * limits.DAY_US).date(), good, bad))
-    ranked = sorted(
-        (Rates(name, tuple(days)) for name, days in found.items()),
-        key=lambda each: (-each.tried, each.name),
-    )
+    rates = [Rates(name, tuple(days)) for name, days in found.items()]
+    ranked = sorted(rates, key=lambda rate: (-rate.tried, rate.name))
     if per == "command":
-        prose = {each.name.partition(" ")[0] for each in ranked if _is_prose(each.name)}
-        ranked = [
-            each
-            for each in ranked
-            if each.name.partition(" ")[0] not in prose and not _says_no_more(each, ranked)
-        ]
+        # an action that was told in words: its second word is no subcommand
+        worded = [rate.name.partition(" ") for rate in ranked]
+        prose = {first for first, _, second in worded if second in stop_words(ENGLISH)}
+        ranked = [rate for rate in ranked if rate.name.partition(" ")[0] not in prose]
+        ranked = [rate for rate in ranked if not _says_no_more(rate, ranked)]
     return ranked[:limit]
 
 
@@ -77,17 +74,8 @@ def _days(
 
 def _says_no_more(program: Rates, ranked: Iterable[Rates]) -> bool:
     """Whether it was run with one subcommand alone, which is listed as well."""
-    return any(
-        each.days == program.days and each.name.startswith(f"{program.name} ") for each in ranked
-    )
-
-
-def _is_prose(kind: str) -> bool:
-    """Whether an action was told in words, so that its second word is no subcommand."""
-    return kind.partition(" ")[2] in stop_words(ENGLISH)
-
-
-# --- what goes wrong ---
+    alike = (rate.name for rate in ranked if rate.days == program.days)
+    return any(name.startswith(f"{program.name} ") for name in alike)
 
 
 @dataclass
@@ -138,7 +126,9 @@ def _group_others(
             continue
         key, text = record.id, headline(record)
         if isinstance(record, Fix):
-            key, text = f"signature:{generate_issue_signature(record.issue)}", _say_issue(record)
+            issue = record.issue
+            key, text = f"signature:{generate_issue_signature(issue)}", issue.description
+            text = f"{issue.issue_type}: {text or error_words(issue.error_output or '')}"
         elif isinstance(record, Trajectory):
             text = record.task
         group = groups.setdefault(key, _Group(text))
@@ -147,11 +137,6 @@ def _group_others(
     for first, same in find_near_duplicates(texts):
         groups[first].met |= groups.pop(same).met
     return groups
-
-
-def _say_issue(fix: Fix) -> str:
-    issue = fix.issue
-    return f"{issue.issue_type}: {issue.description or error_words(issue.error_output or '')}"
 
 
 def _make_failure(key: str, group: _Group, first_us: int | None, new_from: datetime) -> Failure:

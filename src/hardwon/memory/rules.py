@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Final
@@ -71,9 +72,8 @@ class RuleReading(TallyReading):
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
-        stored = self._store.decisions(
-            self.project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True
-        )
+        most = limits.DECISIONS_MAX
+        stored = self._store.decisions(self.project, ["merge"], task_id, most, undone=True)
         merges = keep_kind(Decision, stored)
         return [(merge.target, merge.replacement) for merge in merges if merge.task_id == task_id]
 
@@ -131,10 +131,8 @@ class RuleReading(TallyReading):
         neither what works nor what to avoid. Without those that the task has as rules of its own.
         """
         shown = {(rule.kind, rule.support.item) for rule in known}
-        places: list[tuple[RuleKind, str | None]] = [
-            (kind, None) for kind in (*_RULE_KINDS, WRITTEN)
-        ]
-        places += [] if task_id is None else [(WRITTEN, task_id)]
+        places: list[tuple[RuleKind, str | None]] = [(WRITTEN, task_id)] if task_id else []
+        places = [*((kind, None) for kind in (*_RULE_KINDS, WRITTEN)), *places]
         weighed: list[Weighed] = []
         for kind, task in places:
             supports: dict[str, Evidence] = {}
@@ -308,11 +306,8 @@ class RuleReading(TallyReading):
     def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
         if task_id is not None:
             return rank_cards(self._card_supports(task_id), self.today)
-        most = limits.TASKS_CONSIDERED_MAX
-        counted, claimed = (
-            self._store.most_counted(self.project, scope, most) for scope in ("card", "claim.card")
-        )
-        tasks = islice(dict.fromkeys([*counted, *claimed]), most)
+        most, count = limits.TASKS_CONSIDERED_MAX, partial(self._store.most_counted, self.project)
+        tasks = islice(dict.fromkeys([*count("card", most), *count("claim.card", most)]), most)
         return rank_cards(chain.from_iterable(map(self._card_supports, tasks)), self.today)
 
     def _card_supports(self, task: str) -> Iterable[Evidence]:
