@@ -5,7 +5,7 @@ models, similar issues. Texts are looked up last, and only for what is shown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -58,11 +58,7 @@ from hardwon.records.kinds import ROUTES, Adopted, Cleaned, Fix, Issue
 from hardwon.search.terms import Filters
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
-_PATTERN_SCOPES: Final[Mapping[PatternKind, str]] = {
-    "exact": "signature",
-    "model": "model",
-    "type": "type",
-}
+_SCOPES: Final[dict[PatternKind, str]] = {"exact": "signature", "model": "model", "type": "type"}
 
 
 @dataclass(frozen=True)
@@ -296,7 +292,7 @@ class FixReading(RuleReading):
         return rank_strategies(tried, usual_p, self.today, alone=self._has_one_source("fix"))
 
     def _word(self, ranked: Iterable[RankedStrategy], limit: int) -> list[Strategy]:
-        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+        return list(islice(filter(None, map(self.word_strategy, ranked)), limit))
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
@@ -312,14 +308,11 @@ class FixReading(RuleReading):
 
     def read_strategy(self, ranked: RankedStrategy) -> Fix | Cleaned | None:
         """A fix that did it; None where none can be read."""
-        for record_id in ranked.support.sample_ids:
-            record = self.record(record_id)
-            # what was done is told also by a fix that left the history
-            if isinstance(record, Fix | Cleaned):
-                return record
-        return None
+        records = map(self.record, ranked.support.sample_ids)
+        # what was done is told also by a fix that left the history
+        return next((record for record in records if isinstance(record, Fix | Cleaned)), None)
 
-    def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+    def word_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
         record = self.read_strategy(ranked)
         return word_strategy(ranked, record) if record else None
@@ -389,7 +382,7 @@ class FixReading(RuleReading):
         """The most frequent are found first, then each is looked into."""
         places = [
             (kind, f"fix.{scope}", key)
-            for kind, scope in _PATTERN_SCOPES.items()
+            for kind, scope in _SCOPES.items()
             for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
         ]
         self._read_ahead((scope, key) for _, scope, key in places)
@@ -407,14 +400,11 @@ class FixReading(RuleReading):
         self, kind: PatternKind, key: str, item_start: str, counted: Attempts
     ) -> Pattern | None:
         """None where none of its fixes can be read."""
-        scope = _PATTERN_SCOPES[kind]
-        newest = self._store.newest_taught(
-            self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX
-        )
-        fix = self.read_first(
-            (record_id for _, record_id in newest),
-            lambda record: record if isinstance(record, Fix) else None,
-        )
+        scope = _SCOPES[kind]
+        place = (f"fix.{scope}", key, item_start)
+        newest = self._store.newest_taught(self.project, *place, limits.EVIDENCE_SHOWN_MAX)
+        records = (self.record(record_id) for _, record_id in newest)
+        fix = next((record for record in records if isinstance(record, Fix)), None)
         if fix is None:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
@@ -447,13 +437,12 @@ class FixReading(RuleReading):
         frequent.
         """
         types = self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
-        best = {
-            name: self.strategies(
-                "type", name, self._estimate(None, name).p_success, limit, successful=True
-            )
-            for name in types
-        }
-        return {name: strategies for name, strategies in best.items() if strategies}
+        best: dict[str, list[Strategy]] = {}
+        for name in types:
+            usual_p = self._estimate(None, name).p_success
+            if strategies := self.strategies("type", name, usual_p, limit, successful=True):
+                best[name] = strategies
+        return best
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model."""
@@ -477,9 +466,8 @@ class FixReading(RuleReading):
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
         """Earlier attempts at an issue or its like, successes first."""
-        found = self._store.by_key(
-            self.project, signature_keys(issue), Filters(), limits.COMPARED_MAX
-        )
+        keys, most = signature_keys(issue), limits.COMPARED_MAX
+        found = self._store.by_key(self.project, keys, Filters(), most)
         exact = keep_kind(Fix, [hit.stored for hit in found])
         of_type = Filters(kind="fix", issue_type=issue.issue_type)
         model = self._newest(of_type.copy_with(model=issue.model), Fix)

@@ -84,14 +84,10 @@ def find_place(location: str | Path | None, start: Path | None = None) -> Place:
         check_that(not shown.endswith(UNCLEAR), "location", shown, allowed)
         return Place(None, DEFAULT_PROJECT, text)
     if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
-        raise InvalidInputError.one(
-            "location",
-            "postgresql:/…",
-            "the url of a database as text, in small letters: postgresql://…",
-        )
-    check_that(
-        text.strip() and "\0" not in text and text != ":memory:", "location", location, _ALLOWED
-    )
+        allowed = "the url of a database as text, in small letters: postgresql://…"
+        raise InvalidInputError.one("location", "postgresql:/…", allowed)
+    is_path = text.strip() and "\0" not in text and text != ":memory:"
+    check_that(is_path, "location", location, _ALLOWED)
     try:
         text.encode()
         path = start / Path(text).expanduser()
@@ -282,27 +278,38 @@ class Settings(NamedTuple):
             raise _make_refusal(file, "memory", memory, allowed)
 
         def find(name: str) -> Setting:
-            layers: list[tuple[Origin, str | None, str]] = [
-                ("option", options.get(name), f"--{name}"),
-                ("environment", os.environ.get(VARIABLES[name]) or None, VARIABLES[name]),
-                ("user file", kept.get(name), str(file)),
-            ]
-            for origin, value, where in layers:
-                if value is not None:
-                    return Setting(name, value, origin, where)
-            return Setting(name, None, "default", None)
+            layers = (
+                Setting(name, options.get(name), "option", f"--{name}"),
+                Setting(
+                    name, os.environ.get(VARIABLES[name]) or None, "environment", VARIABLES[name]
+                ),
+                Setting(name, kept.get(name), "user file", str(file)),
+            )
+            unset = Setting(name, None, "default", None)
+            return next((one for one in layers if one.value is not None), unset)
 
         return cls(find("memory"), find("project"), find("author"), file)
 
 
 def _values(file: Path) -> dict[str, str]:
-    text = _read_text(file)
-    if text is None:
+    try:
+        data = read_regular(file, SETTINGS_BYTES_MAX + 1)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except PlaceError:
+        none = f"cannot read the settings in {file}: it is not a file; remove it, or write one"
+        raise PlaceError(none) from None
+    except OSError as error:
+        why = error.strerror or error
+        raise PlaceError(f"cannot read the settings in {file}: {why}") from error
+    if len(data) > SETTINGS_BYTES_MAX:
+        raise _make_refusal(file, "size", "more bytes", f"at most {SETTINGS_BYTES_MAX} bytes")
     import tomllib  # most have no such file
 
     try:
-        kept = tomllib.loads(text)
+        kept = tomllib.loads(data.decode())
+    except UnicodeDecodeError:
+        raise _make_refusal(file, "encoding", "something else", "UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise _make_refusal(file, "syntax", "something else", f"TOML: {_KEYS} ({error})") from None
     for key, value in kept.items():
@@ -313,28 +320,6 @@ def _values(file: Path) -> dict[str, str]:
         if not is_line or len(value) > most:
             raise _make_refusal(file, key, value, f"a text of 1 to {most} characters on one line")
     return kept
-
-
-def _read_text(file: Path) -> str | None:
-    """None where there is no such file."""
-    try:
-        data = read_regular(file, SETTINGS_BYTES_MAX + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except PlaceError:
-        raise PlaceError(
-            f"cannot read the settings in {file}: it is not a file; remove it, or write one"
-        ) from None
-    except OSError as error:
-        raise PlaceError(
-            f"cannot read the settings in {file}: {error.strerror or error}"
-        ) from error
-    if len(data) > SETTINGS_BYTES_MAX:
-        raise _make_refusal(file, "size", "more bytes", f"at most {SETTINGS_BYTES_MAX} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise _make_refusal(file, "encoding", "something else", "UTF-8") from None
 
 
 def _make_refusal(file: Path, field: str, value: object, allowed: str) -> InvalidInputError:
