@@ -1,0 +1,21 @@
+"""The records that tests make most often, in few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardwon import Episode, Fix, Memory
+
+
+def fix(
+    memory: Memory, verified: bool = True, command: str = "", *, applied: bool = True, **more: Any
+) -> Fix:
+    """A fix of an issue of the model `m` and the type `T`, unless `more` names others."""
+    issue = {"model": more.pop("model", "m"), "issue_type": more.pop("issue_type", "T")}
+    issue |= {"test_prompt": more.pop("test_prompt")} if "test_prompt" in more else {}
+    return memory.record_fix(issue, applied, verified, "", [command] if command else [], **more)
+
+
+def succeed(memory: Memory, *successes: str, task: str = "t", **more: Any) -> Episode:
+    """An episode that went well, with what worked."""
+    return memory.record_episode(task, more.pop("score", 0.9), successes=successes, **more)
