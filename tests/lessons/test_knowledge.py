@@ -81,7 +81,11 @@ def test_p_success_goes_from_general_to_specific(memory: Memory) -> None:
             ("HARD", "qwen", 8),
             ("HARD", "claude", 2),
         ):
-            about = {"model": f"m{number % 4}", "issue_type": issue_type, "fixer_type": fixer}
+            about: dict[str, Any] = {
+                "model": f"m{number % 4}",
+                "issue_type": issue_type,
+                "fixer_type": fixer,
+            }
             fix(memory, number % every == 0, **about)
     everything, hard = memory.odds(), memory.odds(issue_type="HARD")
     easy = memory.odds(issue_type="EASY")
@@ -118,7 +122,7 @@ def test_a_fixer_is_known_by_what_it_did_at_other_issue_types(memory: Memory) ->
 def test_a_model_that_only_met_hard_issues_is_not_blamed_twice(memory: Memory) -> None:
     for number in range(60):
         fix(memory, model="a", issue_type="EASY", test_prompt=f"x{number}")
-        asked = {"model": "b", "issue_type": "HARD"}
+        asked: dict[str, Any] = {"model": "b", "issue_type": "HARD"}
         fix(memory, number % 3 == 0, test_prompt=f"y{number}", **asked)
     assert memory.odds(asked).p_success == pytest.approx(1 / 3, abs=0.05)
 
@@ -386,7 +390,7 @@ def test_score_history(memory: Memory) -> None:
 def test_solutions_across_trajectories(memory: Memory) -> None:
     error = "Traceback (most recent call last):\n  File \"a.py\", line {}, in f\nKeyError: 'id'"
     for line in range(3):
-        steps = [
+        steps: list[dict[str, Any]] = [
             {"action": "pytest", "observation": error.format(line)},
             {"action": "Restart the server", "observation": error.format(line + 7)},
             {"action": "use  .get('id')", "observation": "3 passed", "reward": 1.0},
