@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkouts import body, commit, git, new_repository, write
-from hardwon import Episode, Fact, Memory, Metadata, limits
+from hardwon import Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
 from hardwon.outside import files
 from hardwon.outside import git as looking
@@ -29,6 +29,7 @@ from hardwon.trust.lifecycle import (
     is_held_as_stale,
     standing_beneath,
 )
+from short import succeed
 from strategies import at
 
 ASKED = "zebra"
@@ -36,13 +37,9 @@ ASKED = "zebra"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    for remembered in (
-        looking._since,
-        looking._listings,
-        looking._tired_until_s,
-        looking.HASHES._known,
-    ):
-        remembered.clear()
+    remembered = (looking._since, looking._listings, looking._tired_until_s)
+    for known in (*remembered, looking.HASHES._known):
+        known.clear()
 
 
 @pytest.fixture
@@ -53,11 +50,21 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def brain(repository: Path, tmp_path: Path) -> Iterator[Memory]:
+def memory(repository: Path, tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "brain.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def brain(memory: Memory) -> Memory:
     """A memory that knows something about src/app.py."""
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.remember(f"{ASKED} src/app.py", "success", "file_operation")
-        yield memory
+    memory.remember(f"{ASKED} src/app.py", "success", "file_operation")
+    return memory
+
+
+def about_files(*related: RelatedFile, content: str = ASKED, commit: str = "") -> Fact:
+    moment = Moment(git_commit=commit, related_files=list(related))
+    return Fact(content=content, fact_type="error", metadata=Metadata(context=moment))
 
 
 def hit_of(memory: Memory) -> Hit:
@@ -150,12 +157,11 @@ def test_what_became_of_a_file_is_told(brain: Memory, repository: Path, history:
             assert ("stale" in hit_of(brain).why) == is_stale
 
 
-def test_a_file_that_was_not_there_appeared(repository: Path, tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.remember(ASKED, "learning", insight_type="fact", related_files=["docs/plan.md"])
-        assert changes(memory) == (False, [])
-        write(repository, "docs/plan.md", "x")
-        assert changes(memory) == (True, ["docs/plan.md appeared"])
+def test_a_file_that_was_not_there_appeared(memory: Memory, repository: Path) -> None:
+    memory.remember(ASKED, "learning", insight_type="fact", related_files=["docs/plan.md"])
+    assert changes(memory) == (False, [])
+    write(repository, "docs/plan.md", "x")
+    assert changes(memory) == (True, ["docs/plan.md appeared"])
 
 
 def test_a_worktree_is_a_checkout_of_its_own(
@@ -210,13 +216,13 @@ def test_what_a_hook_tells_git_is_ignored(
 def test_git_runs_no_filter(brain: Memory, repository: Path) -> None:
     ran = repository.parent / "ran"
     for name in (
-        "filter.evil.clean",
-        "filter.evil.smudge",
-        "filter.evil.process",
-        "diff.evil.textconv",
-        "diff.evil.command",
+        "filter.clean",
+        "filter.smudge",
+        "filter.process",
+        "diff.textconv",
+        "diff.command",
     ):
-        git(repository, "config", name, f"touch {ran}; cat")
+        git(repository, "config", name.replace(".", ".evil."), f"touch {ran}; cat")
     git(repository, "config", "filter.evil.required", "true")
     write(repository, ".git/info/attributes", "* filter=evil diff=evil\n")
     write(repository, "README.md", "of another length\n")
@@ -237,15 +243,12 @@ def test_git_fetches_nothing(brain: Memory, repository: Path) -> None:
     for old in (repository / ".git/objects").glob("??/*"):
         if git(repository, "cat-file", "-t", old.parent.name + old.name) == "blob":
             old.unlink()
-    settings = [
-        ("core.repositoryFormatVersion", "1"),
-        ("extensions.partialClone", "origin"),
-        ("remote.origin.promisor", "true"),
-        ("remote.origin.url", f"ext::touch {ran}"),
-        ("protocol.ext.allow", "always"),
-    ]
-    for name, value in settings:
-        git(repository, "config", name, value)
+    for setting in (
+        "core.repositoryFormatVersion=1 extensions.partialClone=origin "
+        "remote.origin.promisor=true protocol.ext.allow=always"
+    ).split():
+        git(repository, "config", *setting.split("="))
+    git(repository, "config", "remote.origin.url", f"ext::touch {ran}")
     assert hit_of(brain).stale
     assert not ran.exists()
 
@@ -261,50 +264,38 @@ def counted_git(repository: Path, monkeypatch: pytest.MonkeyPatch, before: str =
 
 
 def of_many_commits(memory: Memory, count: int) -> None:
-    moments = [
-        Moment(
-            git_commit=f"{number:040x}",
-            related_files=[RelatedFile(path="README.md", hash=""), file],
-        )
-        for number in range(1, count + 1)
-        for file in [RelatedFile(path=f"lost{number}.py", hash="a" * 40)]
-    ]
-    memory.add_many(
-        [
-            Fact(content=f"giraffe {number}", fact_type="error", metadata=Metadata(context=moment))
-            for number, moment in enumerate(moments)
-        ]
-    )
+    for number in range(1, count + 1):
+        lost = RelatedFile(path=f"lost{number}.py", hash="a" * 40)
+        readme = RelatedFile(path="README.md", hash="")
+        memory.add(about_files(readme, lost, content=f"giraffe {number}", commit=f"{number:040x}"))
 
 
 def test_many_commits_cost_a_recall_no_more(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardwon.outside.git.GIT_QUESTIONS_WITHIN_S", 600.0)
-    with Memory(tmp_path / "brain.db") as memory:
-        of_many_commits(memory, 30)
-        asked = counted_git(repository, monkeypatch)
-        hits = memory.recall("giraffe", k=30)
-        assert len(hits) == 30
-        assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
-        gone = [hit for hit in hits if any(change.change == "gone" for change in hit.changed)]
-        assert 0 < len(gone) < GIT_QUESTIONS_MAX  # of the others it is not known
-        memory.recall("giraffe", k=30)
-        assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
-        assert memory.check_stale(dry_run=True).files_changed == 60
+    of_many_commits(memory, 30)
+    asked = counted_git(repository, monkeypatch)
+    hits = memory.recall("giraffe", k=30)
+    assert len(hits) == 30
+    assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
+    gone = [hit for hit in hits if any(change.change == "gone" for change in hit.changed)]
+    assert 0 < len(gone) < GIT_QUESTIONS_MAX  # of the others it is not known
+    memory.recall("giraffe", k=30)
+    assert len(asked.read_text().split()) == GIT_QUESTIONS_MAX
+    assert memory.check_stale(dry_run=True).files_changed == 60
 
 
-def test_empty_files_are_not_taken_for_each_other(repository: Path, tmp_path: Path) -> None:
+def test_empty_files_are_not_taken_for_each_other(memory: Memory, repository: Path) -> None:
     write(repository, "a/__init__.py", "")
     write(repository, "b/__init__.py", "")
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.remember(f"{ASKED} a/__init__.py", "success", "file_operation")
-        (repository / "a/__init__.py").unlink()
-        assert changes(memory) == (True, ["a/__init__.py gone"])
+    memory.remember(f"{ASKED} a/__init__.py", "success", "file_operation")
+    (repository / "a/__init__.py").unlink()
+    assert changes(memory) == (True, ["a/__init__.py gone"])
 
 
 def test_records_of_another_repository_are_left_alone(
-    brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -312,43 +303,30 @@ def test_records_of_another_repository_are_left_alone(
     write(other, "main.go", "package main\n")
     commit(other)
     monkeypatch.chdir(other)
-    with Memory(tmp_path / "brain.db") as memory:
-        assert changes(memory) == (False, [])
+    assert changes(memory) == (False, [])
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "../../etc/passwd",
-        "src/../../outside.txt",
-        "a" * 5_000,
-        "a/" * 3_000 + "b",
-        "link",
-        "folder/secret",
-        "pipe",
-        ".git/HEAD",
+        *("../../etc/passwd", "src/../../outside.txt", "a" * 5_000, "a/" * 3_000 + "b"),
+        *("link", "folder/secret", "pipe", ".git/HEAD"),
     ],
 )
 def test_hostile_paths_are_not_opened(
-    repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, "outside/secret", "s")
     (repository / "link").symlink_to("/etc/passwd")
     (repository / "folder").symlink_to(tmp_path / "outside")
     os.mkfifo(repository / "pipe")
     monkeypatch.setattr(looking.HASHES, "read", _refuse)
-    with Memory(tmp_path / "brain.db") as memory:
-        related = RelatedFile.model_construct(path=path, hash="a" * 40)
-        record = Fact(
-            content=ASKED, fact_type="error", metadata=Metadata(context=Moment(git_commit="0" * 40))
-        )
-        looked = record.copy_with(
-            metadata=record.metadata.copy_with(
-                context=record.metadata.context.copy_with(related_files=[related])
-            )
-        )
-        assert memory._project.staleness is not None
-        assert memory._project.staleness(looked) == ()
+    related = [RelatedFile.model_construct(path=path, hash="a" * 40)]
+    record = about_files(commit="0" * 40)
+    context = record.metadata.context.copy_with(related_files=related)
+    looked = record.copy_with(metadata=record.metadata.copy_with(context=context))
+    assert memory._project.staleness is not None
+    assert memory._project.staleness(looked) == ()
 
 
 def _refuse(*_: Any) -> str:
@@ -364,66 +342,51 @@ def test_the_memory_itself_is_never_opened(
         monkeypatch.setattr(looking.HASHES, "read", _refuse)
         checkout = memory._project.checkout
         assert checkout is not None
-        for path in (
-            "brain.db",
-            "brain.db-wal",
-            "brain.db-shm",
-            "alias.txt",
-            "other.txt",
-            memory.location,
-        ):
+        own = ("brain.db", "brain.db-wal", "brain.db-shm", "alias.txt", "other.txt")
+        for path in (*own, memory.location):
             assert checkout.sha1(path, 10**9) == looking.UNSURE
 
 
 def test_a_commit_that_is_an_option(brain: Memory, repository: Path, tmp_path: Path) -> None:
-    context = Moment(
-        git_commit="--output=owned", related_files=[RelatedFile(path="src/lost.py", hash="a" * 40)]
-    )
-    brain.add(Fact(content="giraffe", fact_type="error", metadata=Metadata(context=context)))
+    lost = RelatedFile(path="src/lost.py", hash="a" * 40)
+    brain.add(about_files(lost, content="giraffe", commit="--output=owned"))
     (hit,) = brain.recall("giraffe")
     assert hit.changed == ()
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_a_file_outside_is_looked_at_where_it_is(repository: Path, tmp_path: Path) -> None:
+def test_a_file_outside_is_looked_at_where_it_is(
+    memory: Memory, repository: Path, tmp_path: Path
+) -> None:
     write(tmp_path, "elsewhere/notes.txt", "one")
-    with Memory(tmp_path / "brain.db") as memory:
-        path = str(tmp_path / "elsewhere/notes.txt")
-        memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
-        assert changes(memory) == (False, [])
-        write(tmp_path, "elsewhere/notes.txt", "two")
-        assert changes(memory) == (True, [f"{path} changed"])
-        Path(path).unlink()
-        assert changes(memory) == (True, [f"{path} gone"])
+    path = str(tmp_path / "elsewhere/notes.txt")
+    memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
+    assert changes(memory) == (False, [])
+    write(tmp_path, "elsewhere/notes.txt", "two")
+    assert changes(memory) == (True, [f"{path} changed"])
+    Path(path).unlink()
+    assert changes(memory) == (True, [f"{path} gone"])
 
 
-SYSTEM_FILES = [
-    "/proc/kmsg",
-    "/proc/self/pagemap",
-    "/proc/self/mem",
-    "/proc/self/environ",
-    "/sys/kernel/uevent_seqnum",
-    "/dev/zero",
-]
-
-
-@pytest.mark.parametrize("path", SYSTEM_FILES)
+@pytest.mark.parametrize(
+    "path",
+    "/proc/kmsg /proc/self/pagemap /proc/self/mem /proc/self/environ /sys/kernel/uevent_seqnum "
+    "/dev/zero".split(),
+)
 @pytest.mark.parametrize("linked", [False, True])
 def test_recall_opens_nothing_that_the_system_makes_up(
-    repository: Path, tmp_path: Path, path: str, linked: bool, monkeypatch: pytest.MonkeyPatch
+    memory: Memory,
+    repository: Path,
+    tmp_path: Path,
+    path: str,
+    linked: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "link").symlink_to(path)
     monkeypatch.setattr(looking.HASHES, "read", _refuse)
-    with Memory(tmp_path / "brain.db") as memory:
-        related = [RelatedFile(path=str(tmp_path / "link") if linked else path, hash="a" * 40)]
-        memory.add(
-            Fact(
-                content=ASKED,
-                fact_type="error",
-                metadata=Metadata(context=Moment(related_files=related)),
-            )
-        )
-        assert changes(memory) == (False, [])
+    name = str(tmp_path / "link") if linked else path
+    memory.add(about_files(RelatedFile(path=name, hash="a" * 40)))
+    assert changes(memory) == (False, [])
 
 
 def test_a_checkout_in_shared_memory_is_no_file_of_the_system() -> None:
@@ -437,13 +400,12 @@ def test_a_checkout_in_shared_memory_is_no_file_of_the_system() -> None:
 @pytest.mark.parametrize(
     "path", ["/proc/self/pagemap", "/proc/self/mem", "/dev/zero", "pipe", "to_the_system"]
 )
-def test_a_caller_may_not_name_them_either(repository: Path, tmp_path: Path, path: str) -> None:
+def test_a_caller_may_not_name_them_either(memory: Memory, repository: Path, path: str) -> None:
     os.mkfifo(repository / "pipe")
     (repository / "to_the_system").symlink_to("/proc/self/pagemap")
-    with Memory(tmp_path / "brain.db") as memory:
-        with pytest.raises(InvalidInputError, match="related_files"):
-            memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
-        assert list(memory.browse()) == []
+    with pytest.raises(InvalidInputError, match="related_files"):
+        memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
+    assert list(memory.browse()) == []
 
 
 def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path) -> None:
@@ -521,25 +483,20 @@ def test_stale_archives_and_comes_back_as_what_it_was(
 
 
 def test_archived_records_do_not_teach_and_restored_ones_do_again(
-    repository: Path, tmp_path: Path
+    memory: Memory, repository: Path
 ) -> None:
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.add_many(
-            [
-                Episode(task_id="t", score=0.9, successes=["Read src/app.py before anything else."])
-                for _ in range(3)
-            ]
-        )
-        taught = memory.rules("t")
-        assert taught
-        content = (repository / "src/app.py").read_text()
-        write(repository, "src/app.py", "other")
-        assert memory.check_stale().archived == 3
-        assert memory.rules("t") == []
-        write(repository, "src/app.py", content)
-        assert memory.check_stale().restored == 3
-        assert memory.rules("t") == taught
-        assert memory.doctor().ok
+    for _ in range(3):
+        succeed(memory, "Read src/app.py before anything else.")
+    taught = memory.rules("t")
+    assert taught
+    content = (repository / "src/app.py").read_text()
+    write(repository, "src/app.py", "other")
+    assert memory.check_stale().archived == 3
+    assert memory.rules("t") == []
+    write(repository, "src/app.py", content)
+    assert memory.check_stale().restored == 3
+    assert memory.rules("t") == taught
+    assert memory.doctor().ok
 
 
 def test_what_is_decided_about_a_stale_record_stands(brain: Memory, repository: Path) -> None:
@@ -600,30 +557,21 @@ def test_what_is_decided_about_an_absent_record_stands(
 
 
 def test_many_records_in_batches_and_a_bounded_report(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardwon.memory.staleness.PAGE_ROWS", 7)
     monkeypatch.setattr(limits, "REPORTED_MAX", 5)
-    with Memory(tmp_path / "brain.db") as memory:
-        memory.add_many(
-            [Fact(content=f"src/app.py {number}", fact_type="error") for number in range(40)]
-        )
-        memory.add_many(
-            [Fact(content=f"nothing {number}", fact_type="error") for number in range(40)]
-        )
-        write(repository, "src/app.py", "other")
-        seen: list[int] = []
-        report = memory.check_stale(progress=lambda done, _: seen.append(done))
-        assert (
-            report.checked,
-            report.stale,
-            report.archived,
-            report.files_changed,
-            len(report.files),
-        ) == (40, 40, 40, 40, 5)
-        assert seen[-1] == 40
-        git(repository, "checkout", "-q", "--", ".")
-        assert memory.check_stale().restored == 40
+    for about in ("src/app.py", "nothing"):
+        facts = [Fact(content=f"{about} {number}", fact_type="error") for number in range(40)]
+        memory.add_many(facts)
+    write(repository, "src/app.py", "other")
+    seen: list[int] = []
+    report = memory.check_stale(progress=lambda done, _: seen.append(done))
+    assert (report.checked, report.stale, report.archived) == (40, 40, 40)
+    assert (report.files_changed, len(report.files)) == (40, 5)
+    assert seen[-1] == 40
+    git(repository, "checkout", "-q", "--", ".")
+    assert memory.check_stale().restored == 40
 
 
 def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
@@ -650,21 +598,12 @@ def test_a_repo_that_is_none(brain: Memory, repo: Any) -> None:
 
 
 RECORD = "01890000-0000-7000-8000-000000000000"
-event_kinds = [
-    "status",
-    "superseded",
-    "absent",
-    "present",
-    "stale",
-    "fresh",
-    "imported",
-    "credited",
-]
+EVENT_KINDS = "status superseded absent present stale fresh imported credited".split()
 
 
 @st.composite
 def happenings(draw: st.DrawFn) -> Event:
-    kind = draw(st.sampled_from(event_kinds))
+    kind = draw(st.sampled_from(EVENT_KINDS))
     status = draw(st.sampled_from(STATUSES)) if kind == "status" else None
     by = draw(st.sampled_from([BY_TREE, "user"]))
     return Event(record_id=RECORD, kind=kind, at=at(draw(st.integers(0, 20))), by=by, status=status)
@@ -695,12 +634,10 @@ def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: l
     fresh = Event(record_id=RECORD, kind="fresh", at=later + timedelta(seconds=1), by="x")
     assert effective_validation(envelope, [*events, stale]).status == "archived"
     assert effective_validation(envelope, [*events, stale, stale, fresh]) == before
-    verified = Event(
-        record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler"
-    )
-    won = effective_validation(
-        envelope, [*events, stale, verified.copy_with(at=later + timedelta(milliseconds=1)), fresh]
-    )
+    vouched: Any = {"status": "verified", "verified_by": "compiler"}
+    soon = later + timedelta(milliseconds=1)
+    verified = Event(record_id=RECORD, kind="status", at=soon, by="x", **vouched)
+    won = effective_validation(envelope, [*events, stale, verified, fresh])
     assert won.status == "verified"
 
 
