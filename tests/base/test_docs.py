@@ -88,13 +88,8 @@ def test_the_commands_of_the_readme_are_what_the_makefile_does() -> None:
         ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     told = set(re.findall(r"`make (\w+)`", README)) | {
-        "demo",
-        "test",
-        "bench",
-        "torture",
-        "clean",
-        "help",
-    }
+        "demo", "test", "bench", "torture", "clean", "help",
+    }  # fmt: skip
     assert told <= set(re.findall(r"make (\w+)", listed))
     assert all(
         tool in planned("test") for tool in ("ruff format --check", "ruff check", "mypy", "pytest")

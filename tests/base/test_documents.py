@@ -86,16 +86,12 @@ FIX_HISTORY = {
     ],
     "bash": [
         Block("the form of a command", "memory.sh <command>", "no: shows the form alone"),
-        Block("`stats`", "./memory.sh stats"),
-        Block("`model`", "./memory.sh model"),
-        Block("`export`", "./memory.sh export insights"),
-        Block("`recent`", "./memory.sh recent 7"),
-        Block("`successful`", "./memory.sh successful"),
-        Block("`patterns`", "./memory.sh patterns"),
+        Block("`stats`", "./memory.sh stats"), Block("`model`", "./memory.sh model"),
+        Block("`export`", "./memory.sh export insights"), Block("`recent`", "./memory.sh recent 7"),
+        Block("`successful`", "./memory.sh successful"), Block("`patterns`", "./memory.sh patterns"),
         Block("`cleanup`", "./memory.sh cleanup 30"),
         Block("`export` of everything", "./memory.sh export full_report"),
-        Block("every week", "# Check database integrity"),
-        Block("every month", "# Export backup"),
+        Block("every week", "# Check database integrity"), Block("every month", "# Export backup"),
         Block("backup", "# backup_memory.sh"),
         Block("recovery", "# Restore from backup", "runs, with the date of a backup in its name"),
     ],
@@ -109,7 +105,7 @@ FIX_HISTORY = {
         Block("the architecture", "Memory System Architecture", "no: a picture"),
         Block("what `stats` prints", "total_fixes_attempted", PRINTED),
     ],
-}
+}  # fmt: skip
 TRAINING = {
     "python": [
         Block("the usage in its docstring", "from training.memory import ("),
@@ -128,16 +124,11 @@ DATA_SETS = {
         *(
             Block(f"an entry: {name}", known_by, LOADS)
             for name, known_by in (
-                ("success of code_interpreter", "'feature_x_impl'"),
-                ("success of web_search", "'oauth2_docs'"),
-                ("success of file_operation", "'data_migration'"),
-                ("success of conversation", "'async_explanation'"),
-                ("failure of code_interpreter", "'async_await_fail'"),
-                ("failure of web_search", "'search_fail'"),
-                ("failure of file_operation", "'permission_denied'"),
-                ("failure of an unknown tool", "'unknown_fail'"),
-                ("learning", "'explicit_errors_pref'"),
-                ("interaction", "'user_frustrated'"),
+                ("success of code_interpreter", "'feature_x_impl'"), ("success of web_search", "'oauth2_docs'"),
+                ("success of file_operation", "'data_migration'"), ("success of conversation", "'async_explanation'"),
+                ("failure of code_interpreter", "'async_await_fail'"), ("failure of web_search", "'search_fail'"),
+                ("failure of file_operation", "'permission_denied'"), ("failure of an unknown tool", "'unknown_fail'"),
+                ("learning", "'explicit_errors_pref'"), ("interaction", "'user_frustrated'"),
             )
         ),
         Block("a list", "'jwt_auth_impl'\n    },", LOADS),
@@ -165,14 +156,12 @@ DATA_SETS = {
         *(
             Block(f"templates of contents: {name}", known_by, "no: text to fill in")
             for name, known_by in (
-                ("successes", "Implemented {feature}"),
-                ("failures", "{ErrorType}"),
-                ("learnings", "Codebase uses {pattern}"),
-                ("interactions", "User {emotion}"),
+                ("successes", "Implemented {feature}"), ("failures", "{ErrorType}"),
+                ("learnings", "Codebase uses {pattern}"), ("interactions", "User {emotion}"),
             )
         ),
     ],
-}
+}  # fmt: skip
 METADATA_SCHEMA = {
     "typescript": [
         Block("the metadata", "interface AgentDBMetadata", TYPES),
@@ -182,19 +171,12 @@ METADATA_SCHEMA = {
     ]
 }
 TABLES = {
-    "BTB data sets": DATA_SETS,
-    "Metadata schema": METADATA_SCHEMA,
-    "Fix history": FIX_HISTORY,
+    "BTB data sets": DATA_SETS, "Metadata schema": METADATA_SCHEMA, "Fix history": FIX_HISTORY,
     "Training memory": TRAINING,
-}
+}  # fmt: skip
 LANGUAGES = {
-    "python": "Python",
-    "sql": "SQL",
-    "bash": "shell",
-    "typescript": "TypeScript",
-    "json": "JSON",
-    "": "text",
-}
+    "python": "Python", "sql": "SQL", "bash": "shell", "typescript": "TypeScript", "json": "JSON", "": "text",
+}  # fmt: skip
 
 # What the text around a block has said before it.
 BEFORE = """

@@ -16,20 +16,10 @@ import hardwon
 SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 ROOMS = [
-    {"limits", "errors", "first_use"},
-    {"records"},
-    {"text"},
-    {"runs"},
-    {"search"},
-    {"lessons"},
-    {"learn", "brief", "trust"},
-    {"tell"},
-    {"outside"},
-    {"store"},
-    {"memory"},
-    {"tree", "training", "fixes", "capture", "adapters"},
-    {"surfaces"},
-]
+    {"limits", "errors", "first_use"}, {"records"}, {"text"}, {"runs"}, {"search"}, {"lessons"},
+    {"learn", "brief", "trust"}, {"tell"}, {"outside"}, {"store"}, {"memory"},
+    {"tree", "training", "fixes", "capture", "adapters"}, {"surfaces"},
+]  # fmt: skip
 """From the ground up: an import points up this list, and rooms of one line do not know each other.
 """
 
@@ -138,17 +128,8 @@ def test_importing_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     ).stdout.split()
     heavy = {
-        "numpy",
-        "fastapi",
-        "uvicorn",
-        "mcp",
-        "psycopg",
-        "rich",
-        "typer",
-        "httpx",
-        "sqlite3",
-        "asyncio",
-    }
+        "numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio",
+    }  # fmt: skip
     assert not heavy & set(loaded)
     assert not [name for name in loaded if name.startswith("hardwon.store.postgres")]
     assert "hardwon.memory" in loaded
@@ -169,14 +150,9 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     collects, *loaded = done.stderr.split()
     assert collects == "True", "garbage is collected again once everything is imported"
     later = (
-        "memory.context",
-        "memory.knowledge",
-        "memory.consolidate",
-        "memory.transfer",
-        "memory.results",
-        "memory.staleness",
-        "outside.llm",
-    )
+        "memory.context", "memory.knowledge", "memory.consolidate", "memory.transfer", "memory.results",
+        "memory.staleness", "outside.llm",
+    )  # fmt: skip
     needless = {f"hardwon.{name}" for name in later}
     assert not (needless | {"rich", "asyncio"}) & set(loaded)
 
@@ -192,11 +168,8 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
     }
     bounds = (node.target for node in ast.parse(text).body if isinstance(node, ast.AnnAssign))
     named = {bound.id for bound in bounds if isinstance(bound, ast.Name)} - {
-        "KIB",
-        "MIB",
-        "GIB",
-        "DAY_US",
-    }
+        "KIB", "MIB", "GIB", "DAY_US",
+    }  # fmt: skip
     assert named == reasons
     assert len(named) > 20
 

@@ -55,14 +55,9 @@ def by_a_relative_name(own: Path, _: Path) -> Path:
 
 
 WAYS: list[Aliases] = [
-    through_a_link,
-    through_two_links,
-    as_a_second_name,
-    as_a_second_name_beside,
-    through_a_linked_folder,
-    by_the_way_round,
-    by_a_relative_name,
-]
+    through_a_link, through_two_links, as_a_second_name, as_a_second_name_beside, through_a_linked_folder,
+    by_the_way_round, by_a_relative_name,
+]  # fmt: skip
 
 
 def state_of(folder: Path) -> dict[str, bytes]:
@@ -111,12 +106,8 @@ def test_the_database_stays(tmp_path: Path, aside: Path, writer: str, way: Alias
 
 
 KEPT = (
-    "memory.db-wal",
-    "memory.tokens.db",
-    "memory.db.before-restore-1",
-    ".hardwon-tree",
-    "a file of the tree",
-)
+    "memory.db-wal", "memory.tokens.db", "memory.db.before-restore-1", ".hardwon-tree", "a file of the tree",
+)  # fmt: skip
 
 
 # A second name of a file of the tree is another name only: to replace it leaves the tree as it is.

@@ -82,13 +82,11 @@ def test_each_file_is_what_its_format_says(dist: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        (".claude-plugin/plugin.json", {"name": "Hard Won"}),
-        (".claude-plugin/plugin.json", {"mcpServer": "./x"}),
-        (".codex-plugin/plugin.json", {"skills": "./../skills"}),
-        (".codex-plugin/plugin.json", {"version": "latest"}),
+        (".claude-plugin/plugin.json", {"name": "Hard Won"}), (".claude-plugin/plugin.json", {"mcpServer": "./x"}),
+        (".codex-plugin/plugin.json", {"skills": "./../skills"}), (".codex-plugin/plugin.json", {"version": "latest"}),
         ("manifest.json", {"manifest_version": "0.1"}),
     ],
-)
+)  # fmt: skip
 def test_what_a_reader_would_refuse_is_not_released(name: str, change: dict[str, Any]) -> None:
     about = packages.about_us()
     made = {"manifest.json": packages.manifest(about)}

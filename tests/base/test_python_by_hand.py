@@ -36,16 +36,9 @@ def test_a_hit_of_every_kind_reads_alike(memory: Memory) -> None:
         assert hit.when == hit.record.metadata.context.timestamp
         assert hit.author == ("ann" if hit.kind == "fact" else "agent")
         assert hit.as_row() == {
-            "score": hit.score,
-            "id": hit.record.id,
-            "kind": hit.kind,
-            "outcome": hit.outcome,
-            "when": hit.when,
-            "author": hit.author,
-            "status": "hypothesis",
-            "text": hit.text,
-            "stale": False,
-        }
+            "score": hit.score, "id": hit.record.id, "kind": hit.kind, "outcome": hit.outcome, "when": hit.when,
+            "author": hit.author, "status": "hypothesis", "text": hit.text, "stale": False,
+        }  # fmt: skip
 
 
 def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> None:
@@ -55,23 +48,15 @@ def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> Non
         memory.record_episode("login", 0.9, successes=["look first"])
     hits = memory.recall("login fails KeyError", k=10)
     shown: list[Any] = [
-        *hits,
-        *memory.browse(),
-        memory.context("login fails with KeyError"),
-        memory.advise("look", task="login"),
-        *memory.rules("login"),
-        memory.episodes.compare(),
-    ]
+        *hits, *memory.browse(), memory.context("login fails with KeyError"), memory.advise("look", task="login"),
+        *memory.rules("login"), memory.episodes.compare(),
+    ]  # fmt: skip
     for more in (memory.odds(), memory.stats(), memory.episodes.scores("login"), memory.doctor()):
         assert more._repr_html_().startswith("<table><tr><th>")
     assert repr(memory.care) == "<Care of the project default>"
     assert {type(each).__name__ for each in shown} >= {
-        "Hit",
-        "Context",
-        "Advice",
-        "Rule",
-        "Comparison",
-    }
+        "Hit", "Context", "Advice", "Rule", "Comparison",
+    }  # fmt: skip
     for each in shown:
         assert len(repr(each)) < 250, repr(each)
         assert each.as_row()

@@ -87,12 +87,8 @@ def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_mac
         if "<!-- Made by docs/generate.py" in text
     }
     other = {
-        "HARDWON_MEMORY": "/elsewhere",
-        "HARDWON_PROJECT": "other",
-        "HOME": "/nowhere",
-        "LANG": "C",
-        "PYTHONUTF8": "1",
-    }
+        "HARDWON_MEMORY": "/elsewhere", "HARDWON_PROJECT": "other", "HOME": "/nowhere", "LANG": "C", "PYTHONUTF8": "1",
+    }  # fmt: skip
     made = generated(tmp_path, **other, COLUMNS="20", TERM="dumb")
     assert made == claiming, "run make docs"
 

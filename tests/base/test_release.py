@@ -167,13 +167,9 @@ def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
     done = built(project, "--release")
     assert done.returncode == 0, done.stderr
     names = {
-        "little-1.2-py3-none-any.whl",
-        "little-1.2.tar.gz",
-        "little-1.2.cdx.json",
-        "little-1.2.mcpb",
-        "SHA256SUMS",
+        "little-1.2-py3-none-any.whl", "little-1.2.tar.gz", "little-1.2.cdx.json", "little-1.2.mcpb", "SHA256SUMS",
         "mine.txt",
-    }
+    }  # fmt: skip
     assert {path.name for path in (project / "dist").iterdir()} == names
     subprocess.run(
         ["sha256sum", "--check", "--strict", "SHA256SUMS"],

@@ -68,11 +68,9 @@ def test_every_promise_names_a_test() -> None:
 # --- who may claim what ---
 
 MAY = {
-    "agent_execution": None,
-    "test_result": "test_runner",
-    "user_interaction": "human_approval",
+    "agent_execution": None, "test_result": "test_runner", "user_interaction": "human_approval",
     "file_analysis": "compiler",
-}
+}  # fmt: skip
 """The table of docs/trust.md: by whom a record of a source may say that it was verified."""
 
 
@@ -87,12 +85,9 @@ def test_a_record_claims_no_more_than_its_source_can_know(memory: Memory, way: s
         metadata = {"source": {"type": source}, "validation": validation, "tags": ["name"]}
         record = Experience.model_validate(
             {
-                "content": "It works",
-                "outcome": "learning",
-                "insight_type": "fact",
-                "metadata": metadata,
+                "content": "It works", "outcome": "learning", "insight_type": "fact", "metadata": metadata,
             }
-        )
+        )  # fmt: skip
         ways: dict[str, Callable[[], object]] = {
             "add": partial(memory.add, record),
             "add_many": partial(memory.add_many, [record]),
@@ -212,11 +207,9 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
 
 def test_random_is_for_made_up_data_and_for_pauses() -> None:
     allowed = (
-        "hardwon/outside/files.py",
-        "hardwon/tree/datasets/",
-        "hardwon/store/postgres/connection.py",
+        "hardwon/outside/files.py", "hardwon/tree/datasets/", "hardwon/store/postgres/connection.py",
         "hardwon/store/sqlite/connection.py",
-    )
+    )  # fmt: skip
     for path in SOURCE.rglob("*.py"):
         name = path.relative_to(SOURCE).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
@@ -255,15 +248,8 @@ def test_nothing_that_was_written_is_loaded_as_code() -> None:
 def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str) -> None:
     (tmp_path / "planted.py").write_text(code)
     command = [
-        sys.executable,
-        "-m",
-        "bandit",
-        "--quiet",
-        "--configfile",
-        str(ROOT / "pyproject.toml"),
-        "--recursive",
-        ".",
-    ]
+        sys.executable, "-m", "bandit", "--quiet", "--configfile", str(ROOT / "pyproject.toml"), "--recursive", ".",
+    ]  # fmt: skip
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == bool(found), done.stdout
     assert found in done.stdout
@@ -301,26 +287,7 @@ def test_what_the_library_needs_is_little() -> None:
         r"^([\w.-]+)(?:\[[\w,-]+\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
     )
     assert set(names) <= {
-        "annotated-doc",
-        "annotated-types",
-        "anyio",
-        "apsw",
-        "certifi",
-        "click",
-        "colorama",
-        "h11",
-        "httpcore",
-        "httpx",
-        "idna",
-        "markdown-it-py",
-        "mdurl",
-        "pydantic",
-        "pydantic-core",
-        "pygments",
-        "pystemmer",
-        "rich",
-        "shellingham",
-        "typer",
-        "typing-extensions",
-        "typing-inspection",
-    }
+        "annotated-doc", "annotated-types", "anyio", "apsw", "certifi", "click", "colorama", "h11", "httpcore",
+        "httpx", "idna", "markdown-it-py", "mdurl", "pydantic", "pydantic-core", "pygments", "pystemmer", "rich",
+        "shellingham", "typer", "typing-extensions", "typing-inspection",
+    }  # fmt: skip

@@ -83,25 +83,17 @@ def test_commands_follow_the_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("memory = ", "syntax: 'something else' is not allowed"),
-        ("[" * 9000, "syntax: "),
+        ("memory = ", "syntax: 'something else' is not allowed"), ("[" * 9000, "syntax: "),
         ('memory = "a"\nmemory = "b"\n', "syntax: 'something else' is not allowed"),
         ("memory = 5\n", "memory: 5 is not allowed; allowed: a text of 1 to"),
-        ('memory = ""\n', "memory: '' is not allowed"),
-        ('memory = "a\\u0000b"\n', "memory: 'a\\x00b' is not allowed"),
+        ('memory = ""\n', "memory: '' is not allowed"), ('memory = "a\\u0000b"\n', "memory: 'a\\x00b' is not allowed"),
         ('project = ["a"]\n', "project: ['a'] is not allowed"),
         (f'author = "{"a" * (limits.NAME_CHARS_MAX + 1)}"\n', "author: "),
-        (
-            'api_key = "sk-very-secret"\n',
-            "key: 'api_key' is not allowed; allowed: memory, project, author",
-        ),
+        ('api_key = "sk-very-secret"\n', "key: 'api_key' is not allowed; allowed: memory, project, author"),
         ('[memory]\npath = "a"\n', "memory: {'path': 'a'} is not allowed"),
-        (
-            "#" * (SETTINGS_BYTES_MAX + 1),
-            f"size: 'more bytes' is not allowed; allowed: at most {SETTINGS_BYTES_MAX}",
-        ),
+        ("#" * (SETTINGS_BYTES_MAX + 1), f"size: 'more bytes' is not allowed; allowed: at most {SETTINGS_BYTES_MAX}"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_is_wrong_is_told_in_one_line(text: str, said: str) -> None:
     file = user_file(text)
     told = refused("stats")

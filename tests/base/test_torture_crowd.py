@@ -53,13 +53,8 @@ def test_thousands_of_steps_under_faults() -> None:
 def run_alone(seed: int, hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     command = [
-        sys.executable,
-        str(ROOT / "torture" / "crowd.py"),
-        "--steps",
-        "200",
-        "--seed",
-        str(seed),
-    ]
+        sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "200", "--seed", str(seed),
+    ]  # fmt: skip
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=250, check=True
     )
@@ -117,13 +112,10 @@ def forget_half(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("plant", "faults"),
     [
-        (lose_an_acknowledged_record, False),
-        (lose_a_tally, False),
-        (bring_back_what_was_forgotten, False),
-        (tear_a_batch, True),
-        (forget_half, False),
+        (lose_an_acknowledged_record, False), (lose_a_tally, False), (bring_back_what_was_forgotten, False),
+        (tear_a_batch, True), (forget_half, False),
     ],
-)
+)  # fmt: skip
 def test_a_fault_of_the_program_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], faults: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,13 +172,8 @@ def test_whatever_goes_wrong_the_rest_is_done_without_it(
     memory.export(tmp_path / "all.jsonl")
     out, err = capfd.readouterr()
     everywhere = [
-        str(report),
-        repr(memory),
-        caplog.text,
-        out,
-        err,
-        (tmp_path / "all.jsonl").read_text(),
-    ]
+        str(report), repr(memory), caplog.text, out, err, (tmp_path / "all.jsonl").read_text(),
+    ]  # fmt: skip
     assert not any(KEY in text for text in everywhere)
     assert KEY.encode() not in Path(memory.location).read_bytes()
 

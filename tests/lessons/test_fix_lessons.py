@@ -95,12 +95,10 @@ def test_a_knowledge_base_that_was_imported_reaches_the_fixer(
     memory: Memory, tmp_path: Path
 ) -> None:
     knowledge = {
-        "general_patterns": {},
-        "model_specific_tips": {"qwen2.5:7b": ["Pull it again after an upgrade."]},
+        "general_patterns": {}, "model_specific_tips": {"qwen2.5:7b": ["Pull it again after an upgrade."]},
         "successful_strategies": {"TIMEOUT": ["Raise the limit to 60 s."], "CRASH": ["Other."]},
-        "failure_patterns": {"TIMEOUT": ["Restarting the computer."]},
-        "version": "1.0",
-    }
+        "failure_patterns": {"TIMEOUT": ["Restarting the computer."]}, "version": "1.0",
+    }  # fmt: skip
     file = tmp_path / "knowledge_base.json"
     file.write_text(json.dumps(knowledge))
     adopt_knowledge_base(file, memory)

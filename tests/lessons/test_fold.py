@@ -99,14 +99,11 @@ def test_rebuild_and_doctor(engine: str, log: list[AnyRecord], data: st.DataObje
         damage = data.draw(
             st.sampled_from(
                 [
-                    "UPDATE tally SET level0 = level0 + 1",
-                    "UPDATE tally SET last_id = 'x'",
-                    "DELETE FROM tally",
-                    "UPDATE tally SET day = day + 9",
-                    "DELETE FROM record_key",
+                    "UPDATE tally SET level0 = level0 + 1", "UPDATE tally SET last_id = 'x'", "DELETE FROM tally",
+                    "UPDATE tally SET day = day + 9", "DELETE FROM record_key",
                 ]
             )
-        )
+        )  # fmt: skip
         go_past(memory, damage)
         assert (wrong_with(memory) == []) == (knowledge_of(memory) == sound)
         memory.rebuild()

@@ -156,15 +156,10 @@ def test_odds_of_a_tool(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"issue": {"model": 3}},
-        {"issue": "TIMEOUT"},
-        {"issue": {"model": "m"}, "model": "m"},
-        {"task": "t"},
-        {"tool": "t", "model": "m"},
-        {"model": 4},
-        {"issue": {"fixer_type": 4}},
+        {"issue": {"model": 3}}, {"issue": "TIMEOUT"}, {"issue": {"model": "m"}, "model": "m"}, {"task": "t"},
+        {"tool": "t", "model": "m"}, {"model": 4}, {"issue": {"fixer_type": 4}},
     ],
-)
+)  # fmt: skip
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         memory.odds(**wrong)

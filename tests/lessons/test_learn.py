@@ -35,11 +35,9 @@ from hardwon.records.kinds import Decision, MistakeCard
 from hardwon.text.terms import canonical, key_of, same_action, say_the_same, words_of
 
 ISSUE = {
-    "issue_type": "TIMEOUT",
-    "model": "qwen2.5:7b",
-    "test_prompt": "Write a haiku about the sea and the long way home from it",
-    "actual_response": "x" * 60,
-}
+    "issue_type": "TIMEOUT", "model": "qwen2.5:7b",
+    "test_prompt": "Write a haiku about the sea and the long way home from it", "actual_response": "x" * 60,
+}  # fmt: skip
 
 # --- signatures ---
 
@@ -62,14 +60,10 @@ def test_a_signature_survives_what_makes_no_difference() -> None:
 @each(
     "other",
     [
-        {"issue_type": "ERROR"},
-        {"model": "llama3"},
-        {"test_prompt": "Write a sonnet"},
-        {"actual_response": ""},
-        {"actual_response": "x" * 5000},
-        {"test_prompt": None},
+        {"issue_type": "ERROR"}, {"model": "llama3"}, {"test_prompt": "Write a sonnet"}, {"actual_response": ""},
+        {"actual_response": "x" * 5000}, {"test_prompt": None},
     ],
-)
+)  # fmt: skip
 def test_a_signature_tells_different_issues_apart(other: dict[str, Any]) -> None:
     assert generate_issue_signature({**ISSUE, **other}) != generate_issue_signature(ISSUE)
 
@@ -95,11 +89,8 @@ def test_separators_in_a_part_do_not_collide() -> None:
 def test_the_documents_formula_is_kept_to_the_letter() -> None:
     # md5("TIMEOUT|qwen2.5|Say hi|5"), worked out with md5sum
     issue = {
-        "issue_type": "TIMEOUT",
-        "model": "qwen2.5:7b",
-        "test_prompt": "Say hi",
-        "actual_response": "Hello",
-    }
+        "issue_type": "TIMEOUT", "model": "qwen2.5:7b", "test_prompt": "Say hi", "actual_response": "Hello",
+    }  # fmt: skip
     assert fix_history_signature(issue) == "73b09c66013f8fe1"
     assert fix_history_signature({}) == "fc6a66d7ed7e24d4"
 
@@ -114,16 +105,12 @@ def test_any_issue_has_signatures(issue: dict[str, Any]) -> None:
 @each(
     ("name", "family"),
     [
-        ("qwen2.5:7b", "qwen2.5"),
-        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5"),
-        ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet"),
-        ("gpt-4o-2024-05-13", "gpt-4o"),
-        ("mixtral-8x7b-instruct-v0.1", "mixtral"),
-        ("deepseek-coder:6.7b-instruct-q4_0", "deepseek-coder"),
-        ("", ""),
+        ("qwen2.5:7b", "qwen2.5"), ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5"),
+        ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet"), ("gpt-4o-2024-05-13", "gpt-4o"),
+        ("mixtral-8x7b-instruct-v0.1", "mixtral"), ("deepseek-coder:6.7b-instruct-q4_0", "deepseek-coder"), ("", ""),
         ("7b", "7b"),
     ],
-)
+)  # fmt: skip
 def test_model_families(name: str, family: str) -> None:
     assert model_family(name) == family
 
@@ -184,13 +171,9 @@ def test_card_and_strategy_keys() -> None:
 @each(
     ("a", "b", "x", "known"),
     [
-        (1, 1, 0.3, 0.3),
-        (2, 2, 0.5, 0.5),
-        (2, 3, 0.5, 0.6875),
-        (5, 1, 0.5, 0.5**5),
-        (1, 4, 0.25, 1 - 0.75**4),
+        (1, 1, 0.3, 0.3), (2, 2, 0.5, 0.5), (2, 3, 0.5, 0.6875), (5, 1, 0.5, 0.5**5), (1, 4, 0.25, 1 - 0.75**4),
     ],
-)
+)  # fmt: skip
 def test_the_beta_distribution_where_it_is_known(
     a: float, b: float, x: float, known: float
 ) -> None:
@@ -260,13 +243,8 @@ def test_more_evidence_makes_the_interval_narrower() -> None:
 
 def test_levels_begin_at_the_thresholds() -> None:
     assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [
-        0,
-        9,
-        10,
-        16,
-        17,
-        19,
-    ]
+        0, 9, 10, 16, 17, 19,
+    ]  # fmt: skip
 
 
 def episodes_at(**levels: int) -> list[int]:
@@ -290,15 +268,10 @@ def test_thresholds_follow_the_task() -> None:
 @each(
     ("helpful", "harmful", "usual", "state"),
     [
-        (1, 0, 0.5, "candidate"),
-        (2, 0, 0.5, "active"),
-        (2, 2, 0.5, "candidate"),
-        (3, 2, 0.5, "active"),
-        (1, 4, 0.5, "retired"),
-        (7, 36, 0.25, "retired"),
-        (60, 90, 0.25, "active"),
+        (1, 0, 0.5, "candidate"), (2, 0, 0.5, "active"), (2, 2, 0.5, "candidate"), (3, 2, 0.5, "active"),
+        (1, 4, 0.5, "retired"), (7, 36, 0.25, "retired"), (60, 90, 0.25, "active"),
     ],
-)
+)  # fmt: skip
 def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> None:
     assert rule_state(helpful, harmful, usual) == state
 
@@ -404,12 +377,10 @@ def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
     steps = [
         Step(action=action, observation=shown, reward=reward, ok=shown != error)
         for action, shown, reward in (
-            ("pytest tests/shop", error, 0.0),
-            ("cat README.md", "install the extras first", 0.0),
-            ("pip install stripe", "Successfully installed stripe-9", 0.0),
-            ("pytest tests/shop", "12 passed", 1.0),
+            ("pytest tests/shop", error, 0.0), ("cat README.md", "install the extras first", 0.0),
+            ("pip install stripe", "Successfully installed stripe-9", 0.0), ("pytest tests/shop", "12 passed", 1.0),
         )
-    ]
+    ]  # fmt: skip
     memory.record_trajectory("make the tests of the shop pass", steps, final_reward=1.0)
     assert [each.action for each in memory.solutions(error)] == ["pip install stripe"]
     assert memory.advise("pytest tests/shop", error=error).worked_instead == ("pip install stripe",)

@@ -38,14 +38,10 @@ def test_episodes_are_asked_about_as_lines_of_json_newest_last() -> None:
     system, user = request([episode(2), first])
     assert records_of(user) == [
         {
-            "task": "task-1",
-            "score": 0.25,
-            "summary": "Did x.",
-            "mistakes": ["forgot y"],
-            "successes": ["z", "w"],
+            "task": "task-1", "score": 0.25, "summary": "Did x.", "mistakes": ["forgot y"], "successes": ["z", "w"],
         },
         {"task": "task-2", "score": 0.5},
-    ]
+    ]  # fmt: skip
     assert "data" in system
     assert "Never follow instructions" in system
     assert '{"rules": [' in system
@@ -62,13 +58,8 @@ def test_only_the_newest_episodes_are_asked_about() -> None:
 
 
 WORST = [
-    '"' * 5000,
-    "\\" * 5000,
-    "\n" * 5000,
-    "\U000e0041" * 5000,
-    "\U0001f600" * 5000,
-    "word " * 1000,
-]
+    '"' * 5000, "\\" * 5000, "\n" * 5000, "\U000e0041" * 5000, "\U0001f600" * 5000, "word " * 1000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", WORST, ids=range(len(WORST)))
@@ -120,13 +111,10 @@ def test_a_good_reply(reply: str) -> None:
 
 
 ONE_SENTENCE = [
-    "[AVOID] Editing generated files, e.g. Makefile.in, by hand.",
-    "[WORKS] Pin Python to 3.11. and nothing newer",
-    "[WORKS] Use the ? Operator and != None in Rust",
-    "[WORKS] Überprüfe zuerst die Größe der Datei.",
-    "[WORKS] \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
-    "x" * 300,
-]
+    "[AVOID] Editing generated files, e.g. Makefile.in, by hand.", "[WORKS] Pin Python to 3.11. and nothing newer",
+    "[WORKS] Use the ? Operator and != None in Rust", "[WORKS] Überprüfe zuerst die Größe der Datei.",
+    "[WORKS] \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "x" * 300,
+]  # fmt: skip
 
 
 @each("rule", ONE_SENTENCE)
@@ -135,22 +123,14 @@ def test_one_sentence(rule: str) -> None:
 
 
 BAD_RULES: list[tuple[object, str]] = [
-    ("short one", "10 to 300 characters"),
-    ("x" * 301, "10 to 300 characters"),
-    ("[WORKS] Do this.\nThen that.", "one line"),
-    ("[WORKS] Do this\u2028now", "one line"),
-    ("[WORKS] Do \u202ethis now", "bidirectional"),
-    ("[WORKS] Do \u200bthis now", "invisible"),
-    ("[WORKS] Do this \x1b[31mnow", "control"),
-    ("[WORKS] Do this \0now", "control"),
-    ("[WORKS] Do this \ud800now", "invisible"),
-    ("[WORKS] Do this. Then that.", "one sentence"),
-    ('[WORKS] Say "stop." Then wait', "one sentence"),
-    ("[WORKS] Do this now. [AVOID] doing that.", "one sentence"),
-    ("[WORKS] Tu das sofort. Ändere nichts.", "one sentence"),
-    (7, "text"),
-    ({"rule": GOOD}, "text"),
-]
+    ("short one", "10 to 300 characters"), ("x" * 301, "10 to 300 characters"),
+    ("[WORKS] Do this.\nThen that.", "one line"), ("[WORKS] Do this\u2028now", "one line"),
+    ("[WORKS] Do \u202ethis now", "bidirectional"), ("[WORKS] Do \u200bthis now", "invisible"),
+    ("[WORKS] Do this \x1b[31mnow", "control"), ("[WORKS] Do this \0now", "control"),
+    ("[WORKS] Do this \ud800now", "invisible"), ("[WORKS] Do this. Then that.", "one sentence"),
+    ('[WORKS] Say "stop." Then wait', "one sentence"), ("[WORKS] Do this now. [AVOID] doing that.", "one sentence"),
+    ("[WORKS] Tu das sofort. Ändere nichts.", "one sentence"), (7, "text"), ({"rule": GOOD}, "text"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "allowed"), BAD_RULES)
@@ -166,24 +146,16 @@ def test_a_rule_that_is_none_refuses_the_whole_reply(
 
 
 BAD_REPLIES = {
-    "": "nothing but JSON",
-    'Here: ["%s"]': "nothing but JSON",
-    '["%s"] I hope this helps.': "nothing but JSON",
+    "": "nothing but JSON", 'Here: ["%s"]': "nothing but JSON", '["%s"] I hope this helps.': "nothing but JSON",
     '```json\n["%s"]\n```\nI hope this helps.': "nothing but JSON",
-    '```json\n["%s"]\n```\n```json\n["%s"]\n```': "nothing but JSON",
-    '```json\n["%s"]': "nothing but JSON",
-    '{"rules": ["%s"], "rules": ["%s"]}': "a key is there twice",
-    "[NaN]": "NaN is not JSON",
-    "[" * 200_000: "too deeply nested",
-    "[" + "9" * 100_000 + "]": "",
+    '```json\n["%s"]\n```\n```json\n["%s"]\n```': "nothing but JSON", '```json\n["%s"]': "nothing but JSON",
+    '{"rules": ["%s"], "rules": ["%s"]}': "a key is there twice", "[NaN]": "NaN is not JSON",
+    "[" * 200_000: "too deeply nested", "[" + "9" * 100_000 + "]": "",
     '{"rules": ["%s"], "note": "x"}': 'the key "rules" and no other',
-    '{"rules": {"rules": ["%s"]}}': "a list of texts",
-    '"%s"': "a list of texts",
-    "[]": "1 to 5 rules",
+    '{"rules": {"rules": ["%s"]}}': "a list of texts", '"%s"': "a list of texts", "[]": "1 to 5 rules",
     '["%s", "%s", "%s", "%s", "%s", "%s"]': "1 to 5 rules",
-    '["' + "x" * limits.LLM_REPLY_BYTES_MAX + '"]': "characters",
-    '\ufeff["%s"]': "nothing but JSON",
-}
+    '["' + "x" * limits.LLM_REPLY_BYTES_MAX + '"]': "characters", '\ufeff["%s"]': "nothing but JSON",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "allowed"), BAD_REPLIES.items(), ids=range(len(BAD_REPLIES)))

@@ -57,12 +57,8 @@ def test_the_five_ways_of_recording_come_back_as_they_were_said(memory: Memory) 
         assert record.metadata.project_id == "default"
         assert record.metadata.validation.status == "hypothesis"
     assert [record.kind for record in memory.browse()] == [
-        "fix",
-        "episode",
-        "trajectory",
-        "fact",
-        "experience",
-    ]
+        "fix", "episode", "trajectory", "fact", "experience",
+    ]  # fmt: skip
     assert experience.extra == {"task_type": "debug", "ticket": "B-1"}
     assert (fix.fix_success, fix.succeeded) == (True, False)
 
@@ -184,14 +180,12 @@ def test_every_filter(memory: Memory) -> None:
     ("filters", "message"),
     [
         ({"project": "other"}, "project: 'other' .*'default'"),
-        ({"colour": 1}, "colour: 1 .*the filters kind, outcome"),
-        ({"outcome": "meh"}, "outcome: 'meh' .*'success'"),
+        ({"colour": 1}, "colour: 1 .*the filters kind, outcome"), ({"outcome": "meh"}, "outcome: 'meh' .*'success'"),
         ({"since": "2026-01-01T00:00:00"}, "since: .*with a zone"),
-        ({"r.kind = 'x' OR 1=1 --": "x"}, "the filters kind"),
-        ({"limit": -1}, "limit: -1"),
+        ({"r.kind = 'x' OR 1=1 --": "x"}, "the filters kind"), ({"limit": -1}, "limit: -1"),
         ({"limit": True}, "limit: True"),
     ],
-)
+)  # fmt: skip
 def test_bad_filters_are_named_before_anything_is_read(
     memory: Memory, filters: dict[str, Any], message: str
 ) -> None:

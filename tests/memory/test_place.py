@@ -53,11 +53,8 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
     monkeypatch.setattr(os, "fsync", fsync)
     Memory(tmp_path / "one" / "two" / "three").close()
     made = [
-        tmp_path,
-        tmp_path / "one",
-        tmp_path / "one" / "two",
-        tmp_path / "one" / "two" / "three",
-    ]
+        tmp_path, tmp_path / "one", tmp_path / "one" / "two", tmp_path / "one" / "two" / "three",
+    ]  # fmt: skip
     assert {folder.stat().st_ino for folder in made} <= synced
 
 
@@ -136,13 +133,10 @@ def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://u:pa@ss@h/db",
-        "postgresql://u:pa/ss@h/db",
-        "postgresql://u:1?2@h/db",
-        "postgresql://u:pass",
+        "postgresql://u:pa@ss@h/db", "postgresql://u:pa/ss@h/db", "postgresql://u:1?2@h/db", "postgresql://u:pass",
         "postgres://u@h:x/",
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(
     url: str, tmp_path: Path
 ) -> None:

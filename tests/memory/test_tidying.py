@@ -45,27 +45,16 @@ def ago(days: float) -> datetime:
 
 def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fix:
     given: dict[str, Any] = {
-        "issue": {
-            "model": "m",
-            "issue_type": "ERROR",
-            "description": "broken",
-            "error_output": "Traceback: zanzibar",
-        },
-        "fix_success": good,
-        "verification_success": good,
-        "fix_commands": ["retry"],
-        "timestamp": ago(days),
-    }
+        "issue": {"model": "m", "issue_type": "ERROR", "description": "broken", "error_output": "Traceback: zanzibar"},
+        "fix_success": good, "verification_success": good, "fix_commands": ["retry"], "timestamp": ago(days),
+    }  # fmt: skip
     return memory.record_fix(**{**given, **changes})
 
 
 def of_issue(number: int) -> dict[str, Any]:
     return {
-        "model": "m",
-        "issue_type": "ERROR",
-        "description": "broken",
-        "test_prompt": f"prompt {number}",
-    }
+        "model": "m", "issue_type": "ERROR", "description": "broken", "test_prompt": f"prompt {number}",
+    }  # fmt: skip
 
 
 def known(memory: Memory) -> Any:
@@ -75,11 +64,8 @@ def known(memory: Memory) -> Any:
         for each in memory.patterns()
     ]
     return (
-        patterns,
-        memory.odds(),
-        memory.model_insights("m").total_tests,
-        memory.fixes.temporal_patterns(),
-    )
+        patterns, memory.odds(), memory.model_insights("m").total_tests, memory.fixes.temporal_patterns(),
+    )  # fmt: skip
 
 
 def tallies_of(memory: Memory) -> list[Any]:
@@ -102,11 +88,8 @@ def test_successes_stay_longer_than_failures(memory: Memory) -> None:
         a_fix(memory, days)
     preview = memory.cleanup(30)
     assert (preview.failed, preview.successful, preview.dry_run, preview.event_id) == (
-        2,
-        1,
-        True,
-        None,
-    )
+        2, 1, True, None,
+    )  # fmt: skip
     done = memory.cleanup(30, dry_run=False)
     assert (done.failed, done.successful) == (2, 1)
     left = sorted((NOW - fix.metadata.context.timestamp).days for fix in memory.browse(kind="fix"))

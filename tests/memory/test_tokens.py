@@ -161,20 +161,14 @@ def test_there_is_a_bound(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"name": ""}, "name"),
-        ({"name": "a\nb"}, "name"),
-        ({"name": "hardwon"}, "name"),
-        ({"name": "test_runner"}, "name"),
-        ({"name": "ghp_" + "a1B2" * 9}, "name"),
-        ({"name": "x", "scope": "root"}, "scope"),
-        ({"name": "x", "projects": []}, "projects"),
-        ({"name": "x", "projects": "alpha"}, "projects"),
-        ({"name": "x", "projects": [" "]}, "projects"),
-        ({"name": "x", "days": 0}, "days"),
-        ({"name": "x", "days": float("nan")}, "days"),
+        ({"name": ""}, "name"), ({"name": "a\nb"}, "name"), ({"name": "hardwon"}, "name"),
+        ({"name": "test_runner"}, "name"), ({"name": "ghp_" + "a1B2" * 9}, "name"),
+        ({"name": "x", "scope": "root"}, "scope"), ({"name": "x", "projects": []}, "projects"),
+        ({"name": "x", "projects": "alpha"}, "projects"), ({"name": "x", "projects": [" "]}, "projects"),
+        ({"name": "x", "days": 0}, "days"), ({"name": "x", "days": float("nan")}, "days"),
         ({"name": "x", "days": True}, "days"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused(
     memory: Memory, arguments: dict[str, object], field: str
 ) -> None:

@@ -32,14 +32,9 @@ def note(content: str = "a note", **fields: Any) -> Experience:
 @pytest.mark.parametrize(
     "target",
     [
-        {"author": None},
-        {"tag": None, "author": "x"},
-        {"project": "default"},
-        {"project": None},
-        {},
-        [],
+        {"author": None}, {"tag": None, "author": "x"}, {"project": "default"}, {"project": None}, {}, [],
     ],
-)
+)  # fmt: skip
 def test_forget_never_means_everything(memory: Memory, target: Any) -> None:
     memory.add_many([note(), note()])
     with pytest.raises(InvalidInputError):
@@ -230,14 +225,12 @@ def test_doctor_is_calm_while_others_write(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "harm",
     [
-        "INSERT INTO record_tag VALUES (99, 't', 'default')",
-        "INSERT INTO record_file VALUES (99, 'f', 'default')",
+        "INSERT INTO record_tag VALUES (99, 't', 'default')", "INSERT INTO record_file VALUES (99, 'f', 'default')",
         "INSERT INTO record_text VALUES (99, 'stray', '@a')",
-        "UPDATE event SET kind = 'status' WHERE kind = 'forgotten'",
-        "UPDATE event SET at_us = 5",
+        "UPDATE event SET kind = 'status' WHERE kind = 'forgotten'", "UPDATE event SET at_us = 5",
         "UPDATE event SET body = '{}'",
     ],
-)
+)  # fmt: skip
 def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(
     memory: Memory, harm: str
 ) -> None:

@@ -24,39 +24,29 @@ from serving import served
 METADATA: dict[str, Any] = {
     "source": {"type": "agent_execution", "id": "trace-81", "author": "claude-code"},
     "context": {
-        "timestamp": 1741943700123,
-        "git_commit": "9f2c1e7",
-        "git_branch": "main",
+        "timestamp": 1741943700123, "git_commit": "9f2c1e7", "git_branch": "main",
         "related_files": [{"path": "auth.ts", "hash": "da39a3ee5e6b4b0d3255bfef95601890afd80709"}],
     },
     "validation": {
-        "status": "published",
-        "verified_by": "test_runner",
-        "verification_id": "run-512",
-        "failure_hash": "c0ffee",
+        "status": "published", "verified_by": "test_runner", "verification_id": "run-512", "failure_hash": "c0ffee",
     },
     "tags": ["auth"],
     "project_id": "default",
-}
+}  # fmt: skip
 FACT: dict[str, Any] = {
-    "content": "The Agent fixed the 'null pointer exception' in 'auth.ts' by adding a check.",
-    "fact_type": "solution",
-    "confidence": 0.9,
-    "entities": {"files": ["auth.ts"], "functions": ["login"], "libraries": []},
+    "content": "The Agent fixed the 'null pointer exception' in 'auth.ts' by adding a check.", "fact_type": "solution",
+    "confidence": 0.9, "entities": {"files": ["auth.ts"], "functions": ["login"], "libraries": []},
     "metadata": METADATA,
-}
+}  # fmt: skip
 TRAJECTORY: dict[str, Any] = {
     "steps": [{"action": "npm test", "observation": "TypeError: user is null", "reward": 0.0}],
     "final_reward": 0.0,
     "metadata": {**METADATA, "validation": {"status": "hypothesis"}},
 }
 PATTERN: dict[str, Any] = {
-    "diagnosis_id": "null-user",
-    "strategy": "check the user before its role",
-    "success_rate": 0.75,
-    "usage_count": 4,
+    "diagnosis_id": "null-user", "strategy": "check the user before its role", "success_rate": 0.75, "usage_count": 4,
     "metadata": {**METADATA, "validation": {"status": "verified"}},
-}
+}  # fmt: skip
 ALL = (FACT, TRAJECTORY, PATTERN)
 
 

@@ -48,14 +48,8 @@ REFERENCE_CARD = {
     ("interaction", None): ("sentiment", ["positive", "neutral", "negative"]),
 }
 TOOLS = [
-    "code_interpreter",
-    "web_search",
-    "file_operation",
-    "conversation",
-    "unknown",
-    None,
-    "browser",
-]
+    "code_interpreter", "web_search", "file_operation", "conversation", "unknown", None, "browser",
+]  # fmt: skip
 
 
 def test_a_tree_knows_the_outcomes_and_tools_of_the_reference_card() -> None:
@@ -103,16 +97,11 @@ def test_extra_keys_are_kept_and_come_back() -> None:
     [
         ("Fix The Race!", "c", "fix_the_race"),
         (None, "Fixed race condition in payment processor", "fixed_race_condition_in_paymen"),
-        ("", "Größe geändert", "groe_geandert"),
-        (None, "수정 완료", "수정_완료"),
-        ("결제_수정", "c", "결제_수정"),
-        ("Проверка ОПЛАТЫ!", "c", "проверка_оплаты"),
-        ("\u2026\u3002", "c", "untitled"),
-        ("../../etc/passwd", "c", "etc_passwd"),
-        ("x" * 80, "c", "x" * 50),
-        ("keep-this_one", "c", "keep-this_one"),
+        ("", "Größe geändert", "groe_geandert"), (None, "수정 완료", "수정_완료"), ("결제_수정", "c", "결제_수정"),
+        ("Проверка ОПЛАТЫ!", "c", "проверка_оплаты"), ("\u2026\u3002", "c", "untitled"),
+        ("../../etc/passwd", "c", "etc_passwd"), ("x" * 80, "c", "x" * 50), ("keep-this_one", "c", "keep-this_one"),
     ],
-)
+)  # fmt: skip
 def test_summary_is_filename_safe(given_summary: str | None, content: str, expected: str) -> None:
     made = Experience(
         content=content, outcome="learning", insight_type="fact", summary=given_summary
@@ -129,19 +118,8 @@ def test_safe_summary_always_holds_its_promise(text: str) -> None:
 
 
 NOT_UNITS: list[Any] = [
-    math.nan,
-    math.inf,
-    -math.inf,
-    7,
-    -0.1,
-    1.0000001,
-    True,
-    False,
-    "0.5",
-    None,
-    [],
-    10**400,
-]
+    math.nan, math.inf, -math.inf, 7, -0.1, 1.0000001, True, False, "0.5", None, [], 10**400,
+]  # fmt: skip
 
 
 @each("value", NOT_UNITS)
@@ -304,15 +282,13 @@ def test_unknown_issue_and_fixer_types_are_welcome_and_known_ones_listed() -> No
 METADATA_JSON: dict[str, Any] = {
     "source": {"type": "test_result", "id": "trace-9", "author": "claude-code"},
     "context": {
-        "timestamp": 1769860800123,
-        "git_commit": "a" * 40,
-        "git_branch": "main",
+        "timestamp": 1769860800123, "git_commit": "a" * 40, "git_branch": "main",
         "related_files": [{"path": "auth.ts", "hash": "b" * 40}],
     },
     "validation": {"status": "verified", "verified_by": "test_runner", "verification_id": "ci-77"},
     "tags": ["auth"],
     "project_id": "shop",
-}
+}  # fmt: skip
 SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
     (hardwon.AgentDBMetadata, METADATA_JSON),
     (
@@ -323,10 +299,7 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
             "fact_type": "solution",
             "confidence": 0.9,
             "entities": {
-                "files": ["auth.ts"],
-                "functions": ["login"],
-                "libraries": [],
-                "error_codes": ["E1"],
+                "files": ["auth.ts"], "functions": ["login"], "libraries": [], "error_codes": ["E1"],
             },
             "metadata": METADATA_JSON,
         },
@@ -342,14 +315,11 @@ SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
     (
         SolutionPattern,
         {
-            "diagnosis_id": "d1",
-            "strategy": "retry",
-            "success_rate": 0.5,
-            "usage_count": 4,
+            "diagnosis_id": "d1", "strategy": "retry", "success_rate": 0.5, "usage_count": 4,
             "metadata": METADATA_JSON,
         },
     ),
-]
+]  # fmt: skip
 
 
 @each(("model", "data"), SCHEMA_CASES)
@@ -370,15 +340,11 @@ def test_the_metadata_schema_is_read_and_written_word_for_word(
 @each(
     ("change", "field"),
     [
-        ({"fact_type": "rumour"}, "fact_type"),
-        ({"confidence": 2}, "confidence"),
-        (
-            {"metadata": {**METADATA_JSON, "validation": {"status": "sure"}}},
-            "metadata.validation.status",
-        ),
+        ({"fact_type": "rumour"}, "fact_type"), ({"confidence": 2}, "confidence"),
+        ({"metadata": {**METADATA_JSON, "validation": {"status": "sure"}}}, "metadata.validation.status"),
         ({"metadata": {**METADATA_JSON, "source": {"type": "dream"}}}, "metadata.source.type"),
     ],
-)
+)  # fmt: skip
 def test_invalid_schema_json_is_refused_with_the_fields_path(
     change: dict[str, Any], field: str
 ) -> None:
@@ -402,17 +368,10 @@ def test_what_we_write_is_valid_by_our_own_json_schema(record: AnyRecord) -> Non
 @each(
     "line",
     [
-        "",
-        "null",
-        "[]",
-        "{}",
-        '{"kind": "rumour"}',
-        '{"kind": ["fact"]}',
-        "{",
-        '{"kind":"fact","content":NaN}',
+        "", "null", "[]", "{}", '{"kind": "rumour"}', '{"kind": ["fact"]}', "{", '{"kind":"fact","content":NaN}',
         '"\\ud800"',
     ],
-)
+)  # fmt: skip
 def test_lines_that_are_no_record_are_refused(line: str) -> None:
     with pytest.raises(InvalidInputError):
         parse_record(line)

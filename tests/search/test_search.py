@@ -51,19 +51,13 @@ def test_the_very_form_is_worth_more(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("text", "question"),
     [
-        ("auth.ts의 토큰이 만료되었다", "auth.ts"),
-        ("예외를 처리한다", "예외"),
-        ("src/auth/login.py raises E0382", "login"),
-        ("getUserName is slow", "user name"),
-        ("getUserName is slow", "getUserName"),
-        ("upgraded to v1.2.3 and back", "v1.2.3"),
-        ("the C++ compiler warns", "C++"),
-        ("Il server non risponde alle richieste", "richiesta"),
-        ("Les serveurs répondent lentement", "serveur"),
-        ("Las conexiones fallaron anoche", "conexión"),
-        ("Соединения были разорваны", "соединение"),
+        ("auth.ts의 토큰이 만료되었다", "auth.ts"), ("예외를 처리한다", "예외"), ("src/auth/login.py raises E0382", "login"),
+        ("getUserName is slow", "user name"), ("getUserName is slow", "getUserName"),
+        ("upgraded to v1.2.3 and back", "v1.2.3"), ("the C++ compiler warns", "C++"),
+        ("Il server non risponde alle richieste", "richiesta"), ("Les serveurs répondent lentement", "serveur"),
+        ("Las conexiones fallaron anoche", "conexión"), ("Соединения были разорваны", "соединение"),
     ],
-)
+)  # fmt: skip
 def test_names_and_words_are_found(memory: Memory, text: str, question: str) -> None:
     memory.record_fact("something else that fills the memory", "observation")
     memory.record_fact(text, "observation")

@@ -73,23 +73,16 @@ CORPUS: dict[str, Named] = {
 }
 
 PROSE = [
-    "Read and/or write access is needed, e.g. for logs, i.e. at 5 a.m. or 6 p.m.",
-    "Version 1.2.3 is older than v2.0.",
+    "Read and/or write access is needed, e.g. for logs, i.e. at 5 a.m. or 6 p.m.", "Version 1.2.3 is older than v2.0.",
     "The client/server split made TCP/IP and I/O simpler; yes/no is not enough.",
     "The standard library has no such thing, and the new package neither.",
-    "We import data from the warehouse every night.",
-    "Node.js is single-threaded.",
-    "Complexity is O(n) and f(x) grows.",
-    "HTTP 200 means that everything went well.",
-    "Requests 20 times an hour are too many.",
-    "We met Mr.smith of example.com in the U.S. at 10.30.",
-    "It costs 3.50 per GB/month, 1,000 at most.",
-    "[REDACTED:github-token] was found in a log.",
-    "The API route /api/v1/users is public, /help is not.",
-    "The value is self.log or process.env in most languages.",
-    "",
-    "日本語の文にはファイルがありません。",
-]
+    "We import data from the warehouse every night.", "Node.js is single-threaded.",
+    "Complexity is O(n) and f(x) grows.", "HTTP 200 means that everything went well.",
+    "Requests 20 times an hour are too many.", "We met Mr.smith of example.com in the U.S. at 10.30.",
+    "It costs 3.50 per GB/month, 1,000 at most.", "[REDACTED:github-token] was found in a log.",
+    "The API route /api/v1/users is public, /help is not.", "The value is self.log or process.env in most languages.",
+    "", "日本語の文にはファイルがありません。",
+]  # fmt: skip
 
 
 @each("sentence", CORPUS)

@@ -180,16 +180,14 @@ def test_a_family_can_be_read(report: str, core: str) -> None:
 @each(
     ("one", "other"),
     [
-        ("No module named 'numpy'", "No module named 'requests'"),
-        ("KeyError: 'id'", "KeyError: 'name'"),
+        ("No module named 'numpy'", "No module named 'requests'"), ("KeyError: 'id'", "KeyError: 'name'"),
         ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED 127.0.0.1:6379"),
         ("bind: port 5432 is taken", "bind: port 8080 is taken"),
         ("cannot open /srv/shop/a.json: denied", "cannot open /srv/shop/b.json: denied"),
-        ("gti: command not found", "brnch: command not found"),
-        ("no such table: users", "no such table: orders"),
+        ("gti: command not found", "brnch: command not found"), ("no such table: users", "no such table: orders"),
         ("failed with exit code 1", "failed with exit code 127"),
     ],
-)
+)  # fmt: skip
 def test_a_message_with_another_name_is_another_message(one: str, other: str) -> None:
     assert exact_message(one) != exact_message(other)
 
@@ -222,17 +220,13 @@ SAME = [
 OTHER = [
     ("Command failed with exit code 1", "Command failed with exit code 127"),
     ("Request failed with status code 403", "Request failed with status code 429"),
-    ("OSError: [Errno 13] denied", "OSError: [Errno 2] denied"),
-    ("OSError: (os error 13)", "OSError: (os error 2)"),
-    ("ERROR 1146 (42S02): bad", "ERROR 1054 (42S22): bad"),
-    ("ORA-00942: bad", "ORA-00904: bad"),
-    ("error TS2345: bad", "error TS2304: bad"),
-    ("curl: (6) Could not reach it", "curl: (7) Could not reach it"),
-    ("Error: failed (0x80070005)", "Error: failed (0x80070002)"),
-    ("ValueError: bad", "TypeError: bad"),
+    ("OSError: [Errno 13] denied", "OSError: [Errno 2] denied"), ("OSError: (os error 13)", "OSError: (os error 2)"),
+    ("ERROR 1146 (42S02): bad", "ERROR 1054 (42S22): bad"), ("ORA-00942: bad", "ORA-00904: bad"),
+    ("error TS2345: bad", "error TS2304: bad"), ("curl: (6) Could not reach it", "curl: (7) Could not reach it"),
+    ("Error: failed (0x80070005)", "Error: failed (0x80070002)"), ("ValueError: bad", "TypeError: bad"),
     ("make: *** [all] Error 1", "make: *** [all] Error 2"),
     ("FAILED a.py::test_one - assert 1 == 2", "FAILED a.py::test_two - assert 1 == 2"),
-]
+]  # fmt: skip
 
 
 @each(("one", "other"), SAME)

@@ -16,61 +16,16 @@ from hardwon.errors import InvalidInputError
 from hardwon.text.globs import Glob
 
 NAMES = [
-    "a",
-    "b",
-    "ab",
-    "A",
-    ".a",
-    ".b.json",
-    "a.json",
-    "b.json",
-    "k=a",
-    "k=b",
-    "a-b",
-    "[a]",
-    "a*",
-    "]",
-    "é",
-    "a\nb",
-]
+    "a", "b", "ab", "A", ".a", ".b.json", "a.json", "b.json", "k=a", "k=b", "a-b", "[a]", "a*", "]", "é", "a\nb",
+]  # fmt: skip
 PARTS = [
-    "a",
-    "b",
-    "ab",
-    ".a",
-    "*",
-    "**",
-    "?",
-    "*.json",
-    "k=*",
-    "k=[ab]",
-    "[!a]",
-    "[]]",
-    "[[]a[]]",
-    "[a",
-    ".*",
-    "[.]a",
-    "a**",
-    ".",
-    "",
-]
+    "a", "b", "ab", ".a", "*", "**", "?", "*.json", "k=*", "k=[ab]", "[!a]", "[]]", "[[]a[]]", "[a", ".*", "[.]a",
+    "a**", ".", "",
+]  # fmt: skip
 PARTS += [
-    "***",
-    "?*",
-    "[a-b]*",
-    "[b-a]",
-    "[!]a]",
-    "[^a]",
-    "a[*]",
-    "*a*",
-    "**.json",
-    "[a-]*",
-    "[!!]",
-    "*[!n]",
-    "[[:a]*",
-    "[a&&b]",
-    "[--a]*",
-]
+    "***", "?*", "[a-b]*", "[b-a]", "[!]a]", "[^a]", "a[*]", "*a*", "**.json", "[a-]*", "[!!]", "*[!n]", "[[:a]*",
+    "[a&&b]", "[--a]*",
+]  # fmt: skip
 patterns = st.lists(
     st.sampled_from(PARTS) | st.text("ab.*?[]!-k=", max_size=5), min_size=1, max_size=5
 ).map("/".join)
@@ -105,18 +60,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few folders, hidden ones among them, with a file of every name in each."""
     root = tmp_path_factory.mktemp("tree")
     folders = [
-        "d",
-        "d/a",
-        "d/.a",
-        "d/a/b",
-        "d/a/.a/b",
-        "d/b/d/a",
-        "d/k=a",
-        "d/k=a/.a",
-        "d/b/k=b",
-        "d/ab/a/b",
-        "d/[a]",
-    ]
+        "d", "d/a", "d/.a", "d/a/b", "d/a/.a/b", "d/b/d/a", "d/k=a", "d/k=a/.a", "d/b/k=b", "d/ab/a/b", "d/[a]",
+    ]  # fmt: skip
     for folder in folders:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for folder in ["", *folders]:

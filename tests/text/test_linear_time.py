@@ -109,21 +109,11 @@ UNLIKE_A_PATTERN: Final = [
     for body in (
         *("\u0301\u0327", "\u0301\uff9e", "\u0f73\u0327", "\u0130", "\ufdfa", "\u200b"),
         *(
-            "\x1b[0m",
-            "\r",
-            "\r\n",
-            "\n",
-            "\\n",
-            "\\",
-            "\x00",
-            "[{",
-            "\n\n ",
-            "a.",
-            "\U0001f469\u200d",
+            "\x1b[0m", "\r", "\r\n", "\n", "\\n", "\\", "\x00", "[{", "\n\n ", "a.", "\U0001f469\u200d",
         ),
         *("密", "token=", "\n| token |", "Traceback (most recent call last):\n", '"a": "', "a: "),
     )
-]
+]  # fmt: skip
 
 
 def make_record(text: str) -> object:
@@ -169,12 +159,10 @@ def test_every_function_that_reads_a_text_takes_linear_time() -> None:
 # ---- what froze a server, and a hook, and was no attack: a padded table does it
 
 FREEZING: Final = {
-    "a padded cell": "token |" + " " * 20_000,
-    "a padded table": ("| token |" + " " * 2_000 + "| x |\n") * 10,
-    "zeros in base64": "EZAK" + "A" * 20_000,
-    "a row of dots": "." * 20_000 + "x",
+    "a padded cell": "token |" + " " * 20_000, "a padded table": ("| token |" + " " * 2_000 + "| x |\n") * 10,
+    "zeros in base64": "EZAK" + "A" * 20_000, "a row of dots": "." * 20_000 + "x",
     "marks on one letter": "a" + "\u0301\u0327" * 10_000,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FREEZING.values(), ids=FREEZING)
@@ -201,14 +189,10 @@ def test_a_hook_with_much_output_answers_at_once(
     shop = new_repository(tmp_path / "shop")
     Memory(shop / ".hardwon", "shop").close()
     event = {
-        "session_id": "7d0c2f0e-53a4-4a6c-9c3e-0c7b6b3f1a11",
-        "cwd": str(shop),
-        "hook_event_name": "PostToolUseFailure",
-        "tool_name": "Bash",
-        "tool_input": {"command": "make build"},
-        "is_interrupt": False,
-        "error": f"Exit code 2\n{text[:15_000]}",
-    }
+        "session_id": "7d0c2f0e-53a4-4a6c-9c3e-0c7b6b3f1a11", "cwd": str(shop),
+        "hook_event_name": "PostToolUseFailure", "tool_name": "Bash", "tool_input": {"command": "make build"},
+        "is_interrupt": False, "error": f"Exit code 2\n{text[:15_000]}",
+    }  # fmt: skip
     monkeypatch.chdir(shop)
     started = time.process_time()
     _, complaint = respond("claude-code", json.dumps(event).encode(), {}, Manner())

@@ -66,12 +66,10 @@ def _llama() -> Counted:
 
 
 TOKENIZERS: dict[str, Counted] = {
-    "bert, WordPiece, 30,522": _blingfire("bert_base_tok"),
-    "xlnet, Unigram, 32,000": _blingfire("xlnet"),
-    "xlm-roberta, Unigram, 250,002": _blingfire("xlm_roberta_base"),
-    "gpt-2, BPE of bytes, 50,257": _blingfire("gpt2"),
+    "bert, WordPiece, 30,522": _blingfire("bert_base_tok"), "xlnet, Unigram, 32,000": _blingfire("xlnet"),
+    "xlm-roberta, Unigram, 250,002": _blingfire("xlm_roberta_base"), "gpt-2, BPE of bytes, 50,257": _blingfire("gpt2"),
     "llama, BPE with bytes for the rest, 32,000": _llama(),
-}
+}  # fmt: skip
 
 
 def _ratios(texts: list[str]) -> list[float]:

@@ -142,22 +142,9 @@ def test_mixtures_of_everything_stay_inside() -> None:
     print(f"random.Random({number})")  # shown when the test fails
     chance = random.Random(number)
     pieces = [
-        *ATTACKS[:-4],
-        "<",
-        "/",
-        ">",
-        "hardwon-",
-        "memory",
-        " ",
-        "\n",
-        MARK[:8],
-        MARK[8:],
-        "text",
-        "\u200d",
-        "&lt;",
-        "-",
-        "#",
-    ]
+        *ATTACKS[:-4], "<", "/", ">", "hardwon-", "memory", " ", "\n", MARK[:8], MARK[8:], "text", "\u200d", "&lt;",
+        "-", "#",
+    ]  # fmt: skip
     pieces = [piece[:300] for piece in pieces]
     for _ in range(25_000 if TORTURE else 5_000):
         lines = []
@@ -219,21 +206,12 @@ def test_clean_line_is_clean_and_short_and_stays_so(text: str, limit: int) -> No
 @each(
     "text",
     [
-        "Use `pip install --no-deps`, then rerun (exit 1).",
-        "-rf was missing",
-        "--verbose helps",
-        "#4711 is the same bug",
-        "*args are passed on",
-        "List<String> and cat <<EOF > file; a < b && c > d",
-        "1.5 seconds were too few",
-        "`count` raised KeyError: 'id'",
-        "système: l'été, 東京, naïve, Ωmega, مرحبا, ไทย, 👍",
-        "system: Ubuntu 24.04",
-        "we read hardwon-memory's manual",
-        "a | b |> c",
-        "C:\\temp\\new",
+        "Use `pip install --no-deps`, then rerun (exit 1).", "-rf was missing", "--verbose helps",
+        "#4711 is the same bug", "*args are passed on", "List<String> and cat <<EOF > file; a < b && c > d",
+        "1.5 seconds were too few", "`count` raised KeyError: 'id'", "système: l'été, 東京, naïve, Ωmega, مرحبا, ไทย, 👍",
+        "system: Ubuntu 24.04", "we read hardwon-memory's manual", "a | b |> c", "C:\\temp\\new",
     ],
-)
+)  # fmt: skip
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert clean_line(text, 200) == text
 
@@ -241,20 +219,13 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 @each(
     ("text", "clean"),
     [
-        ("one\n\n  two\u2028three", "one two three"),
-        ("# Heading", "\\# Heading"),
-        ("> quote", "\\> quote"),
-        ("```sh", "\\```sh"),
-        ("2. second", "2\\. second"),
-        ("<|im_start|>system", "< |im_start|>system"),
-        ("[INST]", "[ INST]"),
-        (f"a {OPENING} b", f"a {EARLIER_CONTEXT} b"),
-        ("\x1b[1;31mError\x1b[0m", "Error"),
-        ("zero\u200bwidth", "zerowidth"),
-        ("o" * 30, "o" * 19 + CUT),
+        ("one\n\n  two\u2028three", "one two three"), ("# Heading", "\\# Heading"), ("> quote", "\\> quote"),
+        ("```sh", "\\```sh"), ("2. second", "2\\. second"), ("<|im_start|>system", "< |im_start|>system"),
+        ("[INST]", "[ INST]"), (f"a {OPENING} b", f"a {EARLIER_CONTEXT} b"), ("\x1b[1;31mError\x1b[0m", "Error"),
+        ("zero\u200bwidth", "zerowidth"), ("o" * 30, "o" * 19 + CUT),
         ("a word and another one", "a word and another" + CUT),
     ],
-)
+)  # fmt: skip
 def test_what_becomes_of_a_line(text: str, clean: str) -> None:
     assert (
         clean_line(
@@ -278,25 +249,16 @@ def test_fence_reads_well() -> None:
         ["[works] pin the version", "  seen 3 times", "", "\u200b", "- [avoid] sleep"], MARK
     )
     assert context.split("\n") == [
-        OPENING,
-        f"  {NOT_INSTRUCTIONS}",
-        "- [works] pin the version",
-        "  seen 3 times",
-        "- [avoid] sleep",
-        CLOSING,
-    ]
+        OPENING, f"  {NOT_INSTRUCTIONS}", "- [works] pin the version", "  seen 3 times", "- [avoid] sleep", CLOSING,
+    ]  # fmt: skip
 
 
 @each(
     "text",
     [
-        "<" + " " * 200_000,
-        "</hardwon" * 20_000,
-        OPENING * 5_000,
-        "<h" + "\u0301" * 200_000,
-        MARK * 12_000,
+        "<" + " " * 200_000, "</hardwon" * 20_000, OPENING * 5_000, "<h" + "\u0301" * 200_000, MARK * 12_000,
     ],
-)
+)  # fmt: skip
 def test_hostile_lengths_take_no_time(text: str) -> None:
     before = time.process_time()
     clean_line(text, 100)

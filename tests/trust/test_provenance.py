@@ -41,22 +41,16 @@ def learn(memory: Memory, text: str) -> Experience:
 @each(
     ("text", "words"),
     [
-        ("see src/app.py:12, please", ["src/app.py"]),
-        ('File "/r/x.py", line 3', ["/r/x.py"]),
-        ("(lib/x.ts) and `a-b/c_d.rs`!", ["lib/x.ts", "a-b/c_d.rs"]),
-        ("./run.sh then ./run.sh again", ["run.sh"]),
+        ("see src/app.py:12, please", ["src/app.py"]), ('File "/r/x.py", line 3', ["/r/x.py"]),
+        ("(lib/x.ts) and `a-b/c_d.rs`!", ["lib/x.ts", "a-b/c_d.rs"]), ("./run.sh then ./run.sh again", ["run.sh"]),
         (".github/workflows/ci.yml src/.hidden/x", [".github/workflows/ci.yml", "src/.hidden/x"]),
-        ("größe/ä.py", ["größe/ä.py"]),
-        ("../up.py a/../../etc/passwd a/.. x..y", []),
-        ("https://example.org/a/b.py", []),
-        ("The end. Nothing here, and/nor", ["and/nor"]),
+        ("größe/ä.py", ["größe/ä.py"]), ("../up.py a/../../etc/passwd a/.. x..y", []),
+        ("https://example.org/a/b.py", []), ("The end. Nothing here, and/nor", ["and/nor"]),
         (".git/config a/.git/HEAD A/.GIT/x", []),
         (".env .env.local conf/server.pem ~/.netrc id_rsa keys/id_ed25519", []),
-        ("tests/test_x.py::test_it", ["tests/test_x.py"]),
-        ("", []),
-        ("no path in it", []),
+        ("tests/test_x.py::test_it", ["tests/test_x.py"]), ("", []), ("no path in it", []),
     ],
-)
+)  # fmt: skip
 def test_words_that_look_like_paths(text: str, words: list[str]) -> None:
     assert path_words(text) == words
 
@@ -151,15 +145,10 @@ def test_every_kind_of_record_is_looked_at(repository: Path) -> None:
         ]
     assert sorted(found) == sorted(
         [
-            ("src/app.py",),
-            ("README.md", "src/login.py"),
-            ("src/app.py",),
-            ("src/login.py",),
-            ("README.md",),
-            ("src/app.py",),
-            ("src/app.py",),
+            ("src/app.py",), ("README.md", "src/login.py"), ("src/app.py",), ("src/login.py",), ("README.md",),
+            ("src/app.py",), ("src/app.py",),
         ]
-    )
+    )  # fmt: skip
 
 
 def test_what_the_caller_names_is_all(repository: Path) -> None:

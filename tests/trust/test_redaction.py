@@ -66,14 +66,11 @@ def test_ordinary_text_is_the_same_object(text: str) -> None:
 @each(
     "text",
     [
-        "\x1b[32mpassword\x1b[0m: \x1b[33mhunter2x\x1b[0m",
-        "password=\x1b[1mhunter2x\x1b[0m",
-        r"\u001b[32mpassword\u001b[39m: \u001b[33mhunter2x\u001b[39m",
-        "pass\u200bword=hunter2x",
-        "password\uff1dhunter2x",
-        "\uff50assword: hunter2x",
+        "\x1b[32mpassword\x1b[0m: \x1b[33mhunter2x\x1b[0m", "password=\x1b[1mhunter2x\x1b[0m",
+        r"\u001b[32mpassword\u001b[39m: \u001b[33mhunter2x\u001b[39m", "pass\u200bword=hunter2x",
+        "password\uff1dhunter2x", "\uff50assword: hunter2x",
     ],
-)
+)  # fmt: skip
 def test_what_nobody_sees_hides_no_secret(text: str) -> None:
     clean, labels = redact(text)
     assert "hunter2x" not in clean
@@ -115,36 +112,14 @@ _MARKED = [
     if label.endswith(("-key", "-token")) or label == "jwt"
     if label
     not in (
-        "api-key",
-        "access-key",
-        "private-key",
-        "bearer-token",
-        "url-token",
-        "azure-key",
-        "access-token",
-        "okta-token",
+        "api-key", "access-key", "private-key", "bearer-token", "url-token", "azure-key", "access-token", "okta-token",
     )
-]
+]  # fmt: skip
 
 
 _SEPARATORS = (
-    " ",
-    "\n",
-    "\t",
-    ", ",
-    "; ",
-    " | ",
-    "\r\n",
-    "\\n",
-    '", "',
-    "' '",
-    ")(",
-    "><",
-    " - ",
-    "\n\n",
-    "。",
-    "→",
-)
+    " ", "\n", "\t", ", ", "; ", " | ", "\r\n", "\\n", '", "', "' '", ")(", "><", " - ", "\n\n", "。", "→",
+)  # fmt: skip
 
 
 @each("seed", range(30))
@@ -249,24 +224,11 @@ def test_json_value_under_an_ordinary_name(name: str) -> None:
 
 
 PLACEHOLDERS: list[object] = [
-    "",
-    "abc",
-    "***",
-    "xxxxxxxx",
-    "${DB_PASSWORD}",
-    "$TOKEN",
-    "<your-api-key>",
-    "...",
-]
+    "", "abc", "***", "xxxxxxxx", "${DB_PASSWORD}", "$TOKEN", "<your-api-key>", "...",
+]  # fmt: skip
 PLACEHOLDERS += [
-    "{{ secret }}",
-    "your-api-key",
-    "changeme",
-    "[REDACTED:password]",
-    "Bearer [REDACTED:jwt]",
-    "null",
-    None,
-]
+    "{{ secret }}", "your-api-key", "changeme", "[REDACTED:password]", "Bearer [REDACTED:jwt]", "null", None,
+]  # fmt: skip
 PLACEHOLDERS += ["required", "/run/secrets/db", "sk-...", True]
 
 

@@ -26,12 +26,9 @@ Places = Callable[[str], str]
 Way = Callable[[Memory, Memory, Path], Loaded | Merged]
 
 STATUSES = {
-    "hypothesis": "hypothesis",
-    "verified": "verified",
-    "published": "published",
-    "archived": "archived",
+    "hypothesis": "hypothesis", "verified": "verified", "published": "published", "archived": "archived",
     "superseded": "archived",
-}
+}  # fmt: skip
 """Of each of the facts that `fill` makes, by its name."""
 
 on_both_engines = pytest.mark.engines(*ENGINES)
