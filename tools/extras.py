@@ -28,9 +28,7 @@ with Memory("brain", embedder=WordLlamaEmbedder()) as memory:
 """,
     "langgraph": "examples/langgraph_agent.py",
     "mcp": """
-import subprocess, sys
-from pathlib import Path
-subprocess.run([Path(sys.executable).with_name("hardwon"), "mcp", "--check"], check=True)
+import hardwon.surfaces.mcp.stdio
 """,
     "openai-agents": "examples/openai_agents_session.py",
     "otel": """

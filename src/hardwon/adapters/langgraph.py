@@ -36,21 +36,7 @@ from hardwon.trust.redact import redact
 
 try:
     from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
-    from langgraph.store.base import (
-        BaseStore,
-        GetOp,
-        InvalidNamespaceError,
-        Item,
-        ListNamespacesOp,
-        MatchCondition,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        get_text_at_path,
-        tokenize_path,
-    )
+    from langgraph.store import base
 except ImportError as missing:
     raise MissingExtraError(
         f"a store for LangGraph needs langgraph-checkpoint, which cannot be imported ({missing}); "
@@ -67,7 +53,7 @@ _SAYS_NAMESPACE: Final = "namespace "
 _FILTERED_MORE: Final = 10
 
 
-class HardwonStore(BaseStore):
+class HardwonStore(base.BaseStore):
     """The store of a graph (`compile(store=…)`), kept in a memory. Safe to use from several threads
     and processes at once.
 
@@ -92,18 +78,18 @@ class HardwonStore(BaseStore):
             else [check_text("fields", each) for each in check_items("fields", fields)]
         )
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """All questions are answered as of before the batch; then everything is put and deleted, in
         one transaction. Of several puts of one item the last counts.
         """
         asked = list(ops)
-        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, base.PutOp)}
         for op in puts.values():
             check_that(
                 op.ttl is None, "ttl", op.ttl, "none: what is kept here stays until it is deleted"
             )
             if not _check_namespace(op.namespace):
-                raise InvalidNamespaceError("a namespace has at least one label")
+                raise base.InvalidNamespaceError("a namespace has at least one label")
             _check_shown("namespace", _namespace_tag(op.namespace))
             _check_shown("key", op.key)
         answers = [self._answer(op) for op in asked]
@@ -113,25 +99,25 @@ class HardwonStore(BaseStore):
             )
         return answers
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         """As `batch`, in a thread of its own."""
         return await asyncio.to_thread(self.batch, list(ops))
 
-    def _answer(self, op: Op) -> Result:
+    def _answer(self, op: base.Op) -> base.Result:
         match op:
-            case PutOp():
+            case base.PutOp():
                 return None
-            case GetOp():
+            case base.GetOp():
                 return self._get(_check_namespace(op.namespace), op.key)
-            case SearchOp():
+            case base.SearchOp():
                 return self._search(op)
-            case ListNamespacesOp():
+            case base.ListNamespacesOp():
                 return self._list_namespaces(op)
         raise InvalidInputError.one("ops", op, "GetOp, PutOp, SearchOp and ListNamespacesOp")
 
     # --- what is put ---
 
-    def _entry(self, op: PutOp) -> tuple[str, Experience | None]:
+    def _entry(self, op: base.PutOp) -> tuple[str, Experience | None]:
         name = _item_name(op.namespace, op.key)
         if op.value is None:
             return name, None
@@ -164,12 +150,12 @@ class HardwonStore(BaseStore):
 
     # --- what is asked ---
 
-    def _get(self, namespace: Namespace, key: str) -> Item | None:
+    def _get(self, namespace: Namespace, key: str) -> base.Item | None:
         standing = self._standing(namespace, key)
         if standing is None:
             return None
         _, item = standing
-        return Item(
+        return base.Item(
             value=item.value,
             key=key,
             namespace=namespace,
@@ -177,7 +163,7 @@ class HardwonStore(BaseStore):
             updated_at=item.updated_at,
         )
 
-    def _standing(self, namespace: Namespace, key: str) -> tuple[str, SearchItem] | None:
+    def _standing(self, namespace: Namespace, key: str) -> tuple[str, base.SearchItem] | None:
         """The item, and the id of the record that it is. Its author may have used its name as a
         tag for something else.
         """
@@ -188,7 +174,7 @@ class HardwonStore(BaseStore):
                     return record.id, item
         return None
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
+    def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         prefix = _check_namespace(op.namespace_prefix)
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
@@ -201,7 +187,7 @@ class HardwonStore(BaseStore):
 
     def _newest(
         self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
-    ) -> Iterator[SearchItem]:
+    ) -> Iterator[base.SearchItem]:
         for record in self.memory.entries.list(name, authors=[self._author]):
             item = _item_of(record)
             if item and (item.namespace, item.key) not in seen:
@@ -211,7 +197,7 @@ class HardwonStore(BaseStore):
 
     def _rank(
         self, name: str, query: str, conditions: Mapping[str, Any], wanted: int
-    ) -> list[SearchItem]:
+    ) -> list[base.SearchItem]:
         """The items that answer, the best first. Only as many hits are looked at as one recall may
         have.
         """
@@ -240,7 +226,7 @@ class HardwonStore(BaseStore):
                 return items
             k = limits.SHOWN_MAX
 
-    def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+    def _list_namespaces(self, op: base.ListNamespacesOp) -> list[Namespace]:
         offset = check_whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         limit = check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
         if op.max_depth is not None:
@@ -319,7 +305,7 @@ def _check_namespace(namespace: Namespace) -> Namespace:
     """As LangGraph has it, also where a batch goes past the methods that check it."""
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
-            raise InvalidNamespaceError(
+            raise base.InvalidNamespaceError(
                 f"a label of a namespace is text that is not empty and has no period, not {label!r}"
             )
         check_text("namespace", label)
@@ -337,7 +323,7 @@ def _check_shown(field: str, name: str) -> None:
     check_that(not secrets and 0 < len(name) <= limits.NAME_CHARS_MAX, field, shown, allowed)
 
 
-def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
+def _matches(namespace: Namespace, condition: base.MatchCondition) -> bool:
     path = tuple(condition.path)
     check_that(
         condition.match_type in ("prefix", "suffix"),
@@ -367,7 +353,7 @@ def _text_of(value: dict[str, Any], fields: Sequence[str] | Literal[False] | Non
         if path == "$":
             parts += [f"{name}: {leaf}" for name, leaf in _leaves(value)]
         else:
-            parts += get_text_at_path(value, tokenize_path(check_text("index", path)))
+            parts += base.get_text_at_path(value, base.tokenize_path(check_text("index", path)))
     return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
 
 
@@ -382,7 +368,7 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, value if isinstance(value, str) else json.dumps(value)
 
 
-def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None:
+def _item_of(record: AnyRecord, score: float | None = None) -> base.SearchItem | None:
     """None for what is no item: others may use the same tags."""
     own = record.extra if isinstance(record, Experience) else {}
     namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")
@@ -397,4 +383,4 @@ def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None
     created = updated = record.metadata.context.timestamp
     with suppress(ValueError, TypeError):
         created = min(datetime.fromisoformat(str(own.get("created"))), updated)
-    return SearchItem(tuple(namespace), key, value, created, updated, score)
+    return base.SearchItem(tuple(namespace), key, value, created, updated, score)

@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory.care import Per
+from hardwon.records import kinds
 from hardwon.records.fields import (
     Flag,
     JsonObject,
@@ -33,25 +34,6 @@ from hardwon.records.fields import (
     Text,
     Time,
     Unit,
-)
-from hardwon.records.kinds import (
-    MODEL_OF_KIND,
-    ROUTES,
-    Action,
-    Experience,
-    Issue,
-    Metadata,
-    Moment,
-    OutcomeWord,
-    Record,
-    RelatedFile,
-    RuleState,
-    Source,
-    SourceType,
-    Status,
-    Step,
-    Validation,
-    Verifier,
 )
 from hardwon.search.terms import Narrowing
 
@@ -97,7 +79,7 @@ def describe_as(record: type[Model], field: str, **more: Any) -> Any:
 
 def _describe_key(key: str, **more: Any) -> Any:
     """A field that is the key which an outcome and a tool are filed by."""
-    for (outcome, tool), route in ROUTES.items():
+    for (outcome, tool), route in kinds.ROUTES.items():
         if route and route[0] == key:
             of_tool = f" of {tool}" if tool else ""
             return Field(description=f"Of a {outcome}{of_tool}: {', '.join(route[1])}.", **more)
@@ -126,25 +108,26 @@ class Nothing(Arguments):
 class NamedSource(Model):
     """Where it came from; the author is the token's name."""
 
-    type: Annotated[SourceType, describe_as(Source, "type")] = "agent_execution"
-    id: Annotated[Name, describe_as(Source, "id")] = ""
+    type: Annotated[kinds.SourceType, describe_as(kinds.Source, "type")] = "agent_execution"
+    id: Annotated[Name, describe_as(kinds.Source, "id")] = ""
 
 
 class Enveloped(Arguments):
     """What every record may have besides its own fields."""
 
-    tags: Annotated[Names, describe_as(Metadata, "tags", examples=[["uploads"]])] = []
-    source: NamedSource = describe_as(Metadata, "source", default_factory=NamedSource)
+    tags: Annotated[Names, describe_as(kinds.Metadata, "tags", examples=[["uploads"]])] = []
+    source: NamedSource = describe_as(kinds.Metadata, "source", default_factory=NamedSource)
     timestamp: Annotated[
         Time | None, Field(description="When it happened, with a zone; now where nobody says.")
     ] = None
     related_files: Annotated[
-        list[RelatedFile], describe_as(Moment, "related_files", max_length=limits.ITEMS_MAX)
+        list[kinds.RelatedFile],
+        describe_as(kinds.Moment, "related_files", max_length=limits.ITEMS_MAX),
     ] = []
-    git_commit: Annotated[Name, describe_as(Moment, "git_commit")] = ""
-    git_branch: Annotated[Name, describe_as(Moment, "git_branch")] = ""
-    failure_hash: Annotated[Name | None, describe_as(Validation, "failure_hash")] = None
-    recalled: Annotated[Ids | None, describe_as(Record, "recalled")] = None
+    git_commit: Annotated[Name, describe_as(kinds.Moment, "git_commit")] = ""
+    git_branch: Annotated[Name, describe_as(kinds.Moment, "git_branch")] = ""
+    failure_hash: Annotated[Name | None, describe_as(kinds.Validation, "failure_hash")] = None
+    recalled: Annotated[Ids | None, describe_as(kinds.Record, "recalled")] = None
 
     def keywords(self) -> dict[str, Any]:
         """A source is told as a mapping, and no time as none."""
@@ -162,20 +145,20 @@ class Remember(Enveloped):
     content: Annotated[
         Text,
         describe_as(
-            Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"]
+            kinds.Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"]
         ),
     ]
     outcome: Annotated[
-        OutcomeWord | None,
+        kinds.OutcomeWord | None,
         Field(
             description="How it turned out; where nobody says, what the content tells.",
             examples=["failure"],
         ),
     ] = None
-    tool: Annotated[Name | None, describe_as(Experience, "tool", examples=["code_interpreter"])] = (
-        None
-    )
-    summary: Annotated[Text | None, describe_as(Experience, "summary")] = None
+    tool: Annotated[
+        Name | None, describe_as(kinds.Experience, "tool", examples=["code_interpreter"])
+    ] = None
+    summary: Annotated[Text | None, describe_as(kinds.Experience, "summary")] = None
     task_type: Annotated[Name | None, _describe_key("task_type")] = None
     domain: Annotated[Name | None, _describe_key("domain")] = None
     error_type: Annotated[Name | None, _describe_key("error_type", examples=["runtime"])] = None
@@ -270,7 +253,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "error": _field(Text, "The error, as it was seen."),
     "explain": _field(bool, "Also say why each line is there, and what was left out."),
     "fixer": _field(Name, "By this fixer."),
-    "issue": _field(Issue, "An issue that is to be fixed."),
+    "issue": _field(kinds.Issue, "An issue that is to be fixed."),
     "issue_type": _field(Name, "Of this issue type.", "TIMEOUT"),
     "k": _field(int, "How many.", ge=1, le=limits.SHOWN_MAX),
     "lesson_id": _field(Name, "A lesson's id, or its beginning.", EXAMPLE_LESSON_ID),
@@ -289,9 +272,9 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "share": _field(Unit, "At least this share of what lies above it."),
     "since": _field(Time, "From this time on, with a zone.", _A_DAY),
     "source": _field(Name, "The author.", "agent-7"),
-    "state": _field(RuleState, "candidate, active or retired."),
-    "status": _field(Status, "How far it is believed."),
-    "steps": _field(list[Step], "The current attempt so far.", max_length=limits.ITEMS_MAX),
+    "state": _field(kinds.RuleState, "candidate, active or retired."),
+    "status": _field(kinds.Status, "How far it is believed."),
+    "steps": _field(list[kinds.Step], "The current attempt so far.", max_length=limits.ITEMS_MAX),
     "strict": _field(bool, "Demand all that the metadata schema does."),
     "successes_days": _field(Days, "Successful ones: three times that, unless it is given."),
     "solved_from": _field(float, "What earned less than this did not solve its task.", ge=0, le=1),
@@ -308,11 +291,11 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
         Name, "Episodes with this tag had the memory; without one, those that recalled."
     ),
     "decisions.action": _field(
-        Action, "rule, merge, promote, retire, contradiction, rollback, cleanup or compress."
+        kinds.Action, "rule, merge, promote, retire, contradiction, rollback, cleanup or compress."
     ),
     "page.limit": _field(int, "How many.", ge=1, le=limits.PAGE_RECORDS_MAX),
-    "similar_issues.issue": _field(Issue, "An issue that is to be fixed.", _ISSUE),
-    "verify.by": _field(Verifier, "What confirmed it.", "human_approval"),
+    "similar_issues.issue": _field(kinds.Issue, "An issue that is to be fixed.", _ISSUE),
+    "verify.by": _field(kinds.Verifier, "What confirmed it.", "human_approval"),
 }
 
 
@@ -342,7 +325,9 @@ def make_arguments(method: Callable[..., Any]) -> type[Arguments]:
     """
     signature = inspect.signature(method).parameters
     kind = (
-        MODEL_OF_KIND[method.__name__.removeprefix("record_")] if "envelope" in signature else None
+        kinds.MODEL_OF_KIND[method.__name__.removeprefix("record_")]
+        if "envelope" in signature
+        else None
     )
     base = Enveloped if kind else Filtered if "filters" in signature else Arguments
     fields: dict[str, Any] = {}

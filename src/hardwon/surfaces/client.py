@@ -24,21 +24,8 @@ from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 from urllib.parse import quote, urlencode, urlsplit
 from weakref import finalize
 
-from hardwon import limits
-from hardwon.errors import (
-    BusyError,
-    ClosedError,
-    ConflictError,
-    ForbiddenError,
-    FullError,
-    HardwonError,
-    InvalidInputError,
-    NotAdmittedError,
-    Problem,
-    ServerError,
-    TooManyRequestsError,
-    UnknownRecordError,
-)
+from hardwon import errors, limits
+from hardwon.errors import HardwonError, InvalidInputError, Problem, ServerError
 from hardwon.memory import Memory
 from hardwon.memory.context import Context
 from hardwon.memory.record import related_files
@@ -135,14 +122,14 @@ class Client(_Methods):
         """The record as it stands now, or as it stood then; None where there is, or was, no such
         record.
         """
-        with suppress(UnknownRecordError):
+        with suppress(errors.UnknownRecordError):
             asked = {"record_id": str(record_id), "as_of": as_of}
             return cast("AnyRecord", self._ask("get", asked))
         return None
 
     def audit(self, record_id: Any) -> list[LifeEvent]:
         """The record's whole life; empty where there never was one."""
-        with suppress(UnknownRecordError):
+        with suppress(errors.UnknownRecordError):
             return cast("list[LifeEvent]", self._ask("audit", {"record_id": str(record_id)}))
         return []
 
@@ -318,16 +305,16 @@ class _Server:
         for wait_s in (*CLIENT_WAITS_S, None):
             try:
                 return self._exchange(method, path, body, headers)
-            except (TooManyRequestsError, BusyError, _UnansweredError) as error:
+            except (errors.TooManyRequestsError, errors.BusyError, _UnansweredError) as error:
                 if wait_s is None:
                     raise
-                asked_s = error.wait_s if isinstance(error, TooManyRequestsError) else 0.0
+                asked_s = error.wait_s if isinstance(error, errors.TooManyRequestsError) else 0.0
                 time.sleep(min(max(wait_s, asked_s), CLIENT_WAIT_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
     def _exchange(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Any:
         if not self.close.alive:
-            raise ClosedError(f"the client of {self.origin} was closed")
+            raise errors.ClosedError(f"the client of {self.origin} was closed")
         connection, most = self._take(), CLIENT_ANSWER_BYTES_MAX
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
@@ -379,12 +366,12 @@ class _UnansweredError(ServerError):
 
 
 _ERROR_OF_STATUS: Final[Mapping[int, type[HardwonError]]] = {
-    401: NotAdmittedError,
-    403: ForbiddenError,
-    404: UnknownRecordError,
-    409: ConflictError,
-    503: BusyError,
-    507: FullError,
+    401: errors.NotAdmittedError,
+    403: errors.ForbiddenError,
+    404: errors.UnknownRecordError,
+    409: errors.ConflictError,
+    503: errors.BusyError,
+    507: errors.FullError,
 }
 
 
@@ -393,7 +380,7 @@ def _make_error(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonEr
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
     if status == 429:
         wait = response.headers.get("Retry-After", "1")
-        return TooManyRequestsError(detail, float(wait) if wait.isdecimal() else 1.0)
+        return errors.TooManyRequestsError(detail, float(wait) if wait.isdecimal() else 1.0)
     listed = problem.get("errors")
     problems = [
         Problem(str(one.get("field")), one.get("value"), str(one.get("allowed")))

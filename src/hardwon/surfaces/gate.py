@@ -13,17 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from hardwon import limits
-from hardwon.errors import (
-    ConflictError,
-    ForbiddenError,
-    InvalidInputError,
-    LostFileError,
-    NotAdmittedError,
-    RepeatedError,
-    TooManyRequestsError,
-    UnknownRecordError,
-)
+from hardwon import errors, limits
 from hardwon.memory import Memory
 from hardwon.memory.tokens import Tokens
 from hardwon.records.kinds import AnyRecord
@@ -46,16 +36,16 @@ def check_access(
     project). `whole`: it reaches into every project, whichever is named.
     """
     if project is not None and caller.projects is not None and project not in caller.projects:
-        raise ForbiddenError(
+        raise errors.ForbiddenError(
             f"the token {caller.name!r} does not reach project {project!r}: ask for one that does"
         )
     if whole and caller.projects is not None:
-        raise ForbiddenError(
+        raise errors.ForbiddenError(
             f"this reaches every project, and the token {caller.name!r} some: ask for one that "
             f"reaches all"
         )
     if SCOPES.index(wanted) > SCOPES.index(caller.scope):
-        raise ForbiddenError(
+        raise errors.ForbiddenError(
             f"this takes the scope {wanted}, and the token {caller.name!r} has {caller.scope}: ask "
             f"for one that may"
         )
@@ -97,7 +87,7 @@ class Gate:
             caller = self._tokens.caller(secret) if self._tokens else None
             problem = "the token is unknown, expired or revoked"
         if caller is None:
-            raise NotAdmittedError(
+            raise errors.NotAdmittedError(
                 f"{problem}: send a token as `Authorization: Bearer …`; hardwon tokens create makes "
                 "one"
             )
@@ -124,7 +114,7 @@ class Gate:
                 return operation.do(memory, arguments, caller)
             most = limits.IDEMPOTENCY_KEY_CHARS_MAX
             if not 0 < len(key) <= most or not key.isprintable():
-                raise InvalidInputError.one(
+                raise errors.InvalidInputError.one(
                     "Idempotency-Key", key, f"1 to {most} printable characters, such as a UUID"
                 )
             whose = _fingerprint(caller.name, key.encode("utf-8", "surrogatepass"))
@@ -132,9 +122,9 @@ class Gate:
             try:
                 with memory.care.once(whose, wanted):
                     return operation.do(memory, arguments, caller)
-            except RepeatedError as before:
+            except errors.RepeatedError as before:
                 if before.said != wanted:
-                    raise ConflictError(
+                    raise errors.ConflictError(
                         "the idempotency key was used for another request: send the same one "
                         "again, or this one under a key of its own"
                     ) from None
@@ -169,7 +159,7 @@ class Gate:
             for one in spare:
                 one.memory.close()
             yield held.memory
-        except LostFileError:  # whoever asks next has what is there now
+        except errors.LostFileError:  # whoever asks next has what is there now
             with self._lock:
                 if self._open.get(project) is held:
                     del self._open[project]
@@ -198,7 +188,7 @@ class Ask:
     def record(self, record_id: str) -> AnyRecord | None:
         """None where there is no such record, or not any more."""
         record: AnyRecord | None = None
-        with suppress(UnknownRecordError):
+        with suppress(errors.UnknownRecordError):
             record = self("get", record_id=record_id)
         return record
 
@@ -237,6 +227,6 @@ class _Rate:
                 self._buckets.popitem(last=False)
         if left < 1:
             wait_s = (1 - left) / self._per_s
-            raise TooManyRequestsError(
+            raise errors.TooManyRequestsError(
                 f"{caller.name} asks too often: wait {wait_s:.2g} seconds", wait_s
             )

@@ -38,26 +38,17 @@ def _load_types() -> dict[str, Any]:
     """What the methods of `Memory` give, by name. Their own modules import most of it for type
     checkers alone, and whoever runs a single command does without.
     """
-    modules = map(
-        import_module,
-        (
-            "hardwon.tell.advice",
-            "hardwon.fixes.reports",
-            "hardwon.memory.fix_lessons",
-            "hardwon.lessons.fix_odds",
-            "hardwon.lessons.rules",
-            "hardwon.lessons.scores",
-            "hardwon.tree.topology",
-            "hardwon.lessons.lesson",
-            "hardwon.memory.context",
-            "hardwon.memory.knowing",
-            "hardwon.memory.results",
-            "hardwon.memory.ask",
-            "hardwon.memory.skills",
-            "hardwon.records.kinds",
-            "hardwon.search.rank",
-        ),
-    )
+    rooms = {
+        "fixes": "reports",
+        "lessons": "fix_odds lesson rules scores",
+        "memory": "ask context fix_lessons knowing results skills",
+        "records": "kinds",
+        "search": "rank",
+        "tell": "advice",
+        "tree": "topology",
+    }
+    names = [f"hardwon.{room}.{name}" for room, names in rooms.items() for name in names.split()]
+    modules = map(import_module, names)
     return {name: value for module in modules for name, value in vars(module).items()}
 
 

@@ -193,9 +193,9 @@ Local = Annotated[
 ]
 User = Annotated[bool, cli.opt("agents: in your own settings, wherever you work.", "--user")]
 
-hooks = cli.add_group(
-    app,
-    "hooks",
+
+@cli.add_group(app, "hooks")
+def hooks() -> None:
     """Let git and coding agents ask and tell by themselves.
 
     `hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests
@@ -205,8 +205,7 @@ hooks = cli.add_group(
 
     `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `codex` and `cursor`
     theirs; `remove` and `status` take the same words ([more](coding-agents.md#hooks)).
-    """,
-)
+    """
 
 
 @cli.command(hooks, "install")
@@ -443,7 +442,11 @@ def note_others(settings: AgentSettings, note: str) -> None:
 
 
 Unverified = Annotated[bool, cli.opt("Also what nobody vouched for.", "--unverified")]
-skills = cli.add_group(app, "skills", "What has proved itself, as Agent Skills.")
+
+
+@cli.add_group(app, "skills")
+def skills() -> None:
+    """What has proved itself, as Agent Skills."""
 
 
 @cli.command(skills, "export")

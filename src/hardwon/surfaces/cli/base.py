@@ -60,11 +60,19 @@ def make_app() -> typer.Typer:
     return typer.Typer(rich_markup_mode=None)
 
 
-def add_group(app: typer.Typer, name: str, about: str, **settings: Any) -> typer.Typer:
-    """A word that stands before other commands."""
-    group = typer.Typer(help=about, **{"no_args_is_help": True, **settings})
-    app.add_typer(group, name=name)
-    return group
+def add_group(
+    app: typer.Typer, name: str, **settings: Any
+) -> Callable[[Callable[..., None]], typer.Typer]:
+    """Makes a word that stands before other commands of a function: its options, and its help."""
+
+    def add(function: Callable[..., None]) -> typer.Typer:
+        """What its commands are declared on."""
+        group = typer.Typer(**{"no_args_is_help": True, **settings})
+        group.callback()(function)
+        app.add_typer(group, name=name)
+        return group
+
+    return add
 
 
 def command(
@@ -434,10 +442,10 @@ def _start_bar(title: str) -> Any:
     return bars
 
 
-def require_packages(what: str, *names: str) -> None:
-    """Raises where something of the extra `serve` is missing."""
+def require_packages(what: str, *names: str, extra: str = "serve") -> None:
+    """Raises where something of the extra is missing."""
     from importlib.util import find_spec  # only whoever serves waits for it
 
     missing = [name for name in names if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(f"{what} needs {', '.join(missing)}; {how_to_install('serve')}")
+        raise MissingExtraError(f"{what} needs {', '.join(missing)}; {how_to_install(extra)}")

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
 
 app = cli.make_app()
-care = cli.add_group(app, "care", "What is believed, and keeping the memory well.")
+
+
+@cli.add_group(app, "care")
+def care() -> None:
+    """What is believed, and keeping the memory well."""
+
+
 Reason = Annotated[str, cli.opt("Why.")]
 
 

@@ -81,18 +81,17 @@ def find_owner(module: str, path: Path) -> Whose:
 
 Folder = Annotated[Path, cli.arg("The project's folder.", "DIR", show_default="here")]
 
-group = cli.add_group(
-    app,
-    "drop-in",
-    f"""Replace the modules that scripts import, or put them back.
+
+@cli.add_group(app, "drop-in")
+def group() -> None:
+    """Replace the modules that scripts import, or put them back.
 
     For a project whose scripts say `from training.memory import …`, `from Scripts.ai_memory import
     AIMemory` (or `from ai_memory`), `from memory import MemoryEngine`, `from coherence import
     Coherence`, or run `memory.sh`. A script finds what lies in its own folder before anything on
     `PYTHONPATH`: there the module itself has to be replaced. The older one is kept beside it as
-    `NAME{ASIDE}`.
-    """,
-)
+    `NAME.before-hardwon`.
+    """
 
 
 @cli.command(group, "install")

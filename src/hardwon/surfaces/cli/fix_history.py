@@ -48,12 +48,20 @@ class History:
     is_named = False
 
 
-def choose_folder(
+@cli.add_group(app, "fix-history")
+def history_group(
     ctx: typer.Context,
     memory_dir: Annotated[
         str, cli.opt("The folder of the fix history.", metavar="PATH", envvar="HARDWON_AIMEMORY")
     ] = "AIMemory",
 ) -> None:
+    """Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for
+    it read.
+
+    So does `drop_in/memory.sh`, which runs it: on the folder `AIMemory` in the current folder, or on
+    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the
+    one of `--memory`; a folder that is not there is told and not made.
+    """
     source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
     # the environment may name a memory for the other commands
     is_named = source is not None and source.name == "COMMANDLINE"
@@ -69,20 +77,6 @@ def choose_folder(
     History.folder = memory_dir
     asked = ctx.get_parameter_source("memory_dir")
     History.is_named = asked is not None and asked.name != "DEFAULT"
-
-
-history_group = cli.add_group(
-    app,
-    "fix-history",
-    """Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for
-    it read.
-
-    So does `drop_in/memory.sh`, which runs it: on the folder `AIMemory` in the current folder, or on
-    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the
-    one of `--memory`; a folder that is not there is told and not made.
-    """,
-    callback=choose_folder,
-)
 
 
 def has_history(folder: str | Path) -> bool:

@@ -92,9 +92,8 @@ def remember(
     cli.show(answer, line, complaints=notes)
 
 
-group = cli.add_group(
-    app,
-    "record",
+@cli.add_group(app, "record")
+def group() -> None:
     """Keep a fact, an episode, a fix or a trajectory.
 
     From JSON: one object, a list of them, or one a line, in a file or on standard input. An object has
@@ -102,8 +101,9 @@ group = cli.add_group(
     every object that does not say it itself. All of them are kept in one transaction or, where one is
     refused, none; `load` takes in whole records of any kind, and more of them. A fact can be said in
     so many words.
-    """,
-)
+    """
+
+
 File = Annotated[str, cli.arg("A file of JSON objects; - is standard input.", "FILE")]
 
 

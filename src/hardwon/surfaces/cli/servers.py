@@ -14,14 +14,8 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from hardwon import limits
-from hardwon.errors import (
-    NOT_GIVEN,
-    FileOnlyError,
-    InvalidInputError,
-    MissingExtraError,
-    how_to_install,
-)
+from hardwon import errors, limits
+from hardwon.errors import FileOnlyError, InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.later import databases
 from hardwon.memory.tokens import Token, author_name
@@ -154,7 +148,8 @@ ForUser = Annotated[
 Name = Annotated[str, cli.opt("What the client calls the server.", metavar="NAME")]
 
 
-def serve_mcp(
+@cli.add_group(app, "mcp", no_args_is_help=False, invoke_without_command=True)
+def mcp(
     ctx: typer.Context,
     author: Annotated[
         cli.Text,
@@ -163,43 +158,7 @@ def serve_mcp(
     scope: Annotated[Scope, cli.opt("How far the client may go.")] = "write",
     tools: Tools = "few",
     btb: Btb = False,
-    check: Annotated[
-        bool, cli.opt("Only say whether it could start: exit code 0 or 1.", "--check")
-    ] = False,
 ) -> None:
-    if author is not None:
-        author = author_name("--author", author)
-    if ctx.invoked_subcommand is not None:
-        ctx.meta["mcp"] = [
-            *(["--author", author] if author else []),
-            *(["--scope", scope] if scope != "write" else []),
-            *(["--tools", tools] if tools != "few" else []),
-            *(["--btb"] if btb else []),
-        ]
-        return
-    try:
-        from hardwon.surfaces.mcp.stdio import serve_stdio
-    except ImportError as error:
-        raise MissingExtraError(
-            f"the MCP SDK cannot be imported ({error}); {how_to_install('mcp')}"
-        ) from None
-    if check:
-        return
-    with cli.find_target().open(to_read=scope == "read") as memory:
-        if btb and scope != "read":
-            plant_tree(memory)
-        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
-
-
-def plant_tree(memory: Memory) -> None:
-    """The names of BTB promise files; in a database, and beside another project's, there are none."""
-    with suppress(FileOnlyError, InvalidInputError):
-        memory.tree.make()
-
-
-mcp = cli.add_group(
-    app,
-    "mcp",
     """Serve the memory to an MCP client, or tell one to start it.
 
     [coding-agents.md](coding-agents.md) says what a client gets. Without a further word it serves,
@@ -216,11 +175,30 @@ mcp = cli.add_group(
       hardwon mcp
       hardwon mcp --scope read --author ci
       hardwon mcp install claude-code --write
-    """,
-    no_args_is_help=False,
-    invoke_without_command=True,
-    callback=serve_mcp,
-)
+    """
+    if author is not None:
+        author = author_name("--author", author)
+    if ctx.invoked_subcommand is not None:
+        ctx.meta["mcp"] = [
+            *(["--author", author] if author else []),
+            *(["--scope", scope] if scope != "write" else []),
+            *(["--tools", tools] if tools != "few" else []),
+            *(["--btb"] if btb else []),
+        ]
+        return
+    cli.require_packages("an MCP server", "mcp", extra="mcp")
+    from hardwon.surfaces.mcp.stdio import serve_stdio
+
+    with cli.find_target().open(to_read=scope == "read") as memory:
+        if btb and scope != "read":
+            plant_tree(memory)
+        serve_stdio(memory, author, scope, every=tools == "all", btb=btb)
+
+
+def plant_tree(memory: Memory) -> None:
+    """The names of BTB promise files; in a database, and beside another project's, there are none."""
+    with suppress(FileOnlyError, InvalidInputError):
+        memory.tree.make()
 
 
 @cli.command(mcp, "install")
@@ -250,7 +228,9 @@ def install(
         "mcp",
         *ctx.meta.get("mcp", []),
     ]
-    changed = save and mcp_clients.write(known, path, name, words, check=True)
+    if save:
+        cli.require_packages("an MCP server", "mcp", extra="mcp")
+    changed = save and mcp_clients.write(known, path, name, words)
     config = mcp_clients.snippet(known, name, words)
     state = "now" if changed else "already"
     text = f"{name} is {state} in {path}; start {known.title} anew to use it"
@@ -276,15 +256,13 @@ def find_program(*, shared: bool) -> list[str]:
     return [str(beside)] if beside.is_file() else started
 
 
-tokens = cli.add_group(
-    app,
-    "tokens",
+@cli.add_group(app, "tokens")
+def tokens() -> None:
     """Tokens: who may reach the memory through a server.
 
     [serve.md](serve.md) tells what each scope may do. The name is the author of whatever is written
     with it. A token is printed once, and alone: only its hash is kept.
-    """,
-)
+    """
 
 
 @cli.command(tokens, "create")
@@ -376,17 +354,17 @@ def describe_token(token: Token) -> str:
     return f"{token.name} ({token.id}): {token.scope}, {reach}, {token.state(now())}{until}"
 
 
-postgres = cli.add_group(
-    app,
-    "postgres",
+@cli.add_group(app, "postgres")
+def postgres() -> None:
     """Set up a PostgreSQL database, and say who reaches what.
 
     [storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; where it is left
     out, and for `grant` and `revoke`, it is the chosen memory's. No password is shown. A reader recalls, a
     writer also records, a governor also decides and takes away; who is granted nothing sees no record.
     These commands need the extra `postgres`.
-    """,
-)
+    """
+
+
 Url = Annotated[cli.Text, cli.arg("The database.", "URL", show_default="the chosen memory's")]
 DatabaseUser = Annotated[str, cli.arg("A database user that exists.", "USER")]
 Project = Annotated[cli.Text, cli.opt("The project.", show_default="the chosen one, else default")]
@@ -488,7 +466,7 @@ def read_url(url: cli.Text) -> str:
     if place is None or not is_url(place):
         raise InvalidInputError.one(
             "url",
-            without_password(place) if place else NOT_GIVEN,
+            without_password(place) if place else errors.NOT_GIVEN,
             "postgresql://user@host/database, after the command or as the chosen memory (--memory)",
         )
     return place

@@ -9,7 +9,11 @@ from hardwon.surfaces.cli import views
 from hardwon.tree.topology import TOPOLOGY_DEPTH_MAX
 
 app = cli.make_app()
-tree = cli.add_group(app, "tree", "Where experiences lie: map, files and data sets.")
+
+
+@cli.add_group(app, "tree")
+def tree() -> None:
+    """Where experiences lie: map, files and data sets."""
 
 
 @cli.command(tree, "map")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import dropwhile, islice
 from typing import Annotated, Any, Final, Literal
 
@@ -26,7 +25,7 @@ from hardwon.surfaces.mcp.words import describe_answer, list_branches
 from hardwon.surfaces.shapes import jsonable, parse
 from hardwon.text.globs import Glob
 from hardwon.tree.routing import Coherence, describe_reflection, file_name, standard_folders
-from hardwon.tree.topology import HOTSPOT_SHARE, TOPOLOGY_DEPTH_MAX, Branch
+from hardwon.tree.topology import HOTSPOT_SHARE, TOPOLOGY_DEPTH_MAX
 from hardwon.trust.access import Scope
 
 ROUTER: Final = Coherence()
@@ -122,7 +121,49 @@ class BtbTransmit(Arguments):
     ]
 
 
-def _remember(ask: Ask, memory: BtbRemember) -> dict[str, Any]:
+def _write_memories(answer: Mapping[str, Any]) -> str:
+    lines = [
+        f"{memory['_path']} ({memory['timestamp']}): {memory['content']}"
+        for memory in answer["memories"]
+    ]
+    return as_data(lines) if lines else "Nothing here has these keys."
+
+
+def _write_schema(answer: Mapping[str, Any]) -> str:
+    schema = answer["schema"]
+    return cut_lines(schema if isinstance(schema, str) else json.dumps(schema, indent=1))
+
+
+def _write_place(answer: Mapping[str, Any]) -> str:
+    kept = f"Kept as {answer['path']} ({answer['id']})."
+    return f"{kept} It has no folder of its own: {answer['note']}." if answer["note"] else kept
+
+
+BTB_TOOLS: Final[dict[str, Tool]] = {}
+
+
+def _offer(
+    title: str, takes: type[Arguments], words: Callable[[Any], str], scope: Scope = "read"
+) -> Callable[[Callable[[Ask, Any], Any]], None]:
+    """Makes a tool of a function, whose docstring is what a model is told of it."""
+
+    def add(run: Callable[[Ask, Any], Any]) -> None:
+        def run_tool(ask: Ask, arguments: Mapping[str, Any]) -> Any:
+            """What the tool gives."""
+            return run(ask, parse(takes, dict(arguments)))
+
+        about = " ".join(str(run.__doc__).split())
+        tool = Tool(title, about, scope, takes, dict, run_tool, words, whole=frozenset())
+        BTB_TOOLS[run.__name__] = tool
+
+    return add
+
+
+@_offer("Keep a memory", BtbRemember, _write_place, "write")
+def btb_remember(ask: Ask, memory: BtbRemember) -> dict[str, Any]:
+    """Keep a memory under its outcome, tool and key (as remember does). Returns its id and path,
+    and why where it could not be routed.
+    """
     fields = {name: getattr(memory, name) for name in memory.model_fields_set - {"metadata"}}
     fields["keys"] = dict(memory.keys)
     for name, value in memory.metadata.items():
@@ -134,6 +175,73 @@ def _remember(ask: Ask, memory: BtbRemember) -> dict[str, Any]:
     return {"id": record.id, "path": _make_path(record), "note": str(problem) if problem else ""}
 
 
+@_offer("Memories with these keys", BtbRecall, _write_memories)
+def btb_recall(ask: Ask, wanted: BtbRecall) -> dict[str, Any]:
+    """Memories that have these keys, or whose path matches a glob, newest first. To search by
+    words, use recall.
+    """
+    return {"memories": list(islice(_find_memories(ask, wanted), wanted.limit))}
+
+
+@_offer(
+    "What the memories add up to",
+    Nothing,
+    lambda answer: as_data([f"{answer['total_memories']} memories", *answer["insights"]]),
+)
+def btb_reflect(ask: Ask, _: Nothing) -> Any:
+    """Totals, where failures and successes pile up, the newest memories, and sentences. Takes
+    nothing.
+    """
+    reflection = ask("reflect")
+    recent = [_describe(record) for record in reflection.recent if isinstance(record, Experience)]
+    return describe_reflection(reflection, recent, standard_folders())
+
+
+@_offer("The map", BtbMap, lambda answer: as_data(answer["map"].splitlines()))
+def btb_map(ask: Ask, wanted: BtbMap) -> dict[str, Any]:
+    """The tree of memories as text, with a count for each branch."""
+    return {"map": cut_lines("\n".join(list_branches(ask("topology"), depth=wanted.max_depth)))}
+
+
+@_offer(
+    "Where memories pile up",
+    BtbHotspots,
+    lambda answer: describe_answer("tree.hotspots", answer["hotspots"]),
+)
+def btb_hotspots(ask: Ask, wanted: BtbHotspots) -> dict[str, Any]:
+    """Places that hold at least a share (`threshold`) of what lies above them, the largest
+    first.
+    """
+    asked = {"share": wanted.threshold, "limit": wanted.top_n, "tool": wanted.tool}
+    return {"hotspots": ask("tree.hotspots", **asked)}
+
+
+@_offer("The schema behind paths", BtbDerive, _write_schema)
+def btb_derive(ask: Ask, wanted: BtbDerive) -> dict[str, Any]:
+    """The schema that files packets where these paths lie: each key=value folder becomes a level."""
+    paths = wanted.paths
+    if not paths:
+        folder = "/".join(part for part in wanted.directory.split("/") if "=" in part)
+        below = (memory["_path"] for memory in _find_memories(ask, BtbRecall()))
+        paths = [path for path in below if f"{path}/".startswith(f"{folder}/" if folder else "")]
+    return {"schema": dict(Coherence.derive(paths))}
+
+
+@_offer("The schema in use", BtbSchema, _write_schema)
+def btb_schema(_: Ask, wanted: BtbSchema) -> dict[str, Any]:
+    """Which keys are asked for, in which order, and the values that each may have."""
+    schema = dict(ROUTER.schema)
+    return {"schema": schema if wanted.format == "json" else "\n".join(_list_levels(schema))}
+
+
+@_offer("Where a packet belongs", BtbTransmit, lambda answer: cut_lines(answer["path"]))
+def btb_transmit(_: Ask, wanted: BtbTransmit) -> dict[str, Any]:
+    """The path that a packet with these keys would have. Nothing is written: btb_remember does
+    that.
+    """
+    return {"path": ROUTER.transmit(wanted.packet).removeprefix(f"{ROUTER.root}/")}
+
+
 def _list_keys(record: Experience) -> dict[str, Any]:
     """What routes it."""
     return {"outcome": record.outcome, "tool": record.tool, **record.extra}
@@ -143,10 +251,6 @@ def _make_path(record: Experience) -> str:
     """Where its file is, from the root of the tree."""
     at, folder = record.metadata.context.timestamp, ROUTER.route(_list_keys(record)).folder
     return f"{folder}/{file_name(at, record.summary, record.id[-12:])}"
-
-
-def _recall(ask: Ask, wanted: BtbRecall) -> dict[str, Any]:
-    return {"memories": list(islice(_find_memories(ask, wanted), wanted.limit))}
 
 
 def _find_memories(ask: Ask, wanted: BtbRecall) -> Iterator[dict[str, Any]]:
@@ -186,44 +290,6 @@ def _describe(record: Experience) -> dict[str, Any]:
     }
 
 
-def _reflect(ask: Ask, _: Nothing) -> Any:
-    reflection = ask("reflect")
-    recent = [_describe(record) for record in reflection.recent if isinstance(record, Experience)]
-    return describe_reflection(reflection, recent, standard_folders())
-
-
-def _map(ask: Ask, wanted: BtbMap) -> dict[str, Any]:
-    branch = _prune(ask("topology"), wanted.max_depth)
-    return {"map": cut_lines("\n".join(list_branches(branch)))}
-
-
-def _prune(branch: Branch, depth: int | None) -> Branch:
-    """So many levels of a branch; all of them where none is said."""
-    if depth is None:
-        return branch
-    inner = [_prune(below, depth - 1) for below in branch.branches] if depth else []
-    return replace(branch, branches=tuple(inner))
-
-
-def _list_hotspots(ask: Ask, wanted: BtbHotspots) -> dict[str, Any]:
-    asked = {"share": wanted.threshold, "limit": wanted.top_n, "tool": wanted.tool}
-    return {"hotspots": ask("tree.hotspots", **asked)}
-
-
-def _derive(ask: Ask, wanted: BtbDerive) -> dict[str, Any]:
-    paths = wanted.paths
-    if not paths:
-        folder = "/".join(part for part in wanted.directory.split("/") if "=" in part)
-        below = (memory["_path"] for memory in _find_memories(ask, BtbRecall()))
-        paths = [path for path in below if f"{path}/".startswith(f"{folder}/" if folder else "")]
-    return {"schema": dict(Coherence.derive(paths))}
-
-
-def _show_schema(_: Ask, wanted: BtbSchema) -> dict[str, Any]:
-    schema = dict(ROUTER.schema)
-    return {"schema": schema if wanted.format == "json" else "\n".join(_list_levels(schema))}
-
-
 def _list_levels(schema: Any, indent: str = "") -> Iterator[str]:
     """A line for each key and branch, below one another."""
     for key, branches in (schema or {}).items():
@@ -231,107 +297,3 @@ def _list_levels(schema: Any, indent: str = "") -> Iterator[str]:
         for branch, below in branches.items():
             yield f"{indent}  {branch}"
             yield from _list_levels(below, f"{indent}    ")
-
-
-def _transmit(_: Ask, wanted: BtbTransmit) -> dict[str, Any]:
-    return {"path": ROUTER.transmit(wanted.packet).removeprefix(f"{ROUTER.root}/")}
-
-
-def _write_memories(answer: Mapping[str, Any]) -> str:
-    lines = [
-        f"{memory['_path']} ({memory['timestamp']}): {memory['content']}"
-        for memory in answer["memories"]
-    ]
-    return as_data(lines) if lines else "Nothing here has these keys."
-
-
-def _write_schema(answer: Mapping[str, Any]) -> str:
-    schema = answer["schema"]
-    return cut_lines(schema if isinstance(schema, str) else json.dumps(schema, indent=1))
-
-
-def _write_place(answer: Mapping[str, Any]) -> str:
-    kept = f"Kept as {answer['path']} ({answer['id']})."
-    return f"{kept} It has no folder of its own: {answer['note']}." if answer["note"] else kept
-
-
-def _make_tool(
-    title: str,
-    description: str,
-    takes: type[Arguments],
-    run: Callable[[Ask, Any], Any],
-    words: Callable[[Any], str],
-    scope: Scope = "read",
-) -> Tool:
-    def run_tool(ask: Ask, arguments: Mapping[str, Any]) -> Any:
-        """What the tool gives."""
-        return run(ask, parse(takes, dict(arguments)))
-
-    return Tool(title, description, scope, takes, dict, run_tool, words, whole=frozenset())
-
-
-BTB_TOOLS: Final[Mapping[str, Tool]] = {
-    "btb_remember": _make_tool(
-        "Keep a memory",
-        "Keep a memory under its outcome, tool and key (as remember does). Returns its id and "
-        "path, and why where it could not be routed.",
-        BtbRemember,
-        _remember,
-        _write_place,
-        "write",
-    ),
-    "btb_recall": _make_tool(
-        "Memories with these keys",
-        "Memories that have these keys, or whose path matches a glob, newest first. To search "
-        "by words, use recall.",
-        BtbRecall,
-        _recall,
-        _write_memories,
-    ),
-    "btb_reflect": _make_tool(
-        "What the memories add up to",
-        "Totals, where failures and successes pile up, the newest memories, and sentences. "
-        "Takes nothing.",
-        Nothing,
-        _reflect,
-        lambda answer: as_data([f"{answer['total_memories']} memories", *answer["insights"]]),
-    ),
-    "btb_map": _make_tool(
-        "The map",
-        "The tree of memories as text, with a count for each branch.",
-        BtbMap,
-        _map,
-        lambda answer: as_data(answer["map"].splitlines()),
-    ),
-    "btb_hotspots": _make_tool(
-        "Where memories pile up",
-        "Places that hold at least a share (`threshold`) of what lies above them, the largest "
-        "first.",
-        BtbHotspots,
-        _list_hotspots,
-        lambda answer: describe_answer("tree.hotspots", answer["hotspots"]),
-    ),
-    "btb_derive": _make_tool(
-        "The schema behind paths",
-        "The schema that files packets where these paths lie: each key=value folder becomes a "
-        "level.",
-        BtbDerive,
-        _derive,
-        _write_schema,
-    ),
-    "btb_schema": _make_tool(
-        "The schema in use",
-        "Which keys are asked for, in which order, and the values that each may have.",
-        BtbSchema,
-        _show_schema,
-        _write_schema,
-    ),
-    "btb_transmit": _make_tool(
-        "Where a packet belongs",
-        "The path that a packet with these keys would have. Nothing is written: btb_remember "
-        "does that.",
-        BtbTransmit,
-        _transmit,
-        lambda answer: cut_lines(answer["path"]),
-    ),
-}

@@ -5,7 +5,6 @@ touching anything else.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,16 +14,12 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.capture import agent_settings as json_settings
 from hardwon.capture.agent_settings import Settings
-from hardwon.errors import MissingExtraError, PlaceError
+from hardwon.errors import PlaceError
 from hardwon.outside import files
 
 # A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
 # its own.
 CLIENT_CONFIG_BYTES_MAX: Final = 16 * limits.MIB
-
-# A server that a client is told to start is started once before, as far as it takes to know that it
-# can: a second or two, more on a machine that is busy.
-_START_CHECK_S_MAX: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -113,18 +108,14 @@ def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
     return {**entry, "command": command[0], "args": list(command[1:])}
 
 
-def write(
-    client: AgentClient, path: Path, name: str, command: Sequence[str], *, check: bool = False
-) -> bool:
+def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) -> bool:
     """Adds the server to the client's file, or brings its entry up to date; False where it stands
-    there already. `check`: raises, and writes nothing, where it could not start.
+    there already.
     """
     settings, servers, text = _read(client, path)
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
-    if check:
-        check_start(command, path.parent)
     # a new file says where somebody's memory is
     json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, 0o600)
     return True
@@ -145,27 +136,6 @@ def write_agents_section(path: Path) -> bool:
     with files.writing_atomically(path, mode) as file:
         file.write(new.encode())
     return True
-
-
-def check_start(command: Sequence[str], folder: Path) -> None:
-    """Raises where the server could not start: without its packages, or as a program that is gone."""
-    try:
-        done = subprocess.run(  # noqa: S603  # nosec B603  # what the client is about to start
-            [*command, "--check"],
-            cwd=next(parent for parent in (folder, *folder.parents) if parent.is_dir()),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_START_CHECK_S_MAX,
-            check=False,
-        )
-        last_line = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-        problem = last_line if done.returncode else ""
-    except (OSError, subprocess.SubprocessError) as error:
-        problem = str(error)
-    if problem:
-        raise MissingExtraError(f"nothing was written, for it could not start: {problem}")
 
 
 def _read(client: AgentClient, path: Path) -> tuple[Settings, dict[str, Any], str]:

@@ -5,7 +5,7 @@ left out.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import Counter
 from itertools import accumulate
 from typing import Any, Final
 
@@ -41,11 +41,14 @@ def fit(value: Any, chars_max: int, whole: frozenset[str] = frozenset()) -> tupl
         return {name: shorter.get(name, inner) for name, inner in value.items()}, note
     shorter, note = value, ""
     for bounds in _CUTS:
-        if _count_chars(shorter) <= chars_max:
+        if len(json.dumps(shorter, ensure_ascii=False, separators=(",", ":"))) <= chars_max:
             break
-        cut = _Cut(*bounds)
-        shorter = cut.shorten(value, 0)
-        note = cut.describe()
+        cut = Counter[str]()
+        shorter = _shorten(value, bounds, cut)
+        parts = [f"{cut['items']} {'entry' if cut['items'] == 1 else 'entries'}"]
+        parts.append(f"the end of {cut['texts']} long {'text' if cut['texts'] == 1 else 'texts'}")
+        both = zip(("items", "texts"), parts, strict=True)
+        note = " and ".join(part for what, part in both if cut[what])
     return shorter, note
 
 
@@ -74,53 +77,29 @@ def cut_lines(text: str, chars_max: int = limits.TOOL_TEXT_CHARS_MAX) -> str:
     return "\n".join([*lines[:kept], f"{CUT} {len(lines) - kept} more lines were left out"])
 
 
-def _count_chars(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-@dataclass
-class _Cut:
-    """Bounds of texts, lists and depth, and what was cut to keep them."""
-
-    text_chars: int
-    items: int
-    levels: int
-    texts_cut: int = 0
-    items_left_out: int = 0
-
-    def shorten(self, value: Any, level: int) -> Any:
-        """The value within these bounds."""
-        if isinstance(value, str) and len(value) > self.text_chars:
-            self.texts_cut += 1
-            return value[: self.text_chars - 1] + CUT
-        if isinstance(value, list):
-            # A list of plain values may be a pair, which has its length; a list of objects may be
-            # empty.
-            has_objects = bool(value) and isinstance(value[0], dict)
-            most = 0 if level > self.levels and has_objects else self.items
-            self.items_left_out += max(0, len(value) - most)
-            return [self.shorten(inner, level + 1) for inner in value[:most]]
-        if isinstance(value, dict):
-            # what every record has stands first, and is less
-            most = max(self.items, ENTRIES_KEPT)
-            self.items_left_out += max(0, len(value) - most)
-            return {
-                self.shorten(name, level): self._shorten_field(name, inner, level + 1)
-                for name, inner in list(value.items())[:most]
-            }
-        return value
-
-    def _shorten_field(self, name: str, value: Any, level: int) -> Any:
-        # these hold whatever JSON their author liked, as deep as they liked: at last, nothing of it
-        if name in ("system_info", "other", "data") and value and self.levels <= 1:
-            self.items_left_out += len(value)
-            return {}
-        return self.shorten(value, level)
-
-    def describe(self) -> str:
-        """What was cut, in words; nothing where nothing was."""
-        items, texts = self.items_left_out, self.texts_cut
-        parts = [f"{items} {'entry' if items == 1 else 'entries'}"] if items else []
-        if texts:
-            parts.append(f"the end of {texts} long {'text' if texts == 1 else 'texts'}")
-        return " and ".join(parts)
+def _shorten(value: Any, bounds: tuple[int, int, int], cut: Counter[str], level: int = 0) -> Any:
+    """The value within these bounds; what was cut to keep them is counted."""
+    text_chars, items, levels = bounds
+    if isinstance(value, str) and len(value) > text_chars:
+        cut["texts"] += 1
+        return value[: text_chars - 1] + CUT
+    if isinstance(value, list):
+        # a list of plain values may be a pair, which has its length; one of objects may be empty
+        has_objects = bool(value) and isinstance(value[0], dict)
+        most = 0 if level > levels and has_objects else items
+        cut["items"] += max(0, len(value) - most)
+        return [_shorten(inner, bounds, cut, level + 1) for inner in value[:most]]
+    if isinstance(value, dict):
+        # what every record has stands first, and is less
+        most = max(items, ENTRIES_KEPT)
+        cut["items"] += max(0, len(value) - most)
+        shorter = {}
+        for name, inner in list(value.items())[:most]:
+            # these hold whatever JSON their author liked, as deep as they liked: at last, nothing
+            # of it
+            if name in ("system_info", "other", "data") and inner and levels <= 1:
+                cut["items"] += len(inner)
+                inner = {}
+            shorter[_shorten(name, bounds, cut)] = _shorten(inner, bounds, cut, level + 1)
+        return shorter
+    return value

@@ -30,22 +30,55 @@ SKILL_SCHEME: Final = "skill://"
 _LINES_MAX: Final = 60
 
 
+Read = Callable[[Ask, str], Any]
+
+
 class Resource(NamedTuple):
     """`parameter`: what follows its name in the address, None where nothing does."""
 
     title: str
     description: str
-    read: Callable[[Ask, str], Any]
+    read: Read
     parameter: str | None = None
 
 
-def _read_recent(ask: Ask, count: str) -> Any:
-    allowed = f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
-    check_that(count.isdecimal(), "count", count, allowed)
-    return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
+RESOURCES: Final[dict[str, Resource]] = {
+    "topology": Resource(
+        "The map of the memory",
+        "The tree of experiences by outcome, tool and key, with counts.",
+        lambda ask, _: ask("topology"),
+    ),
+    "stats": Resource(
+        "How much there is",
+        "Counts by kind, outcome, tool, status and author.",
+        lambda ask, _: ask("stats"),
+    ),
+}
 
 
-def _read_health(ask: Ask, _: str) -> Any:
+def _offer(name: str, title: str, parameter: str | None = None) -> Callable[[Read], None]:
+    """Makes a resource of a function, whose docstring is what a client is told of it."""
+
+    def add(read: Read) -> None:
+        RESOURCES[name] = Resource(title, " ".join(str(read.__doc__).split()), read, parameter)
+
+    return add
+
+
+@_offer("schema", "What records look like")
+def read_schema(_: Ask, __: str) -> Any:
+    """The JSON Schema of each kind of record, and the keys that outcomes require."""
+    kinds = ("experience", "fact", "trajectory", "episode", "fix")
+    routes = []
+    for (outcome, tool), route in ROUTES.items():
+        key, values = (route[0], list(route[1])) if route else (None, None)
+        routes.append({"outcome": outcome, "tool": tool, "key": key, "values": values})
+    return {"records": {kind: make_schema(MODEL_OF_KIND[kind]) for kind in kinds}, "routes": routes}
+
+
+@_offer("health", "Whether all is well")
+def read_health(ask: Ask, _: str) -> Any:
+    """Whether the memory answers, its version, and who you are to it."""
     about = {
         "version": hardwon.__version__,
         "project": ask.project,
@@ -59,43 +92,20 @@ def _read_health(ask: Ask, _: str) -> Any:
     return {"status": "ok", **about, "records": stats.records, "size_bytes": stats.size_bytes}
 
 
-def _read_schema(_: Ask, __: str) -> Any:
-    kinds = ("experience", "fact", "trajectory", "episode", "fix")
-    routes = []
-    for (outcome, tool), route in ROUTES.items():
-        key, values = (route[0], list(route[1])) if route else (None, None)
-        routes.append({"outcome": outcome, "tool": tool, "key": key, "values": values})
-    return {"records": {kind: make_schema(MODEL_OF_KIND[kind]) for kind in kinds}, "routes": routes}
+@_offer("recent", "The newest records", "count")
+def read_recent(ask: Ask, count: str) -> Any:
+    """The newest records, as many as you say."""
+    allowed = f"a whole number from 1 to {limits.PAGE_RECORDS_MAX}"
+    check_that(count.isdecimal(), "count", count, allowed)
+    return {"records": ask("care.page", limit=int(count[: limits.NAME_CHARS_MAX])).records}
 
 
-RESOURCES: Final[Mapping[str, Resource]] = {
-    "topology": Resource(
-        "The map of the memory",
-        "The tree of experiences by outcome, tool and key, with counts.",
-        lambda ask, _: ask("topology"),
-    ),
-    "stats": Resource(
-        "How much there is",
-        "Counts by kind, outcome, tool, status and author.",
-        lambda ask, _: ask("stats"),
-    ),
-    "schema": Resource(
-        "What records look like",
-        "The JSON Schema of each kind of record, and the keys that outcomes require.",
-        _read_schema,
-    ),
-    "health": Resource(
-        "Whether all is well",
-        "Whether the memory answers, its version, and who you are to it.",
-        _read_health,
-    ),
-    "recent": Resource(
-        "The newest records", "The newest records, as many as you say.", _read_recent, "count"
-    ),
-    "record": Resource(
-        "One record", "A record by its id.", lambda ask, key: ask("get", record_id=key), "id"
-    ),
-}
+@_offer("record", "One record", "id")
+def read_record(ask: Ask, record_id: str) -> Any:
+    """A record by its id."""
+    return ask("get", record_id=record_id)
+
+
 _OF_BTB: Final = ("topology", "stats", "schema", "health", "recent")
 
 
@@ -163,6 +173,9 @@ def describe_skill(skill: Skill) -> dict[str, Any]:
     return {"uri": uri, "frontmatter": head, "resources": [file]}
 
 
+WritePrompt = Callable[[Ask, Mapping[str, str]], str]
+
+
 class Prompt(NamedTuple):
     """`arguments` are the names of what it takes, with what they mean; all of them have to be
     given.
@@ -170,15 +183,29 @@ class Prompt(NamedTuple):
 
     title: str
     description: str
-    text: Callable[[Ask, Mapping[str, str]], str]
+    write: WritePrompt
     arguments: Mapping[str, str] = {}
+
+
+PROMPTS: Final[dict[str, Prompt]] = {}
+
+
+def _prompt(name: str, title: str, **arguments: str) -> Callable[[WritePrompt], None]:
+    """Makes a prompt of a function, whose docstring is what a client is told of it."""
+
+    def add(write: WritePrompt) -> None:
+        PROMPTS[name] = Prompt(title, " ".join(str(write.__doc__).split()), write, arguments)
+
+    return add
 
 
 def _tell(ask: Ask, operation: str, **arguments: Any) -> str:
     return describe_answer(operation, ask(operation, **arguments))
 
 
-def _review_memory(ask: Ask, _: Mapping[str, str]) -> str:
+@_prompt("memory_review", "Review the memory")
+def review_memory(ask: Ask, _: Mapping[str, str]) -> str:
+    """What the memory adds up to, and what its readers should do differently."""
     newest = ask("care.page", limit=RECENT_SHOWN, status="hypothesis").records
     return "\n\n".join(
         [
@@ -196,7 +223,13 @@ def _review_memory(ask: Ask, _: Mapping[str, str]) -> str:
     )
 
 
-def _debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
+@_prompt(
+    "debug_session",
+    "Debug with the memory",
+    error="The error, as it was seen: its message, and the end of its trace.",
+)
+def debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
+    """Start on an error with what is known about it."""
     error = arguments["error"]
     lines = error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[:_LINES_MAX]
     context = _tell(ask, "context", query=error, budget_tokens=limits.FIX_CONTEXT_TOKENS)
@@ -214,7 +247,9 @@ def _debug_session(ask: Ask, arguments: Mapping[str, str]) -> str:
     )
 
 
-def _discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
+@_prompt("schema_discovery", "Find a better schema")
+def discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
+    """How experiences are filed so far, and how they could be."""
     keys: dict[str, set[str]] = {}
     for record in ask("care.page", limit=limits.PAGE_RECORDS, kind="experience").records:
         for name, value in record.extra.items():
@@ -239,26 +274,6 @@ def _discover_schema(ask: Ask, _: Mapping[str, str]) -> str:
     )
 
 
-PROMPTS: Final[Mapping[str, Prompt]] = {
-    "memory_review": Prompt(
-        "Review the memory",
-        "What the memory adds up to, and what its readers should do differently.",
-        _review_memory,
-    ),
-    "debug_session": Prompt(
-        "Debug with the memory",
-        "Start on an error with what is known about it.",
-        _debug_session,
-        {"error": "The error, as it was seen: its message, and the end of its trace."},
-    ),
-    "schema_discovery": Prompt(
-        "Find a better schema",
-        "How experiences are filed so far, and how they could be.",
-        _discover_schema,
-    ),
-}
-
-
 def write_prompt(ask: Ask, name: str, arguments: Mapping[str, str]) -> str:
     """The message that a prompt is. Raises where an argument is missing."""
     if name not in PROMPTS:
@@ -268,4 +283,4 @@ def write_prompt(ask: Ask, name: str, arguments: Mapping[str, str]) -> str:
     for argument, meaning in PROMPTS[name].arguments.items():
         text = arguments.get(argument, "")
         check_that(text.strip(), argument, text, meaning)
-    return PROMPTS[name].text(ask, arguments)
+    return PROMPTS[name].write(ask, arguments)

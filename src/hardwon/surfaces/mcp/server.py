@@ -22,17 +22,8 @@ from mcp.shared.exceptions import MCPError
 import hardwon
 from hardwon.errors import ForbiddenError, HardwonError, T
 from hardwon.surfaces.gate import Ask
+from hardwon.surfaces.mcp import reading
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
-from hardwon.surfaces.mcp.reading import (
-    PROMPTS,
-    SKILL_SCHEME,
-    describe_skill,
-    find_skill,
-    list_resources,
-    make_skill_address,
-    read_resource,
-    write_prompt,
-)
 from hardwon.surfaces.mcp.tools import TOOLS, USUAL, Tool, input_schema, make_answer, output_schema
 from hardwon.trust.redact import redact
 
@@ -161,11 +152,12 @@ class _Handlers:
         """Those with an address of their own, skills among them."""
         skills = await _read(lambda: self._who(context)("skills.list"))
         resources = [
-            types.Resource(**resource) for resource in list_resources(self._btb, templates=False)
+            types.Resource(**resource)
+            for resource in reading.list_resources(self._btb, templates=False)
         ]
         resources += [
             types.Resource(
-                uri=make_skill_address(skill),
+                uri=reading.make_skill_address(skill),
                 name=skill.name,
                 description=skill.description,
                 mime_type="text/markdown",
@@ -176,7 +168,7 @@ class _Handlers:
 
     async def list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
         """Those with a parameter in their address."""
-        templates = list_resources(self._btb, templates=True)
+        templates = reading.list_resources(self._btb, templates=True)
         return types.ListResourceTemplatesResult(
             resource_templates=[types.ResourceTemplate(**template) for template in templates]
         )
@@ -186,8 +178,8 @@ class _Handlers:
     ) -> types.ReadResourceResult:
         """The resource as text."""
         uri = str(asked.uri)
-        sort = "text/markdown" if uri.startswith(SKILL_SCHEME) else "application/json"
-        text = await _read(lambda: read_resource(self._who(context), uri, btb=self._btb))
+        sort = "text/markdown" if uri.startswith(reading.SKILL_SCHEME) else "application/json"
+        text = await _read(lambda: reading.read_resource(self._who(context), uri, btb=self._btb))
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=uri, mime_type=sort, text=text)]
         )
@@ -195,14 +187,14 @@ class _Handlers:
     async def list_skills(self, context: Context, _: object) -> dict[str, Any]:
         """Every skill, without its text."""
         skills = await _read(lambda: self._who(context)("skills.list"))
-        return {"skills": list(map(describe_skill, skills)), **_NOT_KEPT}
+        return {"skills": list(map(reading.describe_skill, skills)), **_NOT_KEPT}
 
     async def get_skill(
         self, context: Context, asked: types.ReadResourceRequestParams
     ) -> dict[str, Any]:
         """One skill."""
-        skill = await _read(lambda: find_skill(self._who(context), str(asked.uri)))
-        return {"skill": describe_skill(skill), **_NOT_KEPT}
+        skill = await _read(lambda: reading.find_skill(self._who(context), str(asked.uri)))
+        return {"skill": reading.describe_skill(skill), **_NOT_KEPT}
 
     async def list_prompts(self, _: Context, __: object) -> types.ListPromptsResult:
         """Every prompt, with what it takes."""
@@ -216,7 +208,7 @@ class _Handlers:
                     for argument, meaning in prompt.arguments.items()
                 ],
             )
-            for name, prompt in PROMPTS.items()
+            for name, prompt in reading.PROMPTS.items()
         ]
         return types.ListPromptsResult(prompts=prompts)
 
@@ -225,11 +217,11 @@ class _Handlers:
     ) -> types.GetPromptResult:
         """The message that a prompt is."""
         text = await _read(
-            lambda: write_prompt(self._who(context), asked.name, asked.arguments or {})
+            lambda: reading.write_prompt(self._who(context), asked.name, asked.arguments or {})
         )
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(
-            description=PROMPTS[asked.name].description,
+            description=reading.PROMPTS[asked.name].description,
             messages=[types.PromptMessage(role="user", content=content)],
         )
 

@@ -55,12 +55,14 @@ def list_records(records: Iterable[AnyRecord]) -> list[str]:
     return lines
 
 
-def list_branches(branch: Branch, level: int = 0) -> list[str]:
-    """The tree below a folder, a line for each, with its count."""
+def list_branches(branch: Branch, level: int = 0, depth: int | None = None) -> list[str]:
+    """The tree below a folder, a line for each, with its count; only so many levels of it, if a
+    depth is given.
+    """
     # the blanks of a map say what lies where
     lines = [f"{CODE_INDENT}{'  ' * level}{branch.name}  {branch.count}"]
-    for inner in branch.branches:
-        lines += list_branches(inner, level + 1)
+    for inner in branch.branches if depth is None or level < depth else ():
+        lines += list_branches(inner, level + 1, depth)
     return lines
 
 

@@ -36,22 +36,9 @@ from hardwon.surfaces.arguments import Arguments
 from hardwon.surfaces.gate import Ask, Gate, check_access
 from hardwon.surfaces.mcp.server import make_server
 from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.rest import openapi
 from hardwon.surfaces.rest.guard import BODY, LIVENESS, MCP, OPERATION, Guard, Service
 from hardwon.surfaces.rest.metrics import METRICS_TYPE
-from hardwon.surfaces.rest.openapi import (
-    API,
-    CHECKSUM,
-    DATABASE,
-    IDEMPOTENCY_KEY,
-    JSON,
-    KEY_FORM,
-    METRICS,
-    NDJSON,
-    PROJECTS,
-    READINESS,
-    document_bytes,
-    make_path,
-)
 from hardwon.surfaces.rest.options import ServerOptions
 from hardwon.surfaces.rest.problems import RefusedError, parse_pairs
 from hardwon.surfaces.shapes import json_bytes
@@ -92,7 +79,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
     """Raised again as ours: the guard answers everything that goes wrong."""
     if not isinstance(error, HTTPException) or error.status_code != 405:
         raise RefusedError(
-            "not-found", f"nothing is at this address: {API}/openapi.json tells what is where"
+            "not-found",
+            f"nothing is at this address: {openapi.API}/openapi.json tells what is where",
         )
     methods: set[str] = set()
     for route in request.app.routes:
@@ -205,10 +193,10 @@ def _check_no_query(request: Request) -> None:
 
 def _read_key(request: Request) -> str | None:
     """The idempotency key that came with a request; None where none did."""
-    keys = request.headers.getlist(IDEMPOTENCY_KEY)
-    if len(keys) > 1 or (keys and not KEY_FORM.fullmatch(keys[0])):
+    keys = request.headers.getlist(openapi.IDEMPOTENCY_KEY)
+    if len(keys) > 1 or (keys and not openapi.KEY_FORM.fullmatch(keys[0])):
         raise InvalidInputError.one(
-            IDEMPOTENCY_KEY,
+            openapi.IDEMPOTENCY_KEY,
             keys[0],
             f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without "
             "blanks, such as a UUID",
@@ -217,7 +205,7 @@ def _read_key(request: Request) -> str | None:
 
 
 def _json(value: Any) -> Response:
-    return Response(json_bytes(value), media_type=JSON)
+    return Response(json_bytes(value), media_type=openapi.JSON)
 
 
 class Endpoints:
@@ -233,13 +221,13 @@ class Endpoints:
         streams = {"in": self._load, "out": self._send, None: self._perform}
         for operation in OPERATIONS.values():
             # Only what looks like an id is one: other addresses below records are left to others.
-            path = re.sub(r"\{((?!lesson)\w+_id)\}", r"{\1:uuid}", make_path(operation))
+            path = re.sub(r"\{((?!lesson)\w+_id)\}", r"{\1:uuid}", openapi.make_path(operation))
             endpoint = partial(streams[operation.streams], operation)
             yield ApiRoute(path, operation.name, endpoint, operation.method)
-        yield ApiRoute(PROJECTS, "projects", self._projects)
-        yield ApiRoute(f"{API}/openapi.json", "openapi", self._openapi)
-        yield ApiRoute(READINESS, "ready", self._ready)
-        yield ApiRoute(METRICS, "metrics", self._metrics)
+        yield ApiRoute(openapi.PROJECTS, "projects", self._projects)
+        yield ApiRoute(f"{openapi.API}/openapi.json", "openapi", self._openapi)
+        yield ApiRoute(openapi.READINESS, "ready", self._ready)
+        yield ApiRoute(openapi.METRICS, "metrics", self._metrics)
         yield ApiRoute(LIVENESS, "health", self._health)
 
     def _check(self, operation: Operation, request: Request) -> tuple[Caller, str, dict[str, str]]:
@@ -259,7 +247,7 @@ class Endpoints:
         if operation.method == "POST":
             headers = request.headers
             if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-                _check_media_type(request, JSON)
+                _check_media_type(request, openapi.JSON)
             body = await request.body()
 
         def perform() -> Response:
@@ -302,11 +290,11 @@ class Endpoints:
             with self._gate.memory(caller, operation, project) as memory:
                 if operation.name == "export":
                     memory.export(path)
-                    headers = {"Content-Type": NDJSON}
+                    headers = {"Content-Type": openapi.NDJSON}
                 else:
                     headers = {
-                        CHECKSUM: memory.backup(path).sha256,
-                        "Content-Type": DATABASE,
+                        openapi.CHECKSUM: memory.backup(path).sha256,
+                        "Content-Type": openapi.DATABASE,
                         "Content-Disposition": 'attachment; filename="memory.db"',
                     }
                 file = path.open("rb")
@@ -328,7 +316,7 @@ class Endpoints:
     async def _load(self, operation: Operation, request: Request) -> Response:
         """Takes in a body of records, one a line, once all of it is here."""
         caller, project, _ = self._check(operation, request)
-        _check_media_type(request, NDJSON)
+        _check_media_type(request, openapi.NDJSON)
         arguments = read_query(operation.takes, {}, request.scope["query_string"])
         request.scope[BODY].bytes_max = limits.IMPORT_BYTES_MAX
 
@@ -358,7 +346,7 @@ class Endpoints:
         return await self._service.run(self._gate.projects, request.state.caller, usual)
 
     async def _openapi(self, _: Request) -> Response:
-        return Response(await self._service.run(document_bytes), media_type=JSON)
+        return Response(await self._service.run(openapi.document_bytes), media_type=openapi.JSON)
 
     async def _health(self, _: Request) -> Response:
         return _json({"status": "alive"})

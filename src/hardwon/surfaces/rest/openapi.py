@@ -1,18 +1,19 @@
-"""The OpenAPI document of the REST surface, made from the table of operations."""
+"""The OpenAPI document of the REST surface: what `openapi.json` has of it, and what is made of the
+table of operations.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import hardwon
 from hardwon import limits
-from hardwon.surfaces.arguments import EXAMPLE_ID
 from hardwon.surfaces.operations import OPERATIONS, Operation
-from hardwon.surfaces.rest.guard import LIVENESS
-from hardwon.surfaces.rest.problems import MEDIA_TYPE, ProblemAnswer, make_problem
+from hardwon.surfaces.rest.problems import MEDIA_TYPE, ProblemAnswer
 from hardwon.surfaces.shapes import make_schemas
 
 API: Final = "/api/v1"
@@ -25,41 +26,7 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
 CHECKSUM: Final = "Hardwon-SHA256"
-_REF: Final = "#/components/schemas/{model}"
-_PROJECT: Final[dict[str, Any]] = {
-    "name": "project",
-    "in": "path",
-    "required": True,
-    "description": "The project whose memory it is about.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": limits.NAME_CHARS_MAX},
-    "example": "default",
-}
-_KEY: Final[dict[str, Any]] = {
-    "name": IDEMPOTENCY_KEY,
-    "in": "header",
-    "required": False,
-    "description": "Any text of your own, such as a UUID. The same request under the same key is "
-    "carried out once.",
-    "schema": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": limits.IDEMPOTENCY_KEY_CHARS_MAX,
-        "pattern": "^[!-~]+$",
-    },
-}
 _NULL: Final = {"type": "null"}
-_PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
-_EXAMPLE_LINE: Final = {
-    "kind": "fact",
-    "id": EXAMPLE_ID,
-    "content": "Uploads over 2 GB fail with HTTP 413.",
-    "fact_type": "error",
-}
-_STATUS: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["status"],
-    "properties": {"status": {"type": "string"}},
-}
 
 
 def make_path(operation: Operation) -> str:
@@ -76,95 +43,50 @@ def document_bytes() -> bytes:
 @cache
 def document() -> dict[str, Any]:
     """The whole document."""
+    whole: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+    whole["info"]["version"] = hardwon.__version__
     shapes: dict[str, Any] = {"problem": ProblemAnswer}
     for operation in OPERATIONS.values():
         shapes[f"{operation.name} takes"] = operation.takes
         shapes[f"{operation.name} gives"] = operation.gives
-    made, shared = make_schemas(shapes, _REF)
+    made, shared = make_schemas(shapes, "#/components/schemas/{model}")
     # an issue may say of each of its fields that there is none: programs that write them do
     issue = shared["Issue"]["properties"]
     for name, field in issue.items():
-        about = {"description": field.get("description", "")}
-        issue[name] = (
-            {"anyOf": [field, _NULL], **about} if _NULL not in field.get("anyOf", ()) else field
-        )
-    paths: dict[str, dict[str, Any]] = _describe_server()
+        if _NULL not in field.get("anyOf", ()):
+            issue[name] = {"anyOf": [field, _NULL], "description": field.get("description", "")}
+    components = whole["components"]
+    components["responses"]["Problem"]["content"][MEDIA_TYPE]["schema"] = made["problem"]
+    # what is written where it is used
+    known = {sort: components.pop(sort) for sort in ("parameters", "requestBodies")}
+    known["answers"] = {name: components["responses"].pop(name) for name in ("export", "backup")}
     for operation in OPERATIONS.values():
         # What an operation takes is described where it is taken, not among the definitions.
         reference = made[f"{operation.name} takes"].get("$ref", "")
         takes = shared.get(reference.rpartition("/")[2]) or made[f"{operation.name} takes"]
-        described = _describe(operation, takes, made[f"{operation.name} gives"])
-        paths.setdefault(make_path(operation), {})[operation.method.lower()] = described
+        described = _describe(operation, takes, made[f"{operation.name} gives"], known)
+        whole["paths"].setdefault(make_path(operation), {})[operation.method.lower()] = described
     for operation in OPERATIONS.values():
         shared.pop(operation.takes.__name__, None)
-    token = {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "What `hardwon tokens create` prints.",
-    }
-    problem = {
-        "description": "What went wrong; with 429 and 503 the header Retry-After says when to try again.",
-        "content": {
-            MEDIA_TYPE: {
-                "schema": made["problem"],
-                "example": make_problem("busy", "…").model_dump(exclude_defaults=True),
-            }
-        },
-    }
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Hardwon",
-            "version": hardwon.__version__,
-            "description": "An experience memory for AI agents: what was tried, how it turned out, "
-            "and what to do next time.",
-        },
-        "security": [{"token": []}],
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"token": token},
-            "schemas": shared,
-            "responses": {"Problem": problem},
-        },
-    }
+    components["schemas"] = shared
+    return whole
 
 
-def _describe_server() -> dict[str, Any]:
-    """What is of no project."""
-    names = {"type": "array", "items": {"type": "string"}}
-    reached = "The projects that have records and that the token reaches."
-    alive = _get("health", "Whether the server runs. Needs no token.", _STATUS)
-    described = {
-        PROJECTS: _get("projects", reached, names),
-        f"{API}/openapi.json": _get("openapi", "This document.", {"type": "object"}),
-        READINESS: _get("ready", "Whether the memory answers.", _STATUS),
-        METRICS: _get("metrics", "Figures for Prometheus.", {"type": "string"}, "text/plain"),
-        LIVENESS: {**alive, "security": []},
-    }
-    return {path: {"get": about} for path, about in described.items()}
-
-
-def _get(name: str, summary: str, gives: dict[str, Any], media_type: str = JSON) -> dict[str, Any]:
-    answer = {"description": "What was asked for.", "content": {media_type: {"schema": gives}}}
-    return {
-        "operationId": name,
-        "summary": summary,
-        "tags": ["server"],
-        "responses": {"200": answer, "default": _PROBLEM},
-    }
-
-
-def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]) -> dict[str, Any]:
+def _describe(
+    operation: Operation, takes: dict[str, Any], gives: dict[str, Any], known: dict[str, Any]
+) -> dict[str, Any]:
     fields, required = dict(takes.get("properties", {})), set(takes.get("required", ()))
-    parameters = [_PROJECT]
+    parameters = [known["parameters"]["project"]]
     parameters += [_parameter(name, fields.pop(name), "path", True) for name in operation.in_path]
     if operation.method == "GET" or operation.streams == "in":
         parameters += [
             _parameter(name, schema, "query", name in required) for name, schema in fields.items()
         ]
     if operation.again is not None:
-        parameters.append(_KEY)
+        parameters.append(known["parameters"]["key"])
     reach = " that reaches all projects" if operation.whole else ""
+    usual = {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
+    answer = known["answers"].get(operation.name, usual)
     described = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
@@ -173,14 +95,10 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
-        "responses": {"200": _describe_answer(operation, gives), "default": _PROBLEM},
+        "responses": {"200": answer, "default": {"$ref": "#/components/responses/Problem"}},
     }
     if operation.streams == "in":
-        text = "One record a line, with its id, as an export has them."
-        schema: dict[str, Any] = {"type": "string", "description": text}
-        example = json.dumps(_EXAMPLE_LINE) + "\n"
-        content = {NDJSON: {"schema": schema, "example": example}}
-        described["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = known["requestBodies"][operation.name]
     elif operation.method == "POST":
         needed = [name for name in fields if name in required]
         about = " ".join((operation.takes.__doc__ or "").split())
@@ -192,21 +110,6 @@ def _describe(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]
         content = {JSON: {"schema": schema, "example": examples}}
         described["requestBody"] = {"required": bool(needed), "content": content}
     return described
-
-
-def _describe_answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
-    if operation.name == "export":
-        lines = {"type": "string", "description": "One record a line, as JSON."}
-        return {"description": "Every record.", "content": {NDJSON: {"schema": lines}}}
-    if operation.name == "backup":
-        digest = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-        header = {"description": "The SHA-256 of the file, in hex.", "schema": digest}
-        return {
-            "description": "The memory's file.",
-            "headers": {CHECKSUM: header},
-            "content": {DATABASE: {"schema": {"type": "string", "contentEncoding": "binary"}}},
-        }
-    return {"description": "What was asked for, or made.", "content": {JSON: {"schema": gives}}}
 
 
 def _parameter(name: str, field: dict[str, Any], place: str, required: bool) -> dict[str, Any]:

@@ -13,27 +13,8 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from hardwon import limits
-from hardwon.errors import (
-    VALUE_CHARS_SHOWN,
-    BusyError,
-    ClosedError,
-    ConflictError,
-    EmbeddingError,
-    FileOnlyError,
-    ForbiddenError,
-    FullError,
-    HardwonError,
-    InvalidInputError,
-    LlmError,
-    NotAdmittedError,
-    Problem,
-    TooManyRequestsError,
-    UnknownLessonError,
-    UnknownOutcomeError,
-    UnknownRecordError,
-    UnreachableError,
-)
+from hardwon import errors, limits
+from hardwon.errors import VALUE_CHARS_SHOWN, HardwonError, InvalidInputError, Problem
 from hardwon.trust.redact import redact, redact_json
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -63,20 +44,20 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
 }
 _NAMES: Final[Mapping[type[HardwonError], str]] = {
     InvalidInputError: "invalid-input",
-    FileOnlyError: "invalid-input",
-    UnknownRecordError: "not-found",
-    UnknownLessonError: "not-found",
-    ConflictError: "conflict",
-    NotAdmittedError: "not-admitted",
-    ForbiddenError: "forbidden",
-    TooManyRequestsError: "too-many-requests",
-    BusyError: "busy",
-    ClosedError: "busy",
-    UnreachableError: "busy",
-    UnknownOutcomeError: "busy",  # under its idempotency key it may be sent again
-    FullError: "full",
-    LlmError: "outside-failed",
-    EmbeddingError: "outside-failed",
+    errors.FileOnlyError: "invalid-input",
+    errors.UnknownRecordError: "not-found",
+    errors.UnknownLessonError: "not-found",
+    errors.ConflictError: "conflict",
+    errors.NotAdmittedError: "not-admitted",
+    errors.ForbiddenError: "forbidden",
+    errors.TooManyRequestsError: "too-many-requests",
+    errors.BusyError: "busy",
+    errors.ClosedError: "busy",
+    errors.UnreachableError: "busy",
+    errors.UnknownOutcomeError: "busy",  # under its idempotency key it may be sent again
+    errors.FullError: "full",
+    errors.LlmError: "outside-failed",
+    errors.EmbeddingError: "outside-failed",
 }
 
 
@@ -108,45 +89,42 @@ class RefusedError(Exception):
         self.name, self.detail, self.headers = name, detail, headers
 
 
-def make_problem(name: str, detail: str, errors: list[FieldProblem] | None = None) -> ProblemAnswer:
-    """The answer that tells of a problem of this type."""
-    status, title = PROBLEMS[name]
-    kind = f"urn:hardwon:problem:{name}"
-    return ProblemAnswer(type=kind, title=title, status=status, detail=detail, errors=errors or [])
-
-
 def answer_to(error: Exception) -> Response:
     """What is answered where something was raised. What only the server's owner should know goes to
     the log.
     """
     name = next((name for kind, name in _NAMES.items() if isinstance(error, kind)), "internal")
-    errors: list[FieldProblem] = []
+    wrong: list[FieldProblem] = []
     headers: dict[str, str] = {}
     if isinstance(error, RefusedError):
         name, detail, headers = error.name, error.detail, dict(error.headers)
     elif isinstance(error, InvalidInputError):
-        errors = [_show(problem) for problem in error.problems[: limits.SCREEN_ITEMS]]
+        wrong = [_show(problem) for problem in error.problems[: limits.SCREEN_ITEMS]]
         detail = "; ".join(
             f"{problem.field}: {problem.value!r} is not allowed; allowed: {problem.allowed}"
-            for problem in errors
+            for problem in wrong
         )
         detail = f"{error.where}: {detail}" if error.where else detail
-    elif name in ("internal", "full") or isinstance(error, UnreachableError | UnknownOutcomeError):
+    elif name in ("internal", "full") or isinstance(
+        error, errors.UnreachableError | errors.UnknownOutcomeError
+    ):
         known = isinstance(error, HardwonError)
         text = f"{type(error).__name__}: {error}" if known else traceback.format_exception(error)
         _log.error("%s", redact("".join(text))[0])
         detail = "what happened is in the server's log"
     else:
         detail = redact(str(error))[0]
-    if isinstance(error, TooManyRequestsError):
+    if isinstance(error, errors.TooManyRequestsError):
         headers["Retry-After"] = str(max(1, math.ceil(error.wait_s)))
     elif name == "busy":
         headers["Retry-After"] = _SECONDS_TO_WAIT
     elif name == "not-admitted":
         headers["WWW-Authenticate"] = "Bearer"
-    problem = make_problem(name, detail, errors)
-    content = problem.model_dump_json(exclude_defaults=True)
-    return Response(content, problem.status, headers, MEDIA_TYPE)
+    status, title = PROBLEMS[name]
+    problem = ProblemAnswer(
+        type=f"urn:hardwon:problem:{name}", title=title, status=status, detail=detail, errors=wrong
+    )
+    return Response(problem.model_dump_json(exclude_defaults=True), status, headers, MEDIA_TYPE)
 
 
 def _show(problem: Problem) -> FieldProblem:

@@ -8,7 +8,6 @@ first: control characters and direction marks are written out.
 
 from __future__ import annotations
 
-import gzip
 import hmac
 import secrets
 import threading
@@ -190,34 +189,13 @@ class PageRequest:
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = "/ui/static"
-_TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-
-
-class Asset(NamedTuple):
-    content: bytes
-    packed: bytes
-    media_type: str
-    version: str
+FILES: Final = {path.name: path for path in (HERE / "static").iterdir()}
 
 
 @cache
-def asset(name: str) -> Asset:
-    """A file that browsers keep; its version is part of its address. Raises FileNotFoundError."""
-    path = HERE / "static" / name
-    if Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
-        raise FileNotFoundError(name)
-    content = path.read_bytes()
-    tag = blake2b(content, digest_size=8).hexdigest()
-    return Asset(content, gzip.compress(content, 6, mtime=0), _TYPES[path.suffix], tag)
-
-
 def asset_url(name: str) -> str:
-    """The address of a file, with its version."""
-    return f"{STATIC}/{asset(name).version}/{name}"
+    """The address of a file that browsers keep; what the file says is part of it."""
+    return f"{STATIC}/{blake2b(FILES[name].read_bytes(), digest_size=8).hexdigest()}/{name}"
 
 
 def visible(text: Any) -> str:

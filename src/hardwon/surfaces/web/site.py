@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hardwon import limits
@@ -22,6 +22,7 @@ from hardwon.surfaces.rest.guard import OPERATION, Service
 from hardwon.surfaces.rest.problems import RefusedError, answer_to, parse_pairs
 from hardwon.surfaces.web import learning, lessons, overview, records
 from hardwon.surfaces.web.pages import (
+    FILES,
     RANGES,
     ROOT,
     STATIC,
@@ -30,7 +31,7 @@ from hardwon.surfaces.web.pages import (
     Sessions,
     SignIn,
     WebPage,
-    asset,
+    asset_url,
     environment,
 )
 from hardwon.trust.access import Caller
@@ -246,18 +247,11 @@ class Site:
         return self._render(shown, visit, request, mark=mark, flashes=fresh)
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:
-        packs = "gzip" in http.headers.get("accept-encoding", "")
-        headers = {
-            "Cache-Control": "public, max-age=31536000, immutable",
-            "Vary": "Accept-Encoding",
-            **({"Content-Encoding": "gzip"} if packs else {}),
-        }
-        with suppress(FileNotFoundError):
-            file = asset(http.path_params["name"])
-            if file.version == http.path_params["version"]:
-                content = file.packed if packs else file.content
-                return Response(content, headers=headers, media_type=file.media_type)
-        raise RefusedError("not-found", "there is no such file")
+        name = http.path_params["name"]
+        if name not in FILES or http.url.path != asset_url(name):
+            raise RefusedError("not-found", "there is no such file")
+        kept = {"Cache-Control": "public, max-age=31536000, immutable"}
+        return FileResponse(FILES[name], headers=kept)
 
     def _render(
         self,
