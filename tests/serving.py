@@ -4,8 +4,10 @@ that signals end.
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -103,6 +105,45 @@ def served(
             thread.join(_PATIENCE_S)
             listening.close()
             assert not thread.is_alive()
+
+
+class Browser:
+    """As far as cookies, redirects and forms go."""
+
+    def __init__(self, running: Served) -> None:
+        self.http = running.client(None)
+        self.http.follow_redirects = True
+        self.origin, self.memory = running.url, running.memory
+
+    def get(self, page: str, status: int = 200, **query: Any) -> str:
+        answer = self.http.get(f"/ui/{PROJECT}/{page}", params=query or None)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def post(self, address: str, **fields: str) -> httpx.Response:
+        return self.http.post(address, data=fields, headers={"Origin": self.origin})
+
+    def sign_in(self, secret: str, next_: str = "") -> httpx.Response:
+        return self.post("/ui/sign-in", token=secret, next=next_)
+
+    def csrf(self) -> str:
+        match = re.search(r'name="csrf" value="([^"]+)"', self.get("overview"))
+        assert match
+        return match[1]
+
+
+def signed_in(
+    running: Served, scope: Scope = "admin", projects: Sequence[str] | None = None
+) -> Browser:
+    browser = Browser(running)
+    assert browser.sign_in(running.token(scope, projects)).status_code == 200
+    return browser
+
+
+def text_of(page: str) -> str:
+    """What is read on a page, without its figures."""
+    bare = re.sub(r"<script.*?</script>", " ", page, flags=re.DOTALL)
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", bare).split()))
 
 
 class Process:

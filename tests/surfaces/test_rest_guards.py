@@ -91,7 +91,7 @@ def test_names_follow_the_address() -> None:
         "https://tools.example.org.evil.example",
     ],
 )
-@pytest.mark.parametrize("path", ["/healthz", "/api/v1/projects"])
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1/projects", "/mcp"])
 def test_a_foreign_page_is_refused(running: Served, path: str, origin: str) -> None:
     answer = running.client().get(path, headers={"Origin": origin})
     assert (answer.status_code, kind_of(answer)) == (403, "foreign-origin")
@@ -127,9 +127,12 @@ def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> 
     "header",
     [None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43],
 )
-def test_who_brings_no_token_is_not_admitted(running: Served, header: str | None) -> None:
+@pytest.mark.parametrize("asked", ["GET /api/v1/projects", "GET /mcp", "POST /mcp", "DELETE /mcp"])
+def test_who_brings_no_token_is_not_admitted(
+    running: Served, header: str | None, asked: str
+) -> None:
     sent = {} if header is None else {"Authorization": header}
-    answer = running.client(None).get("/api/v1/projects", headers=sent)
+    answer = running.client(None).request(*asked.split(), headers=sent)
     assert (answer.status_code, kind_of(answer)) == (401, "not-admitted")
     assert answer.headers["www-authenticate"] == "Bearer"
     assert "hardwon tokens create" in answer.json()["detail"]

@@ -24,8 +24,8 @@ from hardwon.surfaces.web import charts
 from hardwon.surfaces.web import pages as look
 from hardwon.surfaces.web.pages import Sessions
 from hardwon.surfaces.web.site import COOKIE
-from hardwon.trust.access import Caller, Scope
-from serving import PROJECT, Served, served
+from hardwon.trust.access import Caller
+from serving import PROJECT, Browser, Served, served, signed_in
 
 OVERVIEW = f"/ui/{PROJECT}/overview"
 HOSTILE_NAME = "</script><script>alert(3)</script><img src=x onerror=alert(4)>\"'&{{7*7}}"
@@ -38,34 +38,6 @@ HOSTILE = (
 def running(tmp_path: Path) -> Iterator[Served]:
     with served(tmp_path) as found:
         yield found
-
-
-class Browser:
-    """As far as cookies, redirects and forms go."""
-
-    def __init__(self, running: Served) -> None:
-        self.http = running.client(None)
-        self.http.follow_redirects = True
-        self.origin = running.url
-
-    def post(self, address: str, **fields: str) -> httpx.Response:
-        return self.http.post(address, data=fields, headers={"Origin": self.origin})
-
-    def sign_in(self, secret: str, next_: str = "") -> httpx.Response:
-        return self.post("/ui/sign-in", token=secret, next=next_)
-
-    def csrf(self) -> str:
-        found = re.search(r'name="csrf" value="([^"]+)"', self.http.get(OVERVIEW).text)
-        assert found
-        return found[1]
-
-
-def signed_in(
-    running: Served, scope: Scope = "admin", projects: list[str] | None = None
-) -> Browser:
-    browser = Browser(running)
-    assert browser.sign_in(running.token(scope, projects)).status_code == 200
-    return browser
 
 
 def cookie_of(running: Served) -> str:

@@ -13,12 +13,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from hardwon import Memory
 from hardwon.trust.access import Caller
-from serving import PROJECT, Served, served
+from serving import PROJECT, Browser, served, text_of
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
@@ -28,39 +27,10 @@ OPEN = Caller("anonymous", "admin")
 NOW = datetime.now(UTC).replace(microsecond=0)
 
 
-class Reader:
-    """Somebody who looks at pages."""
-
-    def __init__(self, running: Served) -> None:
-        self.memory = running.memory
-        self._http = running.client(None)
-        self._http.follow_redirects = True
-        self.origin = running.url
-
-    def get(self, page: str, status: int = 200, **query: Any) -> str:
-        answer = self._http.get(f"/ui/{PROJECT}/{page}", params=query)
-        assert answer.status_code == status, answer.text
-        return answer.text
-
-    def post(self, address: str, **fields: str) -> httpx.Response:
-        return self._http.post(address, data=fields, headers={"Origin": self.origin})
-
-
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
+def reader(tmp_path: Path) -> Iterator[Browser]:
     with served(tmp_path, open_to=OPEN) as running:
-        yield Reader(running)
-
-
-def text_of(page: str) -> str:
-    """What is read on a page, without its figures."""
-    return html.unescape(
-        " ".join(
-            re.sub(
-                r"<[^>]+>", " ", re.sub(r"<script.*?</script>", " ", page, flags=re.DOTALL)
-            ).split()
-        )
-    )
+        yield Browser(running)
 
 
 def chart(page: str, name: str) -> str:
@@ -123,7 +93,7 @@ def some_fixes(memory: Memory) -> None:
     fix(memory, True, True, "long ago", days=60)
 
 
-def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Reader) -> None:
+def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = text_of(reader.get("fixes"))
     assert "6 attempts in this time 7 in all" in page
@@ -133,7 +103,7 @@ def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Read
     assert "7 attempts in this time 7 in all" in whole
 
 
-def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Reader) -> None:
+def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
     drawn = chart(page, "model-matrix")
@@ -158,7 +128,7 @@ def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Re
     ]
 
 
-def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
+def test_fixers_are_compared_with_their_intervals(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
     by_name = {fixer.fixer: fixer for fixer in reader.memory.fixes.fixers()}
@@ -167,7 +137,7 @@ def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
     assert row_with(page, "codex", "Fixers")[1:] == ["3", "3", "3", told]
 
 
-def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None:
+def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Browser) -> None:
     some_fixes(reader.memory)
 
     def counted(page: str) -> dict[str, int]:
@@ -183,7 +153,7 @@ def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None
     assert row_with(whole, "TIMEOUT", "Trends of issue types")[1] == "steady"
 
 
-def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> None:
+def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes", issue_type="TIMEOUT")
     assert row_with(page, "send parts", "Strategies that worked")[1:3] == ["3 of 3", "3"]
@@ -195,7 +165,7 @@ def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> No
     assert "What was done about NEVER_SEEN" in text_of(reader.get("fixes", issue_type="NEVER_SEEN"))
 
 
-def test_a_model_is_looked_into(reader: Reader) -> None:
+def test_a_model_is_looked_into(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = text_of(reader.get("fixes", model="alpha", issue_type="MEMORY"))
     assert "Model alpha 6 attempts, 67 % successful" in page
@@ -204,7 +174,7 @@ def test_a_model_is_looked_into(reader: Reader) -> None:
     assert "No fix of this model was recorded." in text_of(reader.get("fixes", model="gamma"))
 
 
-def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Reader) -> None:
+def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Browser) -> None:
     some_fixes(reader.memory)
     page = reader.get("fixes")
     cells = row_with(page, "TIMEOUT on any model", "Patterns")
@@ -241,7 +211,7 @@ def some_episodes(memory: Memory) -> str:
     ).id
 
 
-def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
+def test_tasks_are_listed_by_their_episodes(reader: Browser) -> None:
     some_episodes(reader.memory)
     page = reader.get("progress")
     cells = row_with(page, "dates", "Tasks")
@@ -252,7 +222,7 @@ def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
     assert f'href="/ui/{PROJECT}/lessons?task_id=dates"' in page
 
 
-def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
+def test_memory_on_is_compared_with_memory_off(reader: Browser) -> None:
     some_episodes(reader.memory)
     page = reader.get("progress")
     found = reader.memory.episodes.compare(since=NOW - timedelta(days=30))
@@ -266,7 +236,7 @@ def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
 
 
 def test_rules_have_their_support_and_evidence_and_cards_what_would_have_been_right(
-    reader: Reader,
+    reader: Browser,
 ) -> None:
     seen = some_episodes(reader.memory)
     page = reader.get("lessons", task_id="dates")
@@ -298,7 +268,7 @@ def a_trajectory(memory: Memory) -> str:
     return memory.record_trajectory("make the tests pass", steps, 1.0).id
 
 
-def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
+def test_commands_that_hooks_recorded_count_everywhere(reader: Browser) -> None:
     """A project of nothing else has an overview, a chart of its own days, and what fixed what."""
     memory = reader.memory
     for days, good in ((3, False), (2, False), (1, True)):
@@ -355,12 +325,12 @@ def test_commands_that_hooks_recorded_count_everywhere(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_empty_memory_tells_how_to_begin(reader: Reader, page: str) -> None:
+def test_an_empty_memory_tells_how_to_begin(reader: Browser, page: str) -> None:
     assert "hardwon demo --serve" in reader.get(page)
     assert "yet" in text_of(reader.get(page, range="7d"))
 
 
-def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
+def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Browser) -> None:
     some_episodes(reader.memory)
     some_fixes(reader.memory)
     page = reader.get("progress", tag="memory", range="90d", by="task")
@@ -371,7 +341,7 @@ def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader
     assert '<input type="hidden" name="model" value="alpha">' in fixes
 
 
-def test_headings_are_in_order_and_charts_have_names(reader: Reader) -> None:
+def test_headings_are_in_order_and_charts_have_names(reader: Browser) -> None:
     some_fixes(reader.memory)
     some_episodes(reader.memory)
     made = a_trajectory(reader.memory)

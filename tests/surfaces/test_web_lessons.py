@@ -15,8 +15,7 @@ import pytest
 from hardwon import Memory, limits
 from hardwon.tell.advice import Advice
 from hardwon.text.tokens import count_tokens
-from serving import PROJECT, Served, served
-from test_web import Browser, signed_in
+from serving import PROJECT, Browser, Served, served, signed_in
 
 LESSONS = f"/ui/{PROJECT}/lessons"
 LAB = f"/ui/{PROJECT}/lab"
@@ -29,15 +28,8 @@ def running(tmp_path: Path) -> Iterator[Served]:
         yield found
 
 
-def get(browser: Browser, address: str, status: int = 200) -> str:
-    answer = browser.http.get(address)
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
 def judge(browser: Browser, verdict: str, lesson_id: str) -> httpx.Response:
-    fields = {"csrf": browser.csrf(), "verdict": verdict, "id": lesson_id}
-    return browser.http.post(LESSONS, data=fields, headers={"Origin": browser.origin})
+    return browser.post(LESSONS, csrf=browser.csrf(), verdict=verdict, id=lesson_id)
 
 
 def learn(memory: Memory, failure: str, cure: str) -> str:
@@ -60,18 +52,18 @@ def test_lessons_are_listed_and_found_by_the_failure(running: Served) -> None:
     second = learn(running.memory, "KeyError: 'DATABASE_URL'", "echo DATABASE_URL=x > .env")
     learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
     browser = signed_in(running, "read")
-    page = get(browser, LESSONS)
+    page = browser.get("lessons")
     assert page.index(first[:5]) < page.index(second[:5]), "the newest first"
     assert ">2 of 2</a>" in page
     for record in running.memory.why(first).runs:
         assert f'href="/ui/{PROJECT}/record/{record.record_id}"' in page
     running.memory.right(second)
-    strongest = get(browser, f"{LESSONS}?order=strongest")
+    strongest = browser.get("lessons?order=strongest")
     assert strongest.index(second[:5]) < strongest.index(first[:5]), "what a person called true"
-    about = get(browser, f"{LESSONS}?about={LOCKED}")
+    about = browser.get(f"lessons?about={LOCKED}")
     assert first[:5] in about
     assert second[:5] not in about
-    nothing = get(browser, f"{LESSONS}?about=PermissionError: no")
+    nothing = browser.get("lessons?about=PermissionError: no")
     assert "Nothing is known that was tried against this failure." in nothing
 
 
@@ -92,15 +84,14 @@ def test_who_may_only_read_sees_lessons_and_judges_none(running: Served) -> None
     lesson = learn(running.memory, LOCKED, "sed -i s/DELETE/WAL/ settings.py")
     for scope in ("read", "write"):
         browser = signed_in(running, scope)
-        page = get(browser, f"{LESSONS}?denied={lesson}")
+        page = browser.get(f"lessons?denied={lesson}")
         assert 'name="verdict"' not in page
         assert "lessons.js" not in page
         assert judge(browser, "wrong", lesson).status_code == 403
     browser = signed_in(running, "govern")
-    assert 'name="verdict" value="wrong"' in get(browser, LESSONS)
-    forged = {"csrf": "another", "verdict": "wrong", "id": lesson}
-    sent = browser.http.post(LESSONS, data=forged, headers={"Origin": browser.origin})
-    assert sent.status_code == 403
+    assert 'name="verdict" value="wrong"' in browser.get("lessons")
+    forged = browser.post(LESSONS, csrf="another", verdict="wrong", id=lesson)
+    assert forged.status_code == 403
     assert [known.verdict for known in running.memory.lessons(LOCKED)] == [""]
 
 
@@ -112,7 +103,7 @@ def test_the_lab_shows_the_very_text_and_where_each_line_comes_from(running: Ser
         "the nightly upload timed out after 30 s", "failure", "file_operation", author="night-shift"
     )
     browser = signed_in(running, "read")
-    page = get(browser, f"{LAB}?q=nightly+upload+timed+out&budget=300")
+    page = browser.get("lab?q=nightly+upload+timed+out&budget=300")
     shown = re.search(r'<pre class="exact"[^>]*>(.*?)</pre>', page, re.DOTALL)
     assert shown
     text = html.unescape(shown[1])
@@ -141,7 +132,7 @@ def test_the_lab_advises_on_an_action(running: Served) -> None:
         )
     browser = signed_in(running, "read")
     advice: Advice = running.memory.advise("raise the timeout", task="get the upload through")
-    page = get(browser, f"{LAB}?q=get+the+upload+through&action=raise+the+timeout")
+    page = browser.get("lab?q=get+the+upload+through&action=raise+the+timeout")
     assert f">{advice.verdict}</span>" in page
     assert html.escape(advice.message, quote=False).split("&")[0][:40] in page
     assert all(f"/record/{each}" in page for each in advice.evidence[:5])
@@ -149,15 +140,15 @@ def test_the_lab_advises_on_an_action(running: Served) -> None:
 
 def test_the_lab_begins_with_a_form_and_refuses_what_is_too_much(running: Served) -> None:
     browser = signed_in(running, "read")
-    assert "There are no records yet" in get(browser, LAB)
+    assert "There are no records yet" in browser.get("lab")
     running.memory.remember("something", "success", "file_operation")
-    assert "Say what an agent is about to do" in get(browser, LAB)
-    assert "the memory has nothing to say about it" in get(browser, f"{LAB}?q=zebra")
+    assert "Say what an agent is about to do" in browser.get("lab")
+    assert "the memory has nothing to say about it" in browser.get("lab?q=zebra")
     for wrong in (
         "budget=0",
         "budget=x",
         f"budget={limits.CONTEXT_TOKENS_MAX + 1}",
         "q=" + "x" * (limits.QUERY_TEXT_CHARS_MAX + 1),
     ):
-        get(browser, f"{LAB}?q=a&{wrong}", 422)
+        browser.get(f"lab?q=a&{wrong}", 422)
     assert browser.post(LAB, csrf=browser.csrf()).status_code == 405

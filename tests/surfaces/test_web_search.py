@@ -19,8 +19,7 @@ from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.web.records import WEB_SNIPPET_CHARS, mark_terms, moment, snippet
 from hardwon.text.terms import index_text, query_terms
-from serving import PROJECT, Served, served
-from test_web import signed_in
+from serving import PROJECT, Served, served, signed_in, text_of
 
 SEARCH, RECORD = (f"/ui/{PROJECT}/{page}" for page in ("search", "record"))
 
@@ -88,14 +87,7 @@ def fill(memory: Memory) -> None:
 
 
 def page(running: Served, address: str, status: int = 200) -> str:
-    answer = signed_in(running, "read").http.get(address)
-    assert answer.status_code == status, answer.text
-    return answer.text
-
-
-def text_of(html: str) -> str:
-    bare = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]*>", "", bare)).split())
+    return signed_in(running, "read").get(address, status)
 
 
 def one(memory: Memory, **filters: Any) -> AnyRecord:
@@ -106,7 +98,7 @@ def one(memory: Memory, **filters: Any) -> AnyRecord:
 
 
 def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None:
-    html = page(running, f"{SEARCH}?q=Parser+loops&k=3")
+    html = page(running, "search?q=Parser+loops&k=3")
     hits = running.memory.recall("Parser loops", 3)
     ids = re.findall(r'<h2><a href="[^"]*at=([0-9a-f-]+)#beside', html)
     assert ids == [hit.record.id for hit in hits]
@@ -137,7 +129,7 @@ def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None
     ],
 )
 def test_every_filter_narrows(running: Served, query: str, titles: list[str]) -> None:
-    html = page(running, f"{SEARCH}?{query}")
+    html = page(running, f"search?{query}")
     found = [
         text_of(title)
         for title in re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)
@@ -147,9 +139,7 @@ def test_every_filter_narrows(running: Served, query: str, titles: list[str]) ->
 
 
 def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Served) -> None:
-    html = page(
-        running, f"{SEARCH}?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d"
-    )
+    html = page(running, "search?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d")
     assert '<input type="hidden" name="kind" value="experience">' in html
     assert 'name="author" value="maria"' in html
     assert 'name="since" value="2020-01-01"' in html
@@ -166,34 +156,34 @@ def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Serve
 
 def test_a_record_stands_beside_the_list_that_it_was_found_in(running: Served) -> None:
     best = running.memory.recall("parser loops")[0].record
-    html = page(running, f"{SEARCH}?q=parser+loops&at={best.id}")
+    html = page(running, f"search?q=parser+loops&at={best.id}")
     beside = html[html.index('<article id="beside"') :]
     assert "What it says" in beside
     assert "<mark>parser</mark> <mark>loops</mark>" in beside
     assert f'href="{RECORD}/{best.id}"' in beside
     assert html.count('class="card hit chosen"') == 1
     for nothing in ("00000000-0000-4000-8000-000000000000", "nonsense", HOSTILE_ENCODED):
-        assert 'id="beside"' not in page(running, f"{SEARCH}?q=parser&at={nothing}")
+        assert 'id="beside"' not in page(running, f"search?q=parser&at={nothing}")
 
 
 def test_the_range_holds_unless_a_time_is_given(empty: Served) -> None:
     old = datetime.now(UTC) - timedelta(days=20)
     with Memory(Path(empty.memory.location), PROJECT, checkout=False, clock=lambda: old) as then:
         then.remember("long ago", "failure", tool="unknown")
-    assert "long ago" not in page(empty, f"{SEARCH}?range=7d")
-    assert "Look at all time" in page(empty, f"{SEARCH}?range=7d&q=ago")
-    assert "long ago" in page(empty, f"{SEARCH}?range=7d&since={old:%Y-%m-%d}&until={old:%Y-%m-%d}")
-    assert "long <mark>ago</mark>" in page(empty, f"{SEARCH}?range=30d&q=ago")
+    assert "long ago" not in page(empty, "search?range=7d")
+    assert "Look at all time" in page(empty, "search?range=7d&q=ago")
+    assert "long ago" in page(empty, f"search?range=7d&since={old:%Y-%m-%d}&until={old:%Y-%m-%d}")
+    assert "long <mark>ago</mark>" in page(empty, "search?range=30d&q=ago")
 
 
 def test_browsing_goes_on_page_by_page(running: Served) -> None:
     seen: list[str] = []
-    address: str | None = f"{SEARCH}?k=4"
+    address: str | None = "search?k=4"
     while address:
         html = page(running, address)
         seen += re.findall(r'<h2><a href="[^"]*at=([0-9a-f-]+)#beside', html)
         following = re.search(r'rel="next" href="([^"]+)"', html)
-        address = unescape(following[1]) if following else None
+        address = unescape(following[1]).removeprefix(f"/ui/{PROJECT}/") if following else None
     assert seen == [record.id for record in running.memory.browse()]
     assert len(seen) == 10
 
@@ -202,7 +192,7 @@ def test_browsing_goes_on_page_by_page(running: Served) -> None:
     "query", ["kind=wish", "q=x&since=yesterday", "cursor=none", "key=alone", "q=x&as_of=then"]
 )
 def test_what_cannot_be_asked_is_told_beside_the_form(running: Served, query: str) -> None:
-    html = page(running, f"{SEARCH}?{query}", 422)
+    html = page(running, f"search?{query}", 422)
     assert "is not allowed; allowed:" in html
     assert '<form method="get"' in html
 
@@ -293,8 +283,8 @@ def test_a_snippet_begins_at_the_first_word_and_is_bounded() -> None:
 def test_a_record_s_page_tells_everything(running: Served, kind: str, said: list[str]) -> None:
     filters = {"outcome": "learning"} if kind == "experience" else {}
     record = one(running.memory, kind=kind, **filters)
-    html = page(running, f"{RECORD}/{record.id}")
-    told = text_of(html.replace("</dt><dd>", " ").replace("<", " <"))
+    html = page(running, f"record/{record.id}")
+    told = text_of(html.replace("</dt><dd>", " "))
     for words in said:
         assert words.lower() in told.lower()
     for words in (record.id, record.metadata.source.author, "created", "hypothesis"):
@@ -321,7 +311,7 @@ def test_status_credits_links_and_life(empty: Served) -> None:
     memory.credit([old.id], True, by="ci")
     memory.verify(old.id, "human_approval", verification_id="review 12")
     memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
-    told = text_of(page(empty, f"{RECORD}/{old.id}").replace("<", " <"))
+    told = text_of(page(empty, f"record/{old.id}"))
     assert "Helped 1 time Did not help never" in told
     for words in (
         "credited",
@@ -334,22 +324,20 @@ def test_status_credits_links_and_life(empty: Served) -> None:
     ):
         assert words in told
     assert "replaced by experience it is still broken" in told
-    assert "replaces experience it is broken" in text_of(
-        page(empty, f"{RECORD}/{new.id}").replace("<", " <")
-    )
+    assert "replaces experience it is broken" in text_of(page(empty, f"record/{new.id}"))
 
 
 def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -> None:
     for item in ("00000000-0000-4000-8000-000000000000", "nonsense", "%3Cb%3E"):
-        html = page(empty, f"{RECORD}/{item}", 404)
+        html = page(empty, f"record/{item}", 404)
         assert "has no record" in html
         assert "<b>" not in html
     gone = empty.memory.remember("a secret plan", "failure", tool="unknown")
     empty.memory.forget([gone.id], by="maria")
-    html = page(empty, f"{RECORD}/{gone.id}", 404)
+    html = page(empty, f"record/{gone.id}", 404)
     assert "forgotten" in html
     assert "secret plan" not in html
-    assert page(empty, RECORD, 404)
+    assert page(empty, "record", 404)
 
 
 # --- steps ---
@@ -368,8 +356,8 @@ def test_a_trajectory_is_told_as_a_run(empty: Served) -> None:
         {"action": "pytest -x", "observation": "12 passed\nin 3 s", "reward": 1.0},
     ]
     made = empty.memory.record_trajectory("make the tests pass", steps, 1.0).id
-    html = page(empty, f"/ui/{PROJECT}/record/{made}")
-    told = text_of(html.replace("<", " <"))
+    html = page(empty, f"record/{made}")
+    told = text_of(html)
     assert "Solved, as was recorded (1)." in told
     assert f"{LOCKED} 2 times in vain: pip install apsw went away by: edit src/app.py" in told
     assert "What lasted pip install apsw edit src/app.py: connect(wal=True)" in told
@@ -388,17 +376,17 @@ def test_a_long_trajectory_comes_in_parts(empty: Served) -> None:
         for n in range(250)
     ]
     made = empty.memory.record_trajectory("long", steps, 0.0).id
-    html = page(empty, f"{RECORD}/{made}").partition("The record as JSON")[0]
+    html = page(empty, f"record/{made}").partition("The record as JSON")[0]
     assert "step 99." in html
     assert "step 100." not in html
-    last = page(empty, f"{RECORD}/{made}?from=201").partition("The record as JSON")[0]
+    last = page(empty, f"record/{made}?from=201").partition("The record as JSON")[0]
     assert "step 249." in last
     assert "Later steps" not in last
     assert "This is its beginning" in last
     assert "x" * 6_001 not in last
     assert "+1e+308" in text_of(last)
     for wrong in ("0", "251", "x", "-1"):
-        assert "the number of a step" in page(empty, f"{RECORD}/{made}?from={wrong}", 422)
+        assert "the number of a step" in page(empty, f"record/{made}?from={wrong}", 422)
 
 
 # --- what is in a memory is text ---

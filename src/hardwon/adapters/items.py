@@ -34,9 +34,8 @@ def json_object(field: str, value: Any) -> dict[str, Any]:
     try:
         read = json.loads(json.dumps(check_mapping(field, value), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError.one(
-            field, value, f"an object that JSON can hold ({error})"
-        ) from None
+        allowed = f"an object that JSON can hold ({error})"
+        raise InvalidInputError.one(field, value, allowed) from None
     return dict(read)
 
 
@@ -52,15 +51,10 @@ def check_filter(asked: Mapping[str, Any] | None) -> dict[str, Any]:
         if isinstance(condition, Mapping):
             operators = [name for name in condition if _is_operator(name)]
             for name in operators:
-                check_that(
-                    name in OPERATORS, "filter", name, f"the operators {', '.join(OPERATORS)}"
-                )
-            check_that(
-                len(operators) in (0, len(condition)),
-                "filter",
-                condition,
-                "operators alone, or keys alone",
-            )
+                allowed = f"the operators {', '.join(OPERATORS)}"
+                check_that(name in OPERATORS, "filter", name, allowed)
+            is_pure = len(operators) in (0, len(condition))
+            check_that(is_pure, "filter", condition, "operators alone, or keys alone")
             below += condition.values()
     return conditions
 

@@ -75,7 +75,7 @@ class HardwonStore(base.BaseStore):
         self._fields = (
             None
             if fields is None
-            else [check_text("fields", each) for each in check_items("fields", fields)]
+            else [check_text("fields", path) for path in check_items("fields", fields)]
         )
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
@@ -201,12 +201,8 @@ class HardwonStore(base.BaseStore):
         """The items that answer, the best first. Only as many hits are looked at as one recall may
         have.
         """
-        check_that(
-            wanted <= limits.SHOWN_MAX,
-            "limit",
-            wanted,
-            f"with a query, at most {limits.SHOWN_MAX} with the offset",
-        )
+        allowed = f"with a query, at most {limits.SHOWN_MAX} with the offset"
+        check_that(wanted <= limits.SHOWN_MAX, "limit", wanted, allowed)
         k = min(wanted + _FILTERED_MORE, limits.SHOWN_MAX)
         while True:
             hits = self.memory.recall(query, k, kind="experience", tag=name, author=self._author)
@@ -231,11 +227,10 @@ class HardwonStore(base.BaseStore):
         limit = check_whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
         if op.max_depth is not None:
             check_whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
+        tags = self.memory.entries.names(_SAYS_NAMESPACE, self._author)
         matching = [
             namespace[: op.max_depth]
-            for namespace in map(
-                _namespace_in, self.memory.entries.names(_SAYS_NAMESPACE, self._author)
-            )
+            for namespace in map(_namespace_in, tags)
             if namespace
             and all(_matches(namespace, condition) for condition in op.match_conditions or ())
         ]
@@ -255,24 +250,17 @@ def with_memory(
     `model.invoke(with_memory(memory, state["messages"]))`.
     """
     asked = convert_to_messages(messages)
-    last = next(
-        (
-            number
-            for number in reversed(range(len(asked)))
-            if isinstance(asked[number], HumanMessage)
-        ),
-        None,
-    )
+    questions = [number for number, one in enumerate(asked) if isinstance(one, HumanMessage)]
     query = None
-    if last is not None:
-        content = asked[last].content
+    if questions:
+        content = asked[questions[-1]].content
         parts = [content] if isinstance(content, str) else content
         texts = (part if isinstance(part, str) else part.get("text", "") for part in parts)
         query = "\n".join(text for text in texts if isinstance(text, str))
     context = str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens))
     if not context:
         return asked
-    place = len(asked) if last is None else last
+    place = questions[-1] if questions else len(asked)
     return [*asked[:place], HumanMessage(context), *asked[place:]]
 
 
@@ -324,21 +312,12 @@ def _check_shown(field: str, name: str) -> None:
 
 
 def _matches(namespace: Namespace, condition: base.MatchCondition) -> bool:
-    path = tuple(condition.path)
-    check_that(
-        condition.match_type in ("prefix", "suffix"),
-        "match_type",
-        condition.match_type,
-        "prefix or suffix",
+    path, sort = tuple(condition.path), condition.match_type
+    check_that(sort in ("prefix", "suffix"), "match_type", sort, "prefix or suffix")
+    part = namespace[: len(path)] if sort == "prefix" else namespace[-len(path) :]
+    return len(path) <= len(namespace) and all(
+        wanted in ("*", label) for wanted, label in zip(path, part, strict=False)
     )
-    if len(path) > len(namespace):
-        return False
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
-    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
 
 
 # --- values ---

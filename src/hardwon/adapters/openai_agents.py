@@ -20,29 +20,13 @@ from hardwon.errors import HardwonError, MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
 from hardwon.memory.record import TrajectoryRecorder, cut
+from hardwon.records import kinds
 from hardwon.records.fields import check_items, check_that, new_id
-from hardwon.records.kinds import (
-    AnyRecord,
-    Experience,
-    Metadata,
-    Moment,
-    Outcome,
-    Source,
-    judge_record,
-)
 from hardwon.search.rank import Hit
 from hardwon.text.terms import own_texts
 
 try:
-    from agents import (
-        Agent,
-        RunContextWrapper,
-        RunHooks,
-        Tool,
-        TResponseInputItem,
-        default_tool_error_function,
-        function_tool,
-    )
+    import agents
     from agents.memory import SessionSettings
     from agents.tool_context import ToolContext
 except ImportError as missing:
@@ -79,10 +63,10 @@ class HardwonSession:
         session_settings: SessionSettings | None = None,
     ) -> None:
         check_that(isinstance(memory, Memory), "memory", memory, "a Memory")
-        self.session_id = Source(id=session_id).id
+        self.session_id = kinds.Source(id=session_id).id
         check_that(self.session_id.strip(), "session_id", session_id, "text that is not blank")
         self.session_settings = SessionSettings() if session_settings is None else session_settings
-        self._author = Source(author=author).author
+        self._author = kinds.Source(author=author).author
         self._authors = (_USER, self._author)
         self._name = name_of("openai agents session", self.session_id)
         project = f"{memory.project}.conversations" if project is None else project
@@ -100,21 +84,21 @@ class HardwonSession:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+    async def get_items(self, limit: int | None = None) -> list[agents.TResponseInputItem]:
         """The conversation so far; with a limit, its last items."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         newest = await asyncio.to_thread(lambda: list(self._newest(limit)))
         return [*reversed([item for record in newest if (item := self._item_of(record))])]
 
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
+    async def add_items(self, items: list[agents.TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
-        given = check_items("items", items)
+        checked = check_items("items", items)
         await asyncio.to_thread(
-            lambda: self.memory.entries.append(self._name, [self._record(item) for item in given])
+            lambda: self.memory.entries.append(self._name, [self._record(item) for item in checked])
         )
 
-    async def pop_item(self) -> TResponseInputItem | None:
+    async def pop_item(self) -> agents.TResponseInputItem | None:
         """Takes the last item out of the conversation and gives it back; None where there is
         none.
         """
@@ -126,11 +110,11 @@ class HardwonSession:
             self.memory.entries.put, {self._name: None}, self._author, self._authors
         )
 
-    def _record(self, item: Any) -> Experience:
+    def _record(self, item: Any) -> kinds.Experience:
         kept = json_object("items", item)
         by_user = kept.get("role") == "user"
         at = self.memory.care.now()
-        source = Source(
+        source = kinds.Source(
             type="user_interaction" if by_user else "agent_execution",
             id=self.session_id,
             author=_USER if by_user else self._author,
@@ -142,7 +126,7 @@ class HardwonSession:
         texts = (part.get("text", "") if isinstance(part, dict) else part for part in parts)
         text = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
         text = text or str(kept.get("name") or kept.get("type") or kept.get("role") or "item")
-        return Experience.model_validate(
+        return kinds.Experience.model_validate(
             {
                 "id": new_id(at),
                 "content": cut(text, limits.TEXT_CHARS_MAX),
@@ -150,24 +134,24 @@ class HardwonSession:
                 "sentiment": "neutral",
                 "item": kept,
                 "agent": self._author,  # to whom a user said it
-                "metadata": Metadata(
-                    source=source, context=Moment(timestamp=at), tags=[self._name]
+                "metadata": kinds.Metadata(
+                    source=source, context=kinds.Moment(timestamp=at), tags=[self._name]
                 ),
             }
         )
 
-    def _pop(self) -> TResponseInputItem | None:
+    def _pop(self) -> agents.TResponseInputItem | None:
         while record := next(self._newest(1), None):
             if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
                 return self._item_of(record)
         return None
 
-    def _newest(self, limit: int | None) -> Iterator[AnyRecord]:
+    def _newest(self, limit: int | None) -> Iterator[kinds.AnyRecord]:
         return self.memory.entries.list(self._name, limit, self._authors)
 
-    def _item_of(self, record: AnyRecord) -> TResponseInputItem | None:
+    def _item_of(self, record: kinds.AnyRecord) -> agents.TResponseInputItem | None:
         """None for what is no item, and for what somebody says in another's place."""
-        if not isinstance(record, Experience):
+        if not isinstance(record, kinds.Experience):
             return None
         item = record.extra.get("item")
         if not isinstance(item, dict) or record.metadata.source.id != self.session_id:
@@ -175,7 +159,7 @@ class HardwonSession:
         said_by = _USER if item.get("role") == "user" else self._author
         whose = record.said_by, record.extra.get("agent", self._author)
         ours = whose == (said_by, self._author)
-        return cast("TResponseInputItem", item) if ours else None
+        return cast("agents.TResponseInputItem", item) if ours else None
 
 
 def memory_tools(
@@ -184,13 +168,13 @@ def memory_tools(
     author: str = "agent",
     task_id: str | None = None,
     budget_tokens: int = limits.CONTEXT_TOKENS,
-) -> list[Tool]:
+) -> list[agents.Tool]:
     """Tools for an agent (`Agent(tools=memory_tools(memory))`): what to know before it begins, a
     search, advice before an action, and keeping how something turned out. `author` is who records,
     `task_id` the task whose rules it is told. What comes back is fenced and marked as data; what
     the agent says stays a hypothesis until somebody confirms it.
     """
-    signed = Source(author=author).author
+    signed = kinds.Source(author=author).author
 
     def memory_context(query: str) -> str:
         """Call this first, before you work on a task or an error, with the task or the error as the
@@ -217,7 +201,7 @@ def memory_tools(
         return as_data([f"{advice.verdict} (p = {advice.p_success:.2f}): {advice.message}"])
 
     def memory_record(
-        content: str, outcome: Outcome | None = None, tool: ToolKind | None = None
+        content: str, outcome: kinds.Outcome | None = None, tool: ToolKind | None = None
     ) -> str:
         """Record how one action turned out, as soon as you know; failures are worth as much as
         successes. All but the content may be left out: without an outcome it is what the content
@@ -227,10 +211,10 @@ def memory_tools(
         return f"Kept {kept.kind} {kept.id} ({kept.metadata.validation.status})."
 
     offered = (memory_context, memory_recall, memory_advise, memory_record)
-    return [function_tool(each, failure_error_function=_explain) for each in offered]
+    return [agents.function_tool(tool, failure_error_function=_explain) for tool in offered]
 
 
-class TrajectoryHooks(RunHooks[Any]):
+class TrajectoryHooks(agents.RunHooks[Any]):
     """Every tool call of a run as a step of a trajectory, its result as the observation. How the
     run ended is for the caller to say, who knows: `with memory.trajectory(task) as t: await
     Runner.run(agent, task, hooks=TrajectoryHooks(t))`, and `t.final_reward = 0.0` where it failed.
@@ -241,9 +225,9 @@ class TrajectoryHooks(RunHooks[Any]):
 
     async def on_tool_end(
         self,
-        context: RunContextWrapper[Any],
-        agent: Agent[Any],  # noqa: ARG002  # the SDK calls it so
-        tool: Tool,
+        context: agents.RunContextWrapper[Any],
+        agent: agents.Agent[Any],  # noqa: ARG002  # the SDK calls it so
+        tool: agents.Tool,
         result: object,
     ) -> None:
         """A step. Whatever a tool gave, the run goes on."""
@@ -259,20 +243,20 @@ def _fit(text: str) -> str:
 # --- what is shown to a model ---
 
 
-def _explain(context: RunContextWrapper[Any], error: Exception) -> str:
+def _explain(context: agents.RunContextWrapper[Any], error: Exception) -> str:
     """What a memory refuses it explains, so that the model can do better; of other errors the SDK
     says what it always does.
     """
     return (
         str(error)
         if isinstance(error, HardwonError)
-        else default_tool_error_function(context, error)
+        else agents.default_tool_error_function(context, error)
     )
 
 
 def _line(hit: Hit) -> str:
     record = hit.record
-    outcome = judge_record(record)
+    outcome = kinds.judge_record(record)
     good = {"success": "worked", "failure": "failed", "partial": "worked in part"}.get(
         outcome, record.kind
     )

@@ -47,33 +47,33 @@ def traced(
 
     def with_span(operation: str, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
-        def call(*given: Any, **more: Any) -> Any:
-            said = {
+        def call(*values: Any, **more: Any) -> Any:
+            attributes = {
                 "gen_ai.operation.name": operation,
                 "gen_ai.provider.name": "hardwon",
                 "gen_ai.memory.store.id": memory.project,
                 "hardwon.method": name,
             }
-            asked = given[0] if given else more.get("query")
+            asked = values[0] if values else more.get("query")
             if texts and operation == "search_memory" and isinstance(asked, str):
-                said["gen_ai.memory.query.text"] = asked
+                attributes["gen_ai.memory.query.text"] = asked
             with tracer.start_as_current_span(
                 f"{operation} {memory.project}",
                 kind=SpanKind.CLIENT,
-                attributes=said,
-                record_exception=False,  # its message may name what was given
+                attributes=attributes,
+                record_exception=False,  # its message may name what was asked
                 set_status_on_exception=False,
             ) as span:
                 try:
-                    found = method(*given, **more)
+                    answer = method(*values, **more)
                 except Exception as error:
                     span.set_attribute("error.type", type(error).__name__)
                     span.set_status(Status(StatusCode.ERROR))
                     raise
-                counted = found.hits if isinstance(found, Context) else found
+                counted = answer.hits if isinstance(answer, Context) else answer
                 if isinstance(counted, Sized) and not isinstance(counted, str):
                     span.set_attribute("hardwon.results", len(counted))
-                return found
+                return answer
 
         return call
 

@@ -66,17 +66,15 @@ def find_owners(folder: Path) -> dict[str, Whose]:
     """Whose each of these modules is that lies in a project's folder."""
     if not folder.is_dir():
         raise PlaceError(f"{folder} is not a folder: name the folder of the project")
-    return {module: find_owner(module, folder / module) for module in _BODIES}
-
-
-def find_owner(module: str, path: Path) -> Whose:
-    """Whose the file is."""
-    if not files.exists(path):
-        return "nobody"
-    text = files.read_regular(path, limits.AGENT_SETTINGS_BYTES_MAX).decode(errors="replace")
-    if _MARK in text or re.search(r"^from hardwon\b", text, re.MULTILINE):
-        return "hardwon"
-    return "older" if re.search(_KNOWN_BY[module], text) else "another"
+    owners: dict[str, Whose] = dict.fromkeys(_BODIES, "nobody")
+    for module in filter(lambda module: files.exists(folder / module), _BODIES):
+        data = files.read_regular(folder / module, limits.AGENT_SETTINGS_BYTES_MAX)
+        text = data.decode(errors="replace")
+        if _MARK in text or re.search(r"^from hardwon\b", text, re.MULTILINE):
+            owners[module] = "hardwon"
+        else:
+            owners[module] = "older" if re.search(_KNOWN_BY[module], text) else "another"
+    return owners
 
 
 Folder = Annotated[Path, cli.arg("The project's folder.", "DIR", show_default="here")]
@@ -115,14 +113,11 @@ def install(
     """
     wanted = {read_name(name) for name in module or ()}
     owners = find_owners(folder)
-    answer = {
-        "installed": [name for name in owners if owners[name] == "older" or name in wanted],
-        "already": [name for name, owner in owners.items() if owner == "hardwon"],
-        "left": [name for name, owner in owners.items() if owner == "another"],
-    }
-    answer["installed"] = [
-        name for name in answer["installed"] if owners[name] in ("older", "nobody")
-    ]
+    answer: dict[str, list[str]] = {"installed": [], "already": [], "left": []}
+    states = {"older": "installed", "hardwon": "already", "another": "left"}
+    for name, owner in owners.items():
+        if state := "installed" if owner == "nobody" and name in wanted else states.get(owner):
+            answer[state].append(name)
     if not answer["installed"] and not answer["already"]:
         cli.fail(
             f"there is nothing to replace in {folder}: no {', '.join(_BODIES)} of an older design; "
@@ -179,14 +174,13 @@ def remove(folder: Folder = Path()) -> None:
       hardwon drop-in remove
       hardwon drop-in remove . --json
     """
-    ours = [folder / name for name, owner in find_owners(folder).items() if owner == "hardwon"]
-    asides = {path: path.with_name(path.name + ASIDE) for path in ours}
     answer: dict[str, list[str]] = {"restored": [], "removed": []}
-    for path, aside in asides.items():
-        name = path.relative_to(folder).as_posix()
-        answer["restored" if aside.is_file() else "removed"].append(name)
+    for name in (name for name, owner in find_owners(folder).items() if owner == "hardwon"):
+        path, aside = folder / name, folder / f"{name}{ASIDE}"
         if aside.is_file():
             aside.replace(path)
+            answer["restored"].append(name)
         else:
             files.remove(path)
+            answer["removed"].append(name)
     cli.show(answer, list_files(folder, answer) or f"none of Hardwon's modules is in {folder}")
