@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import httpx
@@ -301,11 +302,17 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
 # --- what pages are made with ---
 
 
-def test_an_axis_names_round_numbers_and_no_more_than_there_is_room_for() -> None:
-    assert [text for _, text in charts.counts_axis(0, 3, "").ticks] == ["0", "1", "2", "3"]
-    assert [text for _, text in charts.counts_axis(0, 173, "").ticks] == ["0", "50", "100", "150"]
-    assert [text for _, text in charts.counts_axis(0, 0, "").ticks] == ["0"]
-    assert [place for place, _ in charts.Axis(0, 4, [(1, ""), (4, "")]).marks] == [25, 100]
+def test_a_chart_places_days_and_shares_with_room_at_its_edges() -> None:
+    days = [date(2026, 1, day) for day in (1, 3, 11)]
+    line = charts.Line("one", "good", [(day, 0.5, "") for day in days], [(0.0, 1.0)] * 3)
+    plot = charts.Plot([line])
+    assert [text for _, text in plot.x_marks] == ["Jan 1", "Jan 4", "Jan 7", "Jan 10"]
+    assert [text for _, text in plot.y_marks] == ["0 %", "25 %", "50 %", "75 %", "100 %"]
+    (drawn,) = plot.draw()
+    assert [x for x, _, _ in drawn.dots] == [8.33, 25.0, 91.67]
+    assert drawn.path.split()[0] == "8.33,50.48"
+    assert drawn.band.split()[0] == "8.33,98.1"
+    assert drawn.band.split()[-1] == "8.33,2.86"
 
 
 # --- what the overview is made of ---

@@ -23,7 +23,6 @@ from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
-_ROW_PX: Final = 34
 
 
 _LINES: Final = 6
@@ -115,26 +114,18 @@ def _failing(
 
 
 def _progress_figure(shown: Sequence[Rates]) -> charts.Plot:
-    drawn, days = [], set[date]()
+    lines = []
     for number, rates in enumerate(shown, 1):
-        buckets = {day: rate for day, _, rate in in_buckets(rates.days, _LINE_POINTS)}
-        days.update(buckets)
         points = [
-            (charts.day_number(day), rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
-            for day, rate in buckets.items()
+            (day, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
+            for day, _, rate in in_buckets(rates.days, _LINE_POINTS)
         ]
-        drawn.append(charts.Series(rates.name, f"series{number}", points))
-    return charts.Plot(drawn, charts.days_axis(sorted(days)), charts.SHARES)
+        lines.append(charts.Line(rates.name, f"series{number}", points))
+    return charts.Plot(lines)
 
 
-_BUCKETS_MAX: Final = 60
+_BUCKETS_MAX: Final = 31
 NO_MODEL: Final = "(no model)"
-# What is counted of a day, as it is shown, as `FixDay` has it, and its colour.
-_COUNTS: Final = {
-    "attempts": ("attempts", charts.QUIET),
-    "applied": ("applied", charts.INFO),
-    "success": ("verified", charts.GOOD),
-}
 
 
 def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
@@ -151,7 +142,6 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
     )
     issue_type = request.query.get("issue_type") or next(iter(types), "")
     model = request.query.get("model", "")
-    buckets = list(fix_buckets(days))
     half = len(days) // 2
     drawn_models, drawn_types = models[:15], types[:12]
     tried = ask("fixes.strategies", issue_type=issue_type, limit=50) if issue_type else []
@@ -162,8 +152,7 @@ def view_fixes(ask: Ask, request: PageRequest) -> WebPage:
         {
             "totals": totals,
             "in_range": _sum(days) if days else None,
-            "buckets": buckets,
-            "days_figure": _days_figure([bucket for bucket, _ in buckets]),
+            "buckets": list(fix_buckets(days)),
             # The first and the last day of the earlier half, and of the later.
             "halves": [
                 {"since": some[0].day, "until": some[-1].day} if some else {}
@@ -203,39 +192,16 @@ def _most(things: Iterable[Any], name: str, tried: Callable[[Any], int]) -> list
 
 def _sum(days: Sequence[FixDay]) -> FixDay:
     """All of these days as if they were the first of them."""
-    return FixDay(
-        days[0].day, *(sum(getattr(day, name) for day in days) for name, *_ in _COUNTS.values())
-    )
+    counts = ("attempts", "applied", "verified")
+    return FixDay(days[0].day, *(sum(getattr(day, name) for day in days) for name in counts))
 
 
 def fix_buckets(days: Sequence[FixDay]) -> Iterator[tuple[FixDay, date]]:
-    """As many days together as makes a chart that can be read, each with its last day."""
+    """As many days together as makes a table that can be read, each with its last day."""
     width = max(1, -(-len(days) // _BUCKETS_MAX))
     for start in range(0, len(days), width):
         some = days[start : start + width]
         yield _sum(some), some[-1].day
-
-
-def _days_figure(buckets: list[FixDay]) -> charts.Plot:
-    most = max((bucket.attempts for bucket in buckets), default=0)
-    drawn = [
-        charts.Series(
-            shown,
-            colour,
-            [
-                (
-                    charts.day_number(bucket.day),
-                    getattr(bucket, name),
-                    f"{bucket.day:%b %-d}: {getattr(bucket, name)} {shown}",
-                )
-                for bucket in buckets
-            ],
-            "bars",
-        )
-        for shown, (name, colour) in _COUNTS.items()
-    ]
-    days = charts.days_axis([bucket.day for bucket in buckets])
-    return charts.Plot(drawn, days, charts.counts_axis(0, most, "fixes"))
 
 
 def _matrix_figure(
@@ -257,9 +223,6 @@ def _matrix_figure(
         )
         return charts.Cell(cell.p_success, f"{cell.attempts:,}", url, words)
 
-    return charts.heat(
-        [model or NO_MODEL for model in models],
-        types,
-        [[at.get((model, name)) for name in types] for model in models],
-        show,
-    )
+    rows = [[at.get((model, name)) for name in types] for model in models]
+    shown = [[show(cell) if cell else None for cell in row] for row in rows]
+    return charts.Heat([model or NO_MODEL for model in models], types, shown)

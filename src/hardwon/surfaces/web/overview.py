@@ -126,25 +126,12 @@ def failure_url(request: PageRequest, failure: Failure) -> str:
 
 
 def _success_figure(buckets: list[tuple[date, date, Rate]]) -> charts.Plot:
-    places = [charts.day_number(day) for day, _, _ in buckets]
-    sure = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
-    edges = [
-        (place, pair[side], "") for side in (0, 1) for place, pair in zip(places, sure, strict=True)
+    points = [
+        (day, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
+        for day, _, rate in buckets
     ]
-    line = [
-        (place, rate.p or 0.0, f"{day:%b %-d}: {rate.good} of {rate.tried}")
-        for place, (day, _, rate) in zip(places, buckets, strict=True)
-    ]
-    return charts.Plot(
-        [
-            charts.Series("90 % interval", charts.ACCENT, edges, "area"),
-            charts.Series("success", charts.ACCENT, line),
-        ],
-        charts.days_axis([day for day, _, _ in buckets]),
-        charts.SHARES,
-        legend=False,
-        height_px=260,
-    )
+    band = [rate.interval or (0.0, 1.0) for *_, rate in buckets]
+    return charts.Plot([charts.Line("success", "accent", points, band)], height_px=260)
 
 
 _LOOKS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
