@@ -23,8 +23,6 @@ from hardwon.surfaces.web import charts
 from hardwon.surfaces.web.overview import Rate, failure_url, in_buckets, is_empty
 from hardwon.surfaces.web.pages import RANGES, PageRequest, WebPage
 
-
-
 _LINES: Final = 6
 _LINE_POINTS: Final = 12
 _TASKS_SHOWN: Final = 50
@@ -124,7 +122,7 @@ def _progress_figure(shown: Sequence[Rates]) -> charts.Plot:
     return charts.Plot(lines)
 
 
-_BUCKETS_MAX: Final = 31
+_BUCKETS_MAX: Final = 14
 NO_MODEL: Final = "(no model)"
 
 
