@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from hardwon import limits
@@ -60,54 +60,56 @@ def read(source: Any) -> DatasetEntries:
     if not isinstance(source, str | os.PathLike):
         return DatasetEntries(check_items("source", source))
     path = check_path("source", os.fspath(source))
-    text, suffix = _read_text(path), path.suffix.lower()
-    try:
-        if suffix in (".jsonl", ".ndjson"):
-            return _read_lines(text)
-        if suffix == ".py":
-            return read_python(text)
-        return _read_json(text, is_sure=suffix == ".json")
-    except InvalidInputError as error:
-        where = f"{path.name}, {error.where}" if error.where else path.name
-        raise InvalidInputError(error.problems, where) from None
-
-
-def _read_text(path: Path) -> str:
     try:
         data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
     except (PlaceError, OSError) as error:
         reason = getattr(error, "strerror", None) or "it is not a file; name one, or give the list"
         raise PlaceError(f"cannot read {path}: {reason}") from None
+    try:
+        return _parse(data, path.suffix.lower())
+    except InvalidInputError as error:
+        where = f"{path.name}, {error.where}" if error.where else path.name
+        raise InvalidInputError(error.problems, where) from None
+
+
+def _parse(data: bytes, suffix: str) -> DatasetEntries:
+    """The entries of a file, by what its name ends in. What is no JSON may be JSON Lines or, where the
+    name does not tell, Python: single quotes, comments or True are no JSON.
+    """
     if len(data) > limits.DATASET_BYTES_MAX:
         most = f"at most {limits.DATASET_BYTES_MAX} bytes; divide it into several files"
-        _refuse("more bytes", most, path.name)
+        _refuse("more bytes", most)
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        _refuse(f"byte {data[error.start]:#04x}", "text as UTF-8", f"{path.name}, line {line}")
-
-
-def _read_json(text: str, *, is_sure: bool) -> DatasetEntries:
-    """One JSON value. What is none may be JSON Lines or, where its name does not tell, Python: single
-    quotes, comments or True are no JSON.
-    """
+        _refuse(f"byte {data[error.start]:#04x}", "text as UTF-8", f"line {line}")
+    if suffix == ".py":
+        return _read_python(text)
+    if suffix in (".jsonl", ".ndjson"):
+        return _read_lines(text)
     try:
-        data = _decode(text)
+        return _list_memories(_decode(text))
     except (ValueError, RecursionError) as error:
-        if isinstance(_decode_or_none(text.lstrip().partition("\n")[0]), dict):
-            return _read_lines(text)
-        if not is_sure:
-            return read_python(text)
+        if isinstance(error, InvalidInputError):
+            raise
+        with suppress(ValueError, RecursionError):
+            if isinstance(_decode(text.lstrip().partition("\n")[0]), dict):
+                return _read_lines(text)
+        if suffix != ".json":
+            return _read_python(text)
         line = getattr(error, "lineno", 1)
         _refuse(text[:_SHOWN_CHARS], f"valid JSON ({error})", f"line {line}")
+
+
+def _list_memories(data: Any) -> DatasetEntries:
+    """A list, an object that has one under `memories`, or a single memory."""
     if isinstance(data, dict):
-        if "memories" not in data and ("content" in data or "outcome" in data):
-            return DatasetEntries([data])  # a single line of JSON Lines
-        data = data.get("memories")
+        is_memory = "memories" not in data and ("content" in data or "outcome" in data)
+        data = [data] if is_memory else data.get("memories")
     if not isinstance(data, list):
         allowed = "a list of memories, an object with a list under memories, or one memory a line"
-        _refuse(text[:_SHOWN_CHARS], allowed)
+        _refuse(str(data)[:_SHOWN_CHARS], allowed)
     return DatasetEntries(data)
 
 
@@ -132,13 +134,6 @@ def _decode(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant)
 
 
-def _decode_or_none(text: str) -> Any:
-    try:
-        return _decode(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     return fields if len(fields) == len(pairs) else _Doubled(fields)
@@ -152,7 +147,7 @@ def _refuse(what: str, allowed: str, where: str = "") -> NoReturn:
     raise InvalidInputError([Problem("data set", what, allowed)], where)
 
 
-def read_python(text: str) -> DatasetEntries:
+def _read_python(text: str) -> DatasetEntries:
     """The data set in a Python source that is a list of literals, alone or assigned to a name, or one
     memory. InvalidInputError names the line of what is something else.
     """
@@ -169,12 +164,12 @@ def read_python(text: str) -> DatasetEntries:
         case [ast.Expr(ast.Constant(str())), *rest]:  # a docstring
             statements = rest
     match statements:
-        case [
-            ast.Expr(ast.List() as node)
-            | ast.Assign([ast.Name()], ast.List() as node)
-            | ast.AnnAssign(ast.Name(), _, ast.List() as node)
-        ]:
-            nodes = node.elts
+        case (
+            [ast.Expr(ast.List(nodes))]
+            | [ast.Assign([ast.Name()], ast.List(nodes))]
+            | [ast.AnnAssign(ast.Name(), _, ast.List(nodes))]
+        ):
+            pass
         case [ast.Expr(ast.Dict() as memory)]:
             nodes = [memory]
         case _:
