@@ -31,7 +31,6 @@ from hardwon.tree.tables import (
     DUE,
     GOING,
     IN_STEP,
-    NOTHING_THERE,
     PAST,
     File,
     FileContent,
@@ -189,10 +188,8 @@ class Edits:
         if current and current.digest == file.digest:
             index.move(current, file)
             return
-        # somebody is about to write it, or to remove it
-        on_its_way = ((DUE, True), (GOING, False))
-        if any((other.state, other.mtime_ns == NOTHING_THERE) in on_its_way for other in known):
-            return
+        if any(other.state in (DUE, GOING) for other in known):
+            return  # somebody is about to write it, or to remove it
         stored = writer.get(self._tree.project, current.record_id) if current else None
         before = original_of(stored) if stored else None
         self.left.pop(file.path, None)
@@ -271,7 +268,7 @@ class Edits:
         if not self._bring_back(writer, record_id):
             self._leave_alone(file.path, "was archived: its memory stays so")
             return False
-        index.plant([file._replace(record_id=record_id)], IN_STEP)
+        index.plant([file._replace(record_id=record_id)])
         if instead_of:
             self._happen(
                 writer,
@@ -361,7 +358,7 @@ def file_id(path: str, digest: bytes, number: int = 0) -> str:
 
 def _was_there(file: File) -> bool:
     """Not so one that is still to be written: another process is at it, or died over it."""
-    return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
+    return file.state == IN_STEP
 
 
 def is_name(value: object) -> bool:

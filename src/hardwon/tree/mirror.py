@@ -2,9 +2,8 @@
 database.
 
 The database is the truth. A record that is written gets a row in the tree's index in the same
-transaction, with the file, and the row is settled when the file is known to be on disk. What was
-never written is written by whoever opens the memory next; what was not synced is looked at again
-when the machine was started anew in between.
+transaction, with the file. What was never written is written by whoever opens the memory next; where
+files were not synced and the machine was started anew in between, every file is looked at again.
 
 What people do to the files is taken in by `edits`, before each question; no file that somebody else
 wrote is ever overwritten.
@@ -71,12 +70,13 @@ from hardwon.tree.topology import (
     reflect_on,
 )
 
-# Files that one process has written and not yet synced. One sync for all of them costs as much as
-# ten of one each; after a power cut so many are compared with the database, in a fifth of a second.
-TREE_UNSYNCED_MAX: Final = 2_000
+# Files that are written or removed at a time, before that is noted.
+TREE_BATCH_FILES: Final = 2_000
 
 # Random bytes of a tree's mark.
 MARK_BYTES: Final = 8
+
+_UNKNOWN_BOOT: Final = "unknown"  # the system does not tell when the machine was started
 
 _log = logging.getLogger("hardwon")
 
@@ -104,8 +104,8 @@ class Mirror(ProjectListener):
         self.router = Coherence(json.loads(self.routes) if self.routes else None, str(root))
         self.store, self.project, self.prepare, self.clock = store, project, prepare, clock
         self.files = TreeFiles(root)
-        self._unsynced = 0
         self.edits = Edits(self)
+        self._boot = files.boot_id() or _UNKNOWN_BOOT
 
     def on_append(self, change: Change, kept: Sequence[tuple[Record, Row]]) -> None:
         plantings = self.plant(change.writer, kept)
@@ -166,7 +166,8 @@ class Mirror(ProjectListener):
         if len(plantings) == 1:
             plantings = [self.write_within(writer, plantings[0])]
         if plantings:
-            self.index(writer).plant(plantings, DUE)
+            self.index(writer).plant(plantings)
+            self._note_unsynced(writer)
         return plantings
 
     def find_folder(self, record: Experience) -> str:
@@ -178,21 +179,19 @@ class Mirror(ProjectListener):
         """Writes a file before its record is kept; it goes where the record is not. A name that is
         taken gets the whole id.
         """
-        self._unsynced += 1
-        for is_taken in (False, True):
-            if is_taken:
-                file = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
+        longer = file._replace(name=file.name.replace(file.record_id[-12:], file.record_id))
+        for free in (file, longer):
             try:
-                written = self.files.write_new(file)
+                written = self.files.write_new(free)
             except FileExistsError:
                 continue
             except OSError as error:
                 with self.reading():  # LostFileError where the memory is gone as well
                     self._tell_unwritten(file.folder, error)
-                return file
-            writer.on_failure(partial(self.files.unlink, file.folder, file.name))
+                break
+            writer.on_failure(partial(self.files.unlink, free.folder, free.name))
             return written
-        return file
+        return longer
 
     def _tell_unwritten(self, folder: str, error: OSError) -> None:
         _log.warning(
@@ -218,23 +217,24 @@ class Mirror(ProjectListener):
                     refused[planting.folder] = error
             for folder, why in refused.items():
                 self._tell_unwritten(folder, why)
-            synced = self._sync()
             with self.store.write(self.project) as writer:
-                self.index(writer).note_planting(written, synced=synced)
-        if self._unsynced >= TREE_UNSYNCED_MAX:
-            self.settle()
+                self.index(writer).note_planting(written)
+                self._note_unsynced(writer)
+
+    def _note_unsynced(self, writer: Writer) -> None:
+        """Some file may not be on disk yet."""
+        index = self.index(writer)
+        if not index.tree().boot:
+            index.set_boot(self._boot)
 
     def settle(self) -> None:
-        """Makes sure that what was written and removed is on disk, by this process or another, and
-        then notes it.
-        """
-        self._unsynced = 0
+        """Makes sure that what was written, by this process or another, is on disk, and notes it."""
         with self.reading() as index:
-            if not index.is_unsettled():
+            if not index.tree().boot:
                 return
         with self.store.write(self.project) as writer:  # so nobody notes anything meanwhile
             if self._sync():
-                self.index(writer).settle()
+                self.index(writer).set_boot("")
 
     def close(self) -> None:
         self.settle()
@@ -250,42 +250,42 @@ class Mirror(ProjectListener):
             return False
         return True
 
-    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:
-        """Does in the tree what was decided about records: files of archived and forgotten ones go.
-        `erased`: for good, when this returns; `restored`: some may be back from the archive, and
-        get files again.
+    def on_commit(self, *, erased: bool = False, restored: bool = False) -> None:  # noqa: ARG002
+        """Does in the tree what was decided about records: files of archived and forgotten ones go, for
+        good when this returns. `restored`: some may be back from the archive, and get files again.
         """
-        with self.reading() as index:
-            due = index.due(TREE_UNSYNCED_MAX)
-        self._work_off(due)
-        if erased or restored:
-            # a file that went a moment ago counts as there until it is known to be gone
-            self.settle()
+        self._work_off()
         if restored:
             self._plant_the_rest()
 
-    def _work_off(
-        self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False
-    ) -> int:
-        """Removes and writes what is due; how much of it was done. `restarted`: the machine was,
-        since some of it was done.
-        """
+    def _work_off(self, *, restarted: bool = False) -> None:
+        """Removes and writes what is due. `restarted`: the machine was, since some of it was done."""
+        while True:
+            with self.reading() as index:
+                due = index.due(TREE_BATCH_FILES)
+            gone, written = self._carry_out(due, restarted)
+            if gone and not self._sync():
+                gone = []  # what was removed may be back after a power cut: it is looked for again
+            if not (gone or written):
+                return
+            with self.store.write(self.project) as writer:
+                index = self.index(writer)
+                for change in written:
+                    index.move(*change)
+                index.note_removal(gone)
+                self._note_unsynced(writer)
+
+    def _carry_out(
+        self, due: Sequence[tuple[str, File, Stored | None]], restarted: bool
+    ) -> tuple[list[File], list[tuple[File, FileContent]]]:
+        """Which files are removed now, and which are written, with what is there then."""
         gone: list[File] = []
         written: list[tuple[File, FileContent]] = []
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
-                    digest = file.digest
-                    if restarted and not self._is_readable(folder, file.name):
-                        # what a power cut brought back of one that was removed before it had ever
-                        # reached the disk whole
-                        with suppress(OSError, ValueError):
-                            data, _ = self.files.read(folder, file.name)
-                            digest = digest_of_file(data) if len(data) <= file.size else digest
-                    if not self.files.remove(folder, file.name, digest):
-                        path = f"{self.root}/{folder}/{file.name}"
-                        _log.warning("%s says something else by now and is left alone", path)
+                    self._remove(folder, file, restarted)
                     gone.append(file)
                 elif stored:
                     written.append((file, self._write_again(folder, file, original_of(stored))))
@@ -293,14 +293,19 @@ class Mirror(ProjectListener):
                 refused[folder] = str(error)
         for folder, why in refused.items():
             _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
-        if gone or written:
-            with self.store.write(self.project) as writer:
-                index = self.index(writer)
-                for change in written:
-                    index.move(*change)
-                index.note_removal(gone)
-        self._unsynced += len(due)
-        return len(gone) + len(written)
+        return gone, written
+
+    def _remove(self, folder: str, file: File, restarted: bool) -> None:
+        digest = file.digest
+        if restarted and not self._is_readable(folder, file.name):
+            # what a power cut brought back of one that was removed before it had ever reached the
+            # disk whole
+            with suppress(OSError, ValueError):
+                data, _ = self.files.read(folder, file.name)
+                digest = digest_of_file(data) if len(data) <= file.size else digest
+        if not self.files.remove(folder, file.name, digest):
+            path = f"{self.root}/{folder}/{file.name}"
+            _log.warning("%s says something else by now and is left alone", path)
 
     def _write_again(self, folder: str, file: File, record: Record) -> FileContent:
         """Writes a file that is due; what is there then. One that is there is left where it says
@@ -331,34 +336,31 @@ class Mirror(ProjectListener):
         """Finishes what was due, gives every experience its file, and takes in what changed while
         nobody looked.
         """
-        boot = files.boot_id()
         # what was not synced when the machine stopped may not be whole
-        again = self._tree.boot != boot or not boot
+        restarted = self._tree.boot not in ("", self._boot) or self._tree.boot == _UNKNOWN_BOOT
+        if restarted:
+            self._write_torn_again()
         marked = self.files.is_marked(self._tree.id)
-        while True:
-            with self.reading() as index:
-                due = index.due(TREE_UNSYNCED_MAX, written_too=again)
-            # Of files that may not have reached the disk, those that did not: missing, or not
-            # readable. The others are settled, or edits, which the sweep finds.
-            torn = [
-                (folder, file, stored)
-                for folder, file, stored in due
-                if not again or file.state == GOING or not self._is_readable(folder, file.name)
-            ]
-            done = self._work_off(torn, restarted=again)
-            if again:
-                self.settle()
-            if len(due) < TREE_UNSYNCED_MAX or not done:
-                break
+        self._work_off(restarted=restarted)
+        if restarted:
+            self.settle()
         # A restored or copied database: that its files are not here does not mean that anybody
         # removed them.
         self.edits.sweep(restoring=not marked)
         self._plant_the_rest()
         if not marked:
             self.files.mark(self._tree.id)
-        if again and boot:
-            with self.store.write(self.project) as writer:
-                self.index(writer).set_boot(boot)
+
+    def _write_torn_again(self) -> None:
+        """Files that did not reach the disk are due: they are missing, or not readable. The others are
+        as they were, or edited, which the sweep finds.
+        """
+        with self.reading() as index:
+            written = index.written_files()
+        torn = [file for folder, file in written if not self._is_readable(folder, file.name)]
+        with self.store.write(self.project) as writer:
+            for file in torn:
+                self.index(writer).make_due(file)
 
     def _is_readable(self, folder: str, name: str) -> bool:
         try:
@@ -375,7 +377,8 @@ class Mirror(ProjectListener):
         """Looks at every file and takes in whatever changed. Tells what was taken in since this was
         last asked, or since the memory was opened.
         """
-        self.on_commit(erased=True)
+        self._work_off()
+        self.settle()
         self.edits.sweep()
         self._plant_the_rest()
         synced, self.edits.told = self.edits.told, Synced()
@@ -534,7 +537,7 @@ class MemoryTree(Group):
             other = index.other_project()
             allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
             check_that(other is None, "project", project.name, allowed)
-            index.plant_tree(Tree(secrets.token_hex(MARK_BYTES), routes, files.boot_id()))
+            index.plant_tree(Tree(secrets.token_hex(MARK_BYTES), routes, ""))
         mirror = self.mirror
         assert mirror is not None  # noqa: S101  # for type checkers: it was just made
         check_that(

@@ -2,14 +2,13 @@
 
 A file is known by its folder and name, the record it mirrors and the digest of what it said, and has a state:
 
-DUE       its record is kept; the file is still to be written, or is written and not known to be on disk
-IN_STEP   the file is on disk and says what the record says
+DUE       its record is kept; the file is still to be written
+IN_STEP   the file is written and says what the record says
 GOING     its record was archived or forgotten; the file is still to be removed, or is removed but not for sure
 PAST      a file that mirrored the record once, and that is gone, was moved, or said it in other words
 
-A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since; `mtime_ns` is
-NOTHING_THERE where the file is not written yet, or is removed already. `at_us` is the record's time, so that finding need not
-ask the record. The row number of a forgotten record is negative.
+A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since. `at_us` is the
+record's time, so that finding need not ask the record. The row number of a forgotten record is negative.
 """
 
 from __future__ import annotations
@@ -30,10 +29,6 @@ NOTHING_THERE: Final = -(2**63)
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
-_OPEN: Final = f"f.state IN ({DUE}, {GOING})"
-_UNSETTLED: Final = (
-    f"state IN ({DUE}, {GOING}) AND (state = {GOING}) = (mtime_ns = {NOTHING_THERE})"
-)
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
 _THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _FIND: Final = (
@@ -104,7 +99,7 @@ def digest_of_file(data: bytes) -> bytes:
 
 class Tree(NamedTuple):
     """The tree's own id, the schema it is routed by as JSON (empty: the standard one), and the
-    machine's start in which what is due was written.
+    machine's start in which files were written that may not be on disk; empty where all of them are.
     """
 
     id: str
@@ -180,13 +175,8 @@ class TreeIndex:
             f"WHERE folder = ? AND state <> {PAST}"
         )
         rows: list[Any] = self._run(sql, (folder,)).fetchall()
-        there = {
-            name: (at, size)
-            for name, state, at, size in rows
-            if state != GOING and at != NOTHING_THERE
-        }
-        moving = {name for name, state, at, _ in rows if (state == GOING) == (at != NOTHING_THERE)}
-        return there, moving
+        there = {name: (at, size) for name, state, at, size in rows if state == IN_STEP}
+        return there, {name for name, state, _, _ in rows if state != IN_STEP}
 
     def at(self, folder: str, name: str) -> list[File]:
         """All that is known of one path, past files included."""
@@ -248,15 +238,15 @@ class TreeIndex:
         )
         return [Stored(*row) for row in self._run(sql, (self._project, limit))]
 
-    def plant(self, files: Sequence[FileContent], state: int) -> None:
-        """Adds files to the tree. One that mirrored the record before, and said the same, is that
-        file again.
+    def plant(self, files: Sequence[FileContent]) -> None:
+        """Adds files to the tree, due where they are not written yet. One that mirrored the record
+        before, and said the same, is that file again.
         """
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, seq, {state}, ?4, ?5, ?6, at_us FROM record WHERE project_id = ?7 AND "
-            f"id = ?3 {_THAT_FILE_AGAIN}",
+            f"SELECT ?1, ?2, seq, iif(?4 = {NOTHING_THERE}, {DUE}, {IN_STEP}), ?4, ?5, ?6, at_us "
+            f"FROM record WHERE project_id = ?7 AND id = ?3 {_THAT_FILE_AGAIN}",
             [
                 (
                     ids[file.folder],
@@ -273,14 +263,14 @@ class TreeIndex:
 
     def move(self, file: File, to: FileContent) -> None:
         """The record's file is this one, looks and says so; another one, and what it said before,
-        are past. One that is due stays so until it is synced.
+        are past.
         """
         self.make_past(file)
         self._run(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
+            f"SELECT ?1, ?2, ?3, {IN_STEP}, ?4, ?5, ?6, at_us FROM record WHERE seq = ?3 "
             f"{_THAT_FILE_AGAIN}",
-            (self.folder_id(to.folder), to.name, file.seq, file.state, *to.seen, to.digest),
+            (self.folder_id(to.folder), to.name, file.seq, *to.seen, to.digest),
         )
 
     def make_past(self, file: File) -> None:
@@ -288,23 +278,16 @@ class TreeIndex:
 
     def make_due(self, file: File) -> None:
         """It is to be written anew."""
-        changes = f"state = {DUE}, mtime_ns = {NOTHING_THERE}"
-        self._run(f"UPDATE tree_file SET {changes} WHERE {_SAME}", (*file[:3], file.digest))
+        self._run(f"UPDATE tree_file SET state = {DUE} WHERE {_SAME}", (*file[:3], file.digest))
 
-    def due(
-        self, limit: int, *, written_too: bool = False
-    ) -> list[tuple[str, File, Stored | None]]:
+    def due(self, limit: int) -> list[tuple[str, File, Stored | None]]:
         """Files that are to be removed (without a record) or to be written (with it), each with its
-        folder's path; those to be removed first. `written_too`: also those that were written and
-        are not known to be on disk.
+        folder's path; those to be removed first.
         """
-        nothing = (
-            "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
-        )
         sql = (
             f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_by_state "
             "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
-            f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
+            f"WHERE f.state IN ({DUE}, {GOING}) AND d.project_id = ? ORDER BY f.state = {DUE} LIMIT ?"
         )
         due = []
         for row in self._run(sql, (self._project, limit)):
@@ -313,29 +296,30 @@ class TreeIndex:
             due.append((row[0], file, Stored(*row[8:]) if is_written else None))
         return due
 
-    def note_planting(self, files: Sequence[FileContent], *, synced: bool) -> None:
+    def note_planting(self, files: Sequence[FileContent]) -> None:
         """Of files that were just planted, and are written now."""
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
-            f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {IN_STEP if synced else DUE} "
+            f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {IN_STEP} "
             f"WHERE folder = ? AND name = ? AND state = {DUE}",
             [(*file.seen, ids[file.folder], file.name) for file in files],
         )
 
-    def note_removal(self, files: Iterable[File]) -> None:
-        """Files that were going and are gone. They stay so until that is synced."""
-        sql = f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME} AND state = {GOING}"
-        self._run_many(sql, [(*file[:3], file.digest) for file in files])
+    def note_removal(self, files: Sequence[File]) -> None:
+        """Files that were going and are gone for sure."""
+        keys = [(*file[:3], file.digest) for file in files]
+        self._run_many(f"DELETE FROM tree_file WHERE {_SAME} AND state = {GOING} AND seq < 0", keys)
+        sql = f"UPDATE tree_file SET state = {PAST} WHERE {_SAME} AND state = {GOING}"
+        self._run_many(sql, keys)
 
-    def is_unsettled(self) -> bool:
-        """Whether something was written or removed that may not be so on disk yet."""
-        return bool(self._run(f"SELECT EXISTS (SELECT 1 FROM tree_file WHERE {_UNSETTLED})").get)
-
-    def settle(self) -> None:
-        """All that was written and removed is so on disk."""
-        self._run(f"DELETE FROM tree_file WHERE {_UNSETTLED} AND seq < 0")
-        changes = f"state = iif(state = {DUE}, {IN_STEP}, {PAST})"
-        self._run(f"UPDATE tree_file SET {changes} WHERE {_UNSETTLED}")
+    def written_files(self) -> list[tuple[str, File]]:
+        """All files that are in step, each with its folder's path."""
+        rows = self._run(
+            f"SELECT d.path, {_FILE}, '' FROM tree_folder d CROSS JOIN tree_file f ON "
+            f"f.folder = d.id WHERE d.project_id = ? AND f.state = {IN_STEP}",
+            (self._project,),
+        )
+        return [(row[0], File(*row[1:])) for row in rows]
 
     def find(self, wanted: Mapping[tuple[str, ...], Sequence[int]]) -> list[File]:
         """Files and the records they mirror, newest first: what has all of the exact keys and is in
