@@ -398,14 +398,15 @@ class Screen:
     def keys(self, text: bytes) -> None:
         os.write(self.ours, text)
 
-    def await_(self, text: bytes) -> None:
-        """Until it is shown, after what was awaited before."""
+    def await_(self, text: bytes) -> bytes:
+        """Waits until it is shown, after what was awaited before. What is shown between the two."""
         deadline = time.monotonic() + PATIENCE_S
         while text not in self.shown:
             ready, _, _ = select.select([self.ours], [], [], max(0, deadline - time.monotonic()))
             assert ready, f"{text!r} was not shown: {self.shown!r}"
             self.shown += os.read(self.ours, 65536)
-        self.shown = self.shown.partition(text)[2]
+        between, _, self.shown = self.shown.partition(text)
+        return between
 
     def end(self) -> int:
         """The exit code; what is still shown comes into `shown`."""
@@ -439,7 +440,10 @@ import os, shutil, signal, sys
 print("terminals", *(os.isatty(n) for n in (0, 1, 2)), os.ttyname(1) == os.ttyname(2))
 size = os.get_terminal_size()
 print("size", size.columns, size.lines, flush=True)
-signal.signal(signal.SIGWINCH, lambda *_: print("resized", *os.get_terminal_size(), flush=True))
+def tell(*_):  # in one piece: the next signal may come while it tells of this one
+    size = os.get_terminal_size()
+    os.write(1, f"resized {size.columns} {size.lines}\\n".encode())
+signal.signal(signal.SIGWINCH, tell)
 name = input("Your name? ")
 print(f"\\x1b[1mHello {name}\\x1b[0m")
 print("rest", repr(sys.stdin.read()))
@@ -461,7 +465,9 @@ def test_an_interactive_program_has_a_terminal(screens: list[Screen]) -> None:
     screen.resize(50, 120)
     screen.await_(b"resized 120 50\r\n")
     screen.keys(b"Ada\r")
-    screen.await_(b"Ada\r\n\x1b[1mHello Ada\x1b[0m\r\n")
+    screen.await_(b"Ada\r\n")
+    between = screen.await_(b"\x1b[1mHello Ada\x1b[0m\r\n")
+    assert re.fullmatch(rb"(resized 1[12]. 50\r\n)*", between), "only signals that came late"
     screen.keys(b"one line\r\x04")
     screen.await_(b"rest 'one line\\n'\r\n")
     assert screen.end() == 9
