@@ -62,10 +62,9 @@ def describe(url: str) -> Setup:
 @contextmanager
 def _link(url: str) -> Iterator[Link]:
     place = find_place(url)
+    allowed = "the address of a database: postgresql://user@host/database"
     if place.url is None:
-        raise InvalidInputError.one(
-            "url", url, "the address of a database: postgresql://user@host/database"
-        )
+        raise InvalidInputError.one("url", url, allowed)
     with closing(Link(place.url)) as link:
         yield link
 
@@ -73,7 +72,6 @@ def _link(url: str) -> Iterator[Link]:
 def _user_and_project(user: str, project: str | None) -> tuple[str, str | None]:
     name = check_text("user", user)
     allowed = f"the name of a database user: 1 to {_NAME_BYTES_MAX} bytes"
-    check_that(
-        name and "\0" not in name and len(name.encode()) <= _NAME_BYTES_MAX, "user", name, allowed
-    )
+    fits = "\0" not in name and 0 < len(name.encode()) <= _NAME_BYTES_MAX
+    check_that(fits, "user", name, allowed)
     return name, None if project is None else project_name(project)

@@ -16,6 +16,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from hardwon.errors import ClosedError, EmbeddingError, ForbiddenError
@@ -77,9 +78,8 @@ class Embedding:
                 self._waiting.extend(records)
             if self._closed or self._thread or not (self._waiting or self._look):
                 return
-            thread = threading.Thread(
-                target=self._run, args=(project,), name="hardwon-embedding", daemon=True
-            )
+            run = partial(self._run, project)
+            thread = threading.Thread(target=run, name="hardwon-embedding", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the process ends, or has too many: it waits in the store
@@ -165,10 +165,8 @@ class Embedding:
         """The records' ids and vectors, as a store keeps them."""
         with self.model:
             rows = as_vectors(self.embedder, [searchable_text(record) for record in records])
-        return [
-            (record.id, row.astype("<f4").tobytes())
-            for record, row in zip(records, rows, strict=True)
-        ]
+        vectors = (row.astype("<f4").tobytes() for row in rows)
+        return [(record.id, vector) for record, vector in zip(records, vectors, strict=True)]
 
     def _one_by_one(
         self, batch: Sequence[Record], reason: EmbeddingError

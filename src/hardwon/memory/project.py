@@ -199,9 +199,8 @@ class Project:
     def _read(self, clock: Clock) -> datetime:
         at = clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
-            raise InvalidInputError.one(
-                "clock", at, "a function that returns datetimes with a zone"
-            )
+            allowed = "a function that returns datetimes with a zone"
+            raise InvalidInputError.one("clock", at, allowed)
         self._seen_us = to_us(at)
         return at
 
@@ -235,9 +234,8 @@ class Project:
     @lazy
     def checkout(self) -> Checkout | None:
         """The files beside it; None where there are none."""
-        return (
-            find_checkout(self.repository, self._folder, self.place.path) if self._folder else None
-        )
+        folder = self._folder
+        return find_checkout(self.repository, folder, self.place.path) if folder else None
 
     @lazy
     def recorded_here(self) -> RecordedHere | None:
@@ -278,9 +276,8 @@ class Project:
                 allowed = "other tags: names of entries are reserved for the adapter that has them"
                 raise InvalidInputError.one("tags", entry, allowed)
         if metadata.project_id not in ("", self.name):
-            allowed = (
-                f"{self.name!r}, the project this memory was opened for: open one with project=…"
-            )
+            mine = f"{self.name!r}, the project this memory was opened for"
+            allowed = f"{mine}: open one with project=…"
             raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
         changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.name}
         # look-alikes of one name are one source
@@ -465,11 +462,9 @@ class Change:
                 f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new "
                 f"id"
             )
+        moments = {original.id: original.metadata.context for original in originals}
         for row in appended.conflicting:
-            moment = next(
-                (original.metadata.context for original in originals if original.id == row.id), None
-            )
-            if self.conflicts(row, moment):
+            if self.conflicts(row, moments.get(row.id)):
                 raise ConflictError(
                     f"record {row.id} is kept already and says something else: records are "
                     "append-only; record the new version under an id of its own and supersede the "
@@ -510,10 +505,9 @@ class Change:
             now_as_then |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
         if moment and not moment.related_files:
             now_as_then["related_files"] = then.related_files
-        context = record.metadata.context.copy_with(**now_as_then)
-        return not same_content(
-            kept, record.copy_with(metadata=record.metadata.copy_with(context=context))
-        )
+        metadata = record.metadata
+        metadata = metadata.copy_with(context=metadata.context.copy_with(**now_as_then))
+        return not same_content(kept, record.copy_with(metadata=metadata))
 
     def tell_listener(
         self, records: Sequence[Record], rows: Sequence[Row], added: Collection[str]
@@ -558,11 +552,10 @@ class Change:
 
     def must_find(self, record_id: str) -> Stored:
         """The record as it is stored; UnknownRecordError where there is none."""
-        stored = self.writer.get(self.project.name, record_id)
+        name = self.project.name
+        stored = self.writer.get(name, record_id)
         if not stored:
-            raise UnknownRecordError(
-                f"there is no record {record_id} in project {self.project.name!r}"
-            )
+            raise UnknownRecordError(f"there is no record {record_id} in project {name!r}")
         return stored
 
     def must_get(self, record_id: str) -> AnyRecord:
@@ -638,41 +631,34 @@ def find_checkout(
     """The files beside a repository; None where there are none."""
     if repository is None or not repository.has_files:
         return None
-    own_names = (FILE_NAME, FIX_HISTORY_FILE_NAME)
-    in_folder = memory_file is not None and memory_file.name in own_names
-    return Checkout(
-        repository, folder, memory_file, home_of(memory_file) if memory_file and in_folder else None
-    )
+    in_folder = memory_file and memory_file.name in (FILE_NAME, FIX_HISTORY_FILE_NAME)
+    home = home_of(memory_file) if memory_file and in_folder else None
+    return Checkout(repository, folder, memory_file, home)
 
 
 def made_elsewhere(record: Record) -> InvalidInputError:
     """A decision changes what others are believed, and what was adopted stands for records that
     nobody has: a caller does not add one like something that was tried.
     """
-    return InvalidInputError.one(
-        "record",
-        record.id,
+    allowed = (
         "records of other kinds: decisions are made by rollback, consolidate and undo, what was "
-        "adopted is brought by take_in",
+        "adopted is brought by take_in"
     )
+    return InvalidInputError.one("record", record.id, allowed)
 
 
 def project_name(name_given: str) -> str:
     """The name as that of a project."""
     if name_given == DEFAULT_PROJECT:
         return name_given
-    plain = (
-        type(name_given) is str
-        and name_given.isprintable()
-        and len(name_given) <= limits.NAME_CHARS_MAX
-    )
+    is_line = type(name_given) is str and name_given.isprintable()
     # The model says what is wrong with any other. Opening a memory does not wait for pydantic to
     # build it.
+    plain = is_line and len(name_given) <= limits.NAME_CHARS_MAX
     name = name_given if plain else Metadata(project_id=name_given).project_id
     clean, secrets = redact(name)
-    check_that(
-        name.strip() and not secrets, "project", clean, "a name that is neither empty nor a secret"
-    )
+    allowed = "a name that is neither empty nor a secret"
+    check_that(name.strip() and not secrets, "project", clean, allowed)
     return name
 
 

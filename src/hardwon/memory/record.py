@@ -285,14 +285,9 @@ class Entries(Group):
                 if record:
                     stood.sort(key=lambda stored: stored.at_us, reverse=True)
                     change.append([_behind(record, stood)], in_order=True)
+                    now = {"replaced_by": record.id, "reason": "put again under the same name"}
                     for old in stood if change.writer.may_govern(project.name) else ():
-                        change.happen(
-                            old.id,
-                            "superseded",
-                            by,
-                            replaced_by=record.id,
-                            reason="put again under the same name",
-                        )
+                        change.happen(old.id, "superseded", by, **now)
             change.embed([record for record in ready.values() if record])
             change.follow()
             return erases
@@ -329,12 +324,8 @@ class Entries(Group):
         (prepared,) = self._project.date([self._project.prepare(record)])
         if prepared.kind in INTERNAL_KINDS:
             raise made_elsewhere(prepared)
-        check_that(
-            check_text("name", name) in prepared.metadata.tags,
-            "name",
-            name,
-            "a name that its record has as a tag, and that is no secret",
-        )
+        allowed = "a name that its record has as a tag, and that is no secret"
+        check_that(check_text("name", name) in prepared.metadata.tags, "name", name, allowed)
         return prepared
 
     def names(self, start: str, author: str | None = None) -> list[str]:
@@ -355,15 +346,11 @@ class Entries(Group):
             lambda: check_items("authors", authors),
         )
         self._project.listener.before_read()
-        whose = Filters(
-            tag=name, author=authors[0] if len(authors) == 1 else None, recorded_here=True
-        )
-        records = (
-            record
-            for record in map(record_of, self._project.pages(whose, limit, trusted=True))
-            if not authors or record.said_by in authors
-        )
-        return records if limit is None else islice(records, limit)
+        only = authors[0] if len(authors) == 1 else None
+        whose = Filters(tag=name, author=only, recorded_here=True)
+        records = map(record_of, self._project.pages(whose, limit, trusted=True))
+        theirs = (record for record in records if not authors or record.said_by in authors)
+        return islice(theirs, limit)
 
 
 def keep_all(project: Project, records: Sequence[R], *, returned: bool = True) -> list[R]:
@@ -446,9 +433,8 @@ def make(project: Project, kind: type[R], own: dict[str, Any], envelope: Mapping
         shown = list_items(getattr(envelope["recalled"], "ids", envelope["recalled"]))
         data["recalled"] = list(map(str, shown)) if isinstance(shown, list) else shown
     try:
-        data["metadata"] = make_metadata(
-            envelope, at, project.root, project.place.path, project.name
-        )
+        here = project.root, project.place.path, project.name
+        data["metadata"] = make_metadata(envelope, at, *here)
     except InvalidInputError as error:
         problems = error.problems
     try:
@@ -486,10 +472,9 @@ def make_metadata(
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
     source = keywords.get("source", {})
-    if "source" in keywords:
-        source = (
-            source.model_dump() if isinstance(source, Source) else check_mapping("source", source)
-        )
+    if isinstance(source, Source):
+        source = source.model_dump()
+    source = check_mapping("source", source)
     if "author" in keywords:
         source["author"] = keywords["author"]
     context: dict[str, Any] = {"timestamp": keywords.get("timestamp", at)}
@@ -507,10 +492,8 @@ def make_metadata(
         return Metadata.model_validate(whole)
     except InvalidInputError as error:  # by the names of the keywords
         part = re.compile(r"^(?:source|context|validation)\.")
-        renamed = [
-            replace(problem, field=part.sub("", problem.field)) for problem in error.problems
-        ]
-        raise InvalidInputError(renamed) from None
+        named = ((part.sub("", problem.field), problem) for problem in error.problems)
+        raise InvalidInputError([replace(one, field=name) for name, one in named]) from None
 
 
 @cache
@@ -539,9 +522,8 @@ def _related(file: Any, root: Path | None, memory_file: Path | None) -> RelatedF
         return RelatedFile(path=name.as_posix(), hash=files.sha1_of(path))
     if (status.st_dev, status.st_ino) in git.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
-        raise InvalidInputError.one(
-            "related_files", str(path), "files other than the memory itself"
-        )
+        allowed = "files other than the memory itself"
+        raise InvalidInputError.one("related_files", str(path), allowed)
     signature = git.signature_of(status)
     known = git.HASHES.known(str(path), signature)  # it is as it was when it was last read
     if known is None:
@@ -599,16 +581,13 @@ def _repeat(change: Change, first: Fact, again: Fact) -> None:
     it once.
     """
     reason = None if first.content == again.content else again.content
-    event = clean_event(
-        change.event(first.id, "repeated", again.metadata.source.author, reason=reason)
-    )
-    today = event.at_us // limits.DAY_US
-    if not any(
-        earlier.kind == "repeated"
-        and earlier.by == event.by
-        and earlier.at_us // limits.DAY_US == today
-        for earlier in change.writer.events_of(first.project_id, first.id)
-    ):
+    by, known = again.metadata.source.author, change.writer.events_of(first.project_id, first.id)
+    event = clean_event(change.event(first.id, "repeated", by, reason=reason))
+    repeated = [
+        earlier for earlier in known if (earlier.kind, earlier.by) == ("repeated", event.by)
+    ]
+    days = {earlier.at_us // limits.DAY_US for earlier in repeated}
+    if event.at_us // limits.DAY_US not in days:
         change.writer.add_events(first.project_id, [event])
         if event.by != first.metadata.source.author:  # whose own word changes nothing
             refresh_status(change.writer, first.project_id, first.id)
@@ -690,9 +669,8 @@ class TrajectoryRecorder:
         if error is not None:
             reward = 0.0
             self.step("(the attempt raised an error)", _describe(error))
-        self.record = self._memory.record_trajectory(
-            self.task, self.steps, reward, **self._envelope
-        )
+        record = self._memory.record_trajectory
+        self.record = record(self.task, self.steps, reward, **self._envelope)
 
 
 def _describe(error: BaseException) -> str:

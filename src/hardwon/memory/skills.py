@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -109,11 +109,12 @@ class Skills(Group):
         check_all(unverified=unverified)
         project = self._project
         with project.store.together(project.name):
-            skills = [
-                (about, title, use, [item for item in items if item.vouched or unverified])
-                for about, title, use, items in _found_in(project)
-            ]
-        return [_skill(project.name, *item) for item in skills if item[-1]]
+            drafts = list(_draft_skills(project))
+        skills = []
+        for about, title, use, items in drafts:
+            if kept := [item for item in items if item.vouched or unverified]:
+                skills.append(_make_skill(project.name, about, title, use, kept))
+        return skills
 
     def export(self, folder: str | Path, *, unverified: bool = False) -> ExportedSkills:
         """Writes them to a `folder`, each as NAME/SKILL.md, and takes away those that this project
@@ -195,7 +196,7 @@ _OURS: Final = 'metadata:\n  generator: "hardwon"\n'
 _quoted: Final = partial(quote, chars_max=_SKILL_NAME_CHARS)
 
 
-def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
+def _draft_skills(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
     """Of each skill: what it is about, its title, when to use it, and what it could say."""
     known, most = project.knowledge, _SKILL_LINES_MAX
     finder = LessonFinder(project)
@@ -221,12 +222,8 @@ def _found_in(project: Project) -> Iterator[tuple[str, str, str, list[_Item]]]:
         for each in strategies
         if each.verified * 2 > each.attempts
     ]
-    yield (
-        "fixes",
-        "Fixes that were verified, by issue type",
-        "Use when you fix such an issue.",
-        fixed,
-    )
+    title = "Fixes that were verified, by issue type"
+    yield "fixes", title, "Use when you fix such an issue.", fixed
     general, shared = "What works and what to avoid", _rules(known, None)
     yield "rules", general, "Use before you plan work there.", shared
     for task in project.store.most_counted(project.name, "score", SKILL_TASKS_MAX):
@@ -250,12 +247,12 @@ def _rules(known: Knowledge, task: str | None) -> list[_Item]:
     ]
 
 
-def _skill(project: str, about: str, title: str, use: str, items: Sequence[_Item]) -> Skill:
+def _make_skill(project: str, about: str, title: str, use: str, items: Sequence[_Item]) -> Skill:
     quoted_lines = [f"{item.line} [{', '.join(item.evidence[:2])}]" for item in items]
     ends = accumulate(map(count_tokens, quoted_lines))
     lines = quoted_lines[: max(1, sum(end <= limits.SKILL_TOKENS_MAX for end in ends))]
     evidence = tuple(
-        dict.fromkeys(record_id for item in items[: len(lines)] for record_id in item.evidence)
+        dict.fromkeys(chain.from_iterable(item.evidence for item in items[: len(lines)]))
     )
     named = list(dict.fromkeys(filter(None, (item.named for item in items))))
     examples = ", ".join(map(_quoted, named[:_SKILL_EXAMPLES_MAX]))

@@ -29,10 +29,7 @@ from hardwon.trust.redact import clean_event
 
 def happen(writer: Writer, project: str, event: Event) -> None:
     """Something happens to a record now: the event is kept, and the record's standing follows."""
-    writer.add_events(
-        project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))]
-    )
-    refresh_status(writer, project, event.record_id)
+    _add_in_order(writer, project, clean_event(event))
     stored = writer.get(project, event.record_id)
     decision = record_of(stored) if stored and stored.kind == "decision" else None
     if decision and decision.metadata.validation.status == "archived":
@@ -57,16 +54,9 @@ def send_back(writer: Writer, project: str, decision_id: str, undone: Event) -> 
             and record.said_by.endswith(VIA_IMPORT)
             and record.metadata.validation.status not in VOUCHED_STATUSES
         ):
-            back = Event(
-                record_id=record_id,
-                kind="status",
-                at=undone.at,
-                by=undone.by,
-                status="archived",
-                reason=f"{decision_id} was undone",
-            )
-            writer.add_events(project, [in_order(back, writer.events_of(project, record_id))])
-            refresh_status(writer, project, record_id)
+            reason = f"{decision_id} was undone"
+            back = {"at": undone.at, "by": undone.by, "status": "archived", "reason": reason}
+            _add_in_order(writer, project, Event(record_id=record_id, kind="status", **back))
 
 
 def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
@@ -77,13 +67,12 @@ def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> Non
             if whole is None:
                 raise ConflictError(
                     f"decision {decision_id} cannot be undone: the memory was compacted since, and "
-                    f"what it took out of the "
-                    "history is gone for good. A backup from before that has it"
+                    "what it took out of the history is gone for good. A backup from before that "
+                    "has it"
                 )
             fix = original_of(whole)
-            writer.replace(
-                kept_row(whole, fix, *derive_standing(fix, writer.events_of(project, fix.id)))
-            )
+            standing = derive_standing(fix, writer.events_of(project, fix.id))
+            writer.replace(kept_row(whole, fix, *standing))
 
 
 def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
@@ -92,11 +81,16 @@ def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -
     """
     for decision in decisions:
         at, by = decision.metadata.context.timestamp, decision.metadata.source.author
-        verified = Event(
-            id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified"
-        )
-        writer.add_events(project, [verified])
+        now = {"id": new_id(at), "at": at, "by": by, "status": "verified"}
+        writer.add_events(project, [Event(record_id=decision.id, kind="status", **now)])
         refresh_status(writer, project, decision.id)
+
+
+def _add_in_order(writer: Writer, project: str, event: Event) -> None:
+    """Keeps an event as the last of its record, whose standing follows."""
+    earlier = writer.events_of(project, event.record_id)
+    writer.add_events(project, [in_order(event, earlier)])
+    refresh_status(writer, project, event.record_id)
 
 
 def in_order(event: Event, earlier: Sequence[Event]) -> Event:

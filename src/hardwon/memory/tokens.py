@@ -95,10 +95,8 @@ class Tokens:
         row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
         kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_DAYS)))
         if kept > limits.TOKENS_MAX:
-            raise FullError(
-                f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are "
-                f"dropped later"
-            )
+            there = f"there are {limits.TOKENS_MAX} tokens already"
+            raise FullError(f"{there}: revoke some; those that ended are dropped later")
         return NewToken(_token(row), secret)
 
     def all(self) -> list[Token]:
@@ -109,15 +107,12 @@ class Tokens:
         """What `revoke` would end. UnknownTokenError where that is nothing."""
         wanted = check_text("id_or_name", id_or_name)
         names = {wanted, normalize("NFKC", wanted).strip()}
-        tokens = [
-            token
-            for token in self.all()
-            if names & {token.id, token.name} and token.revoked is None
-        ]
+        tokens = [token for token in self.all() if token.revoked is None]
+        tokens = [token for token in tokens if names & {token.id, token.name}]
         if not tokens:
+            shown = wanted[: limits.NAME_CHARS_MAX]
             raise UnknownTokenError(
-                f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens "
-                f"list shows those there are"
+                f"there is no token {shown!r} to revoke: hardwon tokens list shows those there are"
             )
         return tokens
 
@@ -145,15 +140,9 @@ def author_name(field: str, name: str) -> str:
     """
     name = Source(author=normalize("NFKC", check_signer(field, name))).author.strip()
     allowed = f"a name that is no secret, none of {', '.join(_RESERVED)}, and {NO_ORIGIN}"
-    check_that(
-        name
-        and name not in (*_RESERVED, OWN_HISTORY)
-        and not name.endswith(VIA_IMPORT)
-        and not redact(name)[1],
-        field,
-        redact(name)[0],
-        allowed,
-    )
+    is_taken = name in (*_RESERVED, OWN_HISTORY) or name.endswith(VIA_IMPORT)
+    clean, secrets = redact(name)
+    check_that(name and not is_taken and not secrets, field, clean, allowed)
     return name
 
 

@@ -452,10 +452,9 @@ def _is_void(came: Event, known: Set[str]) -> bool:
 
 def _strange_row(one: _Arrival) -> Row:
     """Of what somebody said elsewhere."""
-    record, source = one.record, one.record.metadata.source.author + VIA_IMPORT
-    return row_of(
-        record, judge_arrival(record.metadata.validation, one.standing.status), source=source
-    )
+    record, metadata = one.record, one.record.metadata
+    standing = judge_arrival(metadata.validation, one.standing.status)
+    return row_of(record, standing, source=metadata.source.author + VIA_IMPORT)
 
 
 def _merge_events(
