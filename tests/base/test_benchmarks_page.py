@@ -63,9 +63,6 @@ def read_stores(results: Path) -> dict[str, Measured]:
     }
 
 
-# --- measuring ---
-
-
 @pytest.mark.parametrize("store", NEED_NOTHING)
 def test_nothing_is_lost_and_everything_is_found(measured: Path, store: str) -> None:
     result = read_stores(measured)[store]
@@ -91,9 +88,6 @@ def test_the_replay_scores_what_is_handed_out(measured: Path) -> None:
         assert all(score == right for score in scores.values())
     bounds = json.loads((measured / "replay-bounds.json").read_text())["made-up"]
     assert (bounds["no memory"], bounds["ceiling"]) == ([0.0] * 3, [0.75] * 3)
-
-
-# --- the page ---
 
 
 def test_the_output_of_a_program_replaces_the_one_before(tmp_path: Path) -> None:

@@ -78,9 +78,6 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert page.read_text().startswith("# ")
 
 
-# --- the commands of the README ---
-
-
 def test_the_commands_of_the_readme_are_what_the_makefile_does() -> None:
     commands = README.partition("```sh\n")[2].partition("```")[0]
     assert re.findall(r"^make (\w+)", commands, re.MULTILINE) == ["demo", "test"]
@@ -132,9 +129,6 @@ def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
     shown = html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", picture, flags=re.DOTALL))
     assert "Stop." in told
     assert ["hardwon", "demo", *told][: len(shown.split())] == shown.split()
-
-
-# --- the site ---
 
 
 @pytest.fixture(scope="module")

@@ -174,7 +174,7 @@ def test_a_training_memory_does_not_put_a_database_aside(tmp_path: Path, aside: 
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_an_ordinary_file_is_replaced_through_a_link_that_stays(
+def test_a_file_is_replaced_through_a_link_that_stays(
     tmp_path: Path, aside: Path, writer: str
 ) -> None:
     with Memory(tmp_path / "brain") as memory:

@@ -78,9 +78,7 @@ def pages_in(folder: Path) -> dict[str, str]:
     }
 
 
-def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_machine(
-    tmp_path: Path,
-) -> None:
+def test_generated_pages_are_what_the_generator_writes_on_every_machine(tmp_path: Path) -> None:
     claiming = {
         name: text
         for name, text in pages_in(ROOT / "docs").items()
@@ -91,9 +89,6 @@ def test_pages_that_say_they_are_made_are_what_the_generator_writes_on_every_mac
     }  # fmt: skip
     made = generated(tmp_path, **other, COLUMNS="20", TERM="dumb")
     assert made == claiming, "run make docs"
-
-
-# --- Python ---
 
 
 def function_of(name: str) -> Any:
@@ -136,9 +131,6 @@ def test_a_method_is_told_with_all_of_its_arguments(name: str) -> None:
         )
 
 
-# --- HTTP ---
-
-
 @each("name", OPERATIONS)
 def test_an_operation_is_told_with_its_fields(name: str) -> None:
     operation = OPERATIONS[name]
@@ -152,12 +144,6 @@ def test_an_operation_is_told_with_its_fields(name: str) -> None:
         )
         assert named or (shared and elsewhere), field
     assert not re.search(r"^\| `\w+` \|.*\| +\|$", told, re.MULTILINE), "a field without a meaning"
-
-
-# --- MCP ---
-
-
-# --- settings and limits ---
 
 
 def test_every_variable_that_the_program_reads_is_told() -> None:
@@ -185,9 +171,6 @@ def test_every_limit_is_told_with_its_reason() -> None:
     assert set(told) == names
     assert told["MEMORY_BYTES_MAX"].startswith("64 GiB | One SQLite memory.")
     assert told["TEXT_CHARS_MAX"].startswith("200,000 | One text field.")
-
-
-# --- formats and the house ---
 
 
 def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:

@@ -37,9 +37,6 @@ def module(name: str) -> Any:
     return loaded
 
 
-# --- vulnerabilities ---
-
-
 class _Osv(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -88,9 +85,7 @@ def test_a_known_vulnerability_fails_the_audit(tmp_path: Path, osv: str) -> None
 
 
 @pytest.mark.parametrize("sick", [False, True], ids=["nobody there", "not well"])
-def test_where_nobody_answers_it_says_that_nothing_was_audited(
-    tmp_path: Path, osv: str, sick: bool
-) -> None:
+def test_where_nobody_answers_nothing_was_audited(tmp_path: Path, osv: str, sick: bool) -> None:
     url = osv if sick else "http://127.0.0.1:9/v1/query"
     packages = {"sick" if sick else "fine": "2.0"}
     done = audited(tmp_path, packages, "--osv-url", url)
@@ -99,8 +94,6 @@ def test_where_nobody_answers_it_says_that_nothing_was_audited(
     assert "!!!!!!!!!!" in done.stdout
     assert audited(tmp_path, packages, "--osv-url", url, "--strict").returncode == 1
 
-
-# --- distributions ---
 
 PROJECT = """
 [build-system]
@@ -157,9 +150,7 @@ def built(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_release_is_the_same_wherever_and_whenever_it_is_built(
-    project: Path, tmp_path: Path
-) -> None:
+def test_a_release_is_the_same_wherever_and_whenever_built(project: Path, tmp_path: Path) -> None:
     (project / "dist").mkdir()
     (project / "dist" / "little-1.1.tar.gz").write_text("old")
     (project / "dist" / "mine.txt").write_text("not ours")

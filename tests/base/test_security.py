@@ -29,9 +29,6 @@ DOCUMENT = ROOT / "docs" / "security.md"
 NAMED = re.compile(r"`(test_\w+\.py)::(\w+(?:::\w+)?)`")
 
 
-# --- the document ---
-
-
 def names_in(file: str) -> Iterator[str]:
     """By name, as pytest finds them."""
     (path,) = (ROOT / "tests").rglob(file)
@@ -64,8 +61,6 @@ def test_every_promise_names_a_test() -> None:
     assert [line for line in told if line not in held] == []
     assert len(held) > 60
 
-
-# --- who may claim what ---
 
 MAY = {
     "agent_execution": None, "test_result": "test_runner", "user_interaction": "human_approval",
@@ -123,8 +118,6 @@ def test_what_comes_from_a_file_claims_nothing(memory: Memory, tmp_path: Path) -
             "hypothesis",
         ]
 
-
-# --- what is kept is data ---
 
 AT_WORK = """
     import json, sys
@@ -202,9 +195,6 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
     assert "gnp.exe" in shown
 
 
-# --- our own code ---
-
-
 def test_random_is_for_made_up_data_and_for_pauses() -> None:
     allowed = (
         "hardwon/outside/files.py", "hardwon/tree/datasets/", "hardwon/store/postgres/connection.py",
@@ -253,9 +243,6 @@ def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == bool(found), done.stdout
     assert found in done.stdout
-
-
-# --- what comes from others ---
 
 
 @each("lock", ["requirements.lock", "requirements-dev.lock"])

@@ -40,9 +40,6 @@ def read(**options: str) -> Settings:
     return Settings.read(options)
 
 
-# --- the order ---
-
-
 @pytest.mark.parametrize("name", ["memory", "project", "author"])
 def test_each_counts_before_the_next(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def found() -> tuple[str | None, str, str | None]:
@@ -75,9 +72,6 @@ def test_commands_follow_the_files(tmp_path: Path) -> None:
     assert answered("stats")["by_author"] == {"anna": 1, "ben": 1}
     assert at_once("run", "-q", "--", sys.executable, "-c", "pass").exit_code == 0
     assert answered("stats")["by_author"]["anna"] == 2
-
-
-# --- files that are wrong ---
 
 
 @pytest.mark.parametrize(
@@ -138,9 +132,6 @@ def test_whatever_a_file_holds_it_is_read_or_refused(data: bytes) -> None:
     file.unlink()
     assert not said or str(file) in said
     assert memory is None or "://" in memory or memory.startswith(("/", "~"))
-
-
-# --- hardwon config ---
 
 
 def test_config_shows_each_setting_and_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ def test_what_is_forgotten_goes_from_every_export(
         assert not (tmp_path / "gone").exists()
 
 
-def test_who_forgets_is_told_where_it_still_stands(
+def test_forgetting_tells_where_it_still_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> bool:
@@ -239,9 +239,6 @@ def test_whatever_is_recorded_the_frontmatter_is_the_one_that_is_told(
     skill = made._skill(project, "errors", "What made errors go away", "Use it.", [item])
     head = check(skill.text, skill.name)
     assert (head.description, head.metadata) == (skill.description, skill.metadata)
-
-
-# --- on the command line, and over MCP ---
 
 
 @pytest.mark.usefixtures("own_folder")

@@ -66,9 +66,6 @@ def test_a_seed_does_the_same_steps_and_meets_the_same_faults() -> None:
     assert run_alone(5, "1") == run_alone(5, "2") != run_alone(6, "1")
 
 
-# --- what is wrong is found ---
-
-
 def lose_an_acknowledged_record(patch: pytest.MonkeyPatch) -> None:
     keep, calls = Recording.record, iter(range(1_000_000))
 

@@ -73,9 +73,6 @@ def test_no_password_of_a_broken_address_is_shown(address: str) -> None:
     assert "hunter2x2" not in without_password(address)
 
 
-# --- it finds what is wrong ---
-
-
 def make_up(run: Run, corpus: list[Any], kind: Any = "text") -> Target:
     @contextmanager
     def begin(_: Path) -> Iterator[Run]:

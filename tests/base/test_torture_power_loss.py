@@ -48,9 +48,6 @@ def test_nothing_acknowledged_is_lost_in_any_state() -> None:
     assert set(tally.by_target) == {"database", "tree", "files"}
 
 
-# --- the replay finds what is wrong ---
-
-
 class _Without:
     """The module `os` without one of its functions."""
 
@@ -73,10 +70,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
         OfRecords,
         mock.patch("hardwon.store.sqlite.engine.connect", _in_a_hurry),
     ),
-    "the emptied log is not synced": (
-        OfRecords,
-        mock.patch("hardwon.store.sqlite.engine.files"),
-    ),
+    "the emptied log is not synced": (OfRecords, mock.patch("hardwon.store.sqlite.engine.files")),
     "a page in the log counts as cut off": (
         OfRecords,
         mock.patch("hardwon.store.sqlite.connection.size_of", return_value=0),
@@ -106,9 +100,6 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     with planted:
         found = first_findings_in(workload, SHOWS_FIRST.get(bug, 0))
         assert found, f"the replay finds nothing where {bug}"
-
-
-# --- the recording ---
 
 
 @pytest.fixture

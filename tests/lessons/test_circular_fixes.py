@@ -45,7 +45,7 @@ def in_another_process(
 
 
 @pytest.mark.parametrize("issue", [WITH_ERROR, WITHOUT], ids=["with an error", "without"])
-def test_the_third_identical_attempt_is_blocked_and_a_success_resets_it(
+def test_the_third_identical_attempt_is_blocked_until_a_success(
     tmp_path: Path, issue: dict[str, Any]
 ) -> None:
     location = tmp_path / "brain"

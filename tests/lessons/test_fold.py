@@ -31,7 +31,7 @@ def keep(memory: Memory, log: list[AnyRecord]) -> None:
 
 
 @holds_in_every_engine(60, logs, st.randoms(use_true_random=False))
-def test_shuffled_and_batched_logs_teach_the_same(
+def test_logs_in_any_order_teach_the_same(
     engine: str, log: list[AnyRecord], rng: random.Random
 ) -> None:
     with memories(engine, 2) as (one, other):
@@ -72,7 +72,7 @@ def test_split_and_merged_logs_teach_the_same(
 
 
 @holds_in_every_engine(60, logs, st.data())
-def test_what_is_taken_back_leaves_no_trace(
+def test_taking_back_leaves_no_trace(
     engine: str, log: list[AnyRecord], data: st.DataObject
 ) -> None:
     gone = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))

@@ -239,9 +239,7 @@ def test_one_busy_session_is_no_pattern(memory: Memory) -> None:
     assert memory.fixes.temporal_patterns() == []
 
 
-def test_a_weekday_that_chance_does_not_explain_and_noise_that_it_does(
-    memory: Memory, clock: Clock
-) -> None:
+def test_a_weekday_that_is_no_chance_and_noise_that_is(memory: Memory, clock: Clock) -> None:
     clock.now += timedelta(weeks=13)
     rng = random.Random(4)
     for _ in range(150):
@@ -500,9 +498,7 @@ def test_a_card_keeps_the_words_of_who_taught_it(memory: Memory) -> None:
     assert (shown.lesson, shown.seen_count) == ("wait for the ack", 2)
 
 
-def test_a_loaded_decision_stands_in_nobodys_way(
-    memory: Memory, tmp_path: Path, place: Places
-) -> None:
+def test_loaded_decisions_are_in_nobodys_way(memory: Memory, tmp_path: Path, place: Places) -> None:
     promote(memory, "Write a failing test first")
     memory.export(tmp_path / "out.jsonl")
     with Memory(place("other"), consolidate_every=0) as other:
@@ -600,7 +596,7 @@ def test_only_decisions_are_undone(memory: Memory) -> None:
     assert memory.get(fact.id) is not None
 
 
-def test_a_decision_from_a_file_has_no_effect(
+def test_decisions_from_a_file_have_no_effect(
     memory: Memory, tmp_path: Path, place: Places
 ) -> None:
     memory.record_episode("t", 0.9, successes=["s"], author="ann")

@@ -39,8 +39,6 @@ ISSUE = {
     "test_prompt": "Write a haiku about the sea and the long way home from it", "actual_response": "x" * 60,
 }  # fmt: skip
 
-# --- signatures ---
-
 
 def test_a_signature_survives_what_makes_no_difference() -> None:
     signature = generate_issue_signature(ISSUE)
@@ -165,18 +163,13 @@ def test_card_and_strategy_keys() -> None:
     assert strategy_key(commands) != strategy_key(fix.copy_with(fix_commands=["sleep", "1"]))
 
 
-# --- probabilities ---
-
-
 @each(
     ("a", "b", "x", "known"),
     [
         (1, 1, 0.3, 0.3), (2, 2, 0.5, 0.5), (2, 3, 0.5, 0.6875), (5, 1, 0.5, 0.5**5), (1, 4, 0.25, 1 - 0.75**4),
     ],
 )  # fmt: skip
-def test_the_beta_distribution_where_it_is_known(
-    a: float, b: float, x: float, known: float
-) -> None:
+def test_the_beta_distribution_where_known(a: float, b: float, x: float, known: float) -> None:
     assert chance.cumulative(a, b, x) == pytest.approx(known, abs=1e-9)
 
 
@@ -238,9 +231,6 @@ def test_more_evidence_makes_the_interval_narrower() -> None:
     assert width(1000) < 0.05
 
 
-# --- rules ---
-
-
 def test_levels_begin_at_the_thresholds() -> None:
     assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [
         0, 9, 10, 16, 17, 19,
@@ -279,8 +269,6 @@ def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> No
 def test_no_cards_no_turns() -> None:
     assert rank_cards([], 0) == []
 
-
-# --- trajectories ---
 
 BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
 
@@ -365,11 +353,7 @@ def test_a_failure_is_worded_by_what_the_command_said_not_by_its_exit_code(memor
         step = {"action": "make x", "observation": f"exit code 2 after 0.0 s\n{said}", "ok": False}
         memory.record_trajectory("make x", [step], 0.0)
     told = [failure.text for failure in memory.care.failures()]
-    assert sorted(told) == [
-        "SHOP_HOST is not set",
-        "STAGING_HOST is not set",
-        "exit code 2",
-    ]
+    assert sorted(told) == ["SHOP_HOST is not set", "STAGING_HOST is not set", "exit code 2"]
 
 
 def test_what_is_looked_at_between_is_not_offered(memory: Memory) -> None:
@@ -413,9 +397,6 @@ def test_what_was_run_next_and_worked_is_the_fix(memory: Memory) -> None:
     assert fix is not None
     assert (fix.action, fix.evidence) == (solution.action, solution.evidence)
     assert (fix.helped, fix.tried) == (1, 1)
-
-
-# --- consolidation ---
 
 
 @each(

@@ -17,8 +17,6 @@ from hardwon.lessons.prompts import LLM_PROMPT_CHARS_MAX, LLM_RULES_MAX, read_ru
 from hardwon.lessons.prompts import write_request as request
 from hardwon.records.kinds import Moment
 
-# ---- what is asked
-
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -96,8 +94,6 @@ def test_no_text_can_leave_its_record(texts: list[str]) -> None:
     ]
 
 
-# ---- what of a reply is taken
-
 GOOD = "[WORKS] Run the tests before pushing."
 
 
@@ -135,9 +131,7 @@ BAD_RULES: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("rule", "allowed"), BAD_RULES)
 @pytest.mark.parametrize("around", ['{"rules": [%s]}', "[%s]"])
-def test_a_rule_that_is_none_refuses_the_whole_reply(
-    rule: object, allowed: str, around: str
-) -> None:
+def test_what_is_no_rule_refuses_the_whole_reply(rule: object, allowed: str, around: str) -> None:
     both = f"{json.dumps(GOOD)}, {json.dumps(rule)}"
     with pytest.raises(InvalidInputError) as caught:
         read_rules(around.replace("%s", both))

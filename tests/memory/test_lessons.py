@@ -76,9 +76,7 @@ def test_two_names_say_that_the_name_does_not_matter(place: Places) -> None:
         assert line.text.startswith("A like error (")
 
 
-def test_what_failed_when_it_was_run_last_is_said_before_it_unless_something_was_done(
-    place: Places,
-) -> None:
+def test_what_failed_last_is_said_before_it_unless_something_was_done(place: Places) -> None:
     with Memory(place("brain")) as memory:
         finder = LessonFinder(memory._project)
         run(memory, ("make test", NO_URL))

@@ -92,9 +92,7 @@ def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
     assert memory.stats().records == 1
 
 
-def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(
-    memory: Memory,
-) -> None:
+def test_adding_again_changes_nothing_and_another_record_is_refused(memory: Memory) -> None:
     record = fact()
     assert memory.add(record) == memory.add(record) == record.id
     assert memory.add_many([record, record]) == [record.id, record.id]
@@ -124,9 +122,7 @@ def test_a_trajectory_is_recorded_whatever_happens(memory: Memory) -> None:
     assert broken.record == kept["break"]
 
 
-def test_a_trajectory_that_cannot_be_recorded_does_not_hide_the_callers_error(
-    memory: Memory,
-) -> None:
+def test_a_trajectory_that_cannot_be_kept_hides_no_error_of_the_caller(memory: Memory) -> None:
     with pytest.raises(KeyError) as caught, memory.trajectory("t"):
         memory.close()
         raise KeyError("mine")
@@ -186,7 +182,7 @@ def test_every_filter(memory: Memory) -> None:
         ({"limit": True}, "limit: True"),
     ],
 )  # fmt: skip
-def test_bad_filters_are_named_before_anything_is_read(
+def test_bad_filters_are_named_at_once(
     memory: Memory, filters: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=message):
@@ -355,7 +351,7 @@ def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_pat
     assert [file.name for file in tmp_path.glob("*x.jsonl*")] == ["x.jsonl"]
 
 
-def test_merge_brings_records_statuses_and_tombstones(
+def test_merge_brings_all_there_is_and_tombstones(
     memory: Memory, tmp_path: Path, place: Places
 ) -> None:
     with Memory(place("other")) as other:

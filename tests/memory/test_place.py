@@ -91,9 +91,7 @@ def test_worktrees_of_a_bare_repository_share_one(
     assert (place.path, place.project) == (tmp_path / "shop.git" / ".hardwon" / "memory.db", "shop")
 
 
-def test_a_folder_that_claims_to_be_a_worktree_of_another_repository_gets_nothing(
-    tmp_path: Path,
-) -> None:
+def test_a_folder_that_claims_to_be_a_worktree_elsewhere_gets_nothing(tmp_path: Path) -> None:
     shop = new_repository(tmp_path / "shop")
     (shop / ".hardwon").mkdir()
     git(shop, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
@@ -137,7 +135,7 @@ def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path
         "postgres://u@h:x/",
     ],
 )  # fmt: skip
-def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(
+def test_what_hides_where_its_password_ends_is_refused_and_not_shown(
     url: str, tmp_path: Path
 ) -> None:
     with pytest.raises(
@@ -230,9 +228,7 @@ def test_no_command_prints_the_password(
     ("mcp", "install", "cursor"), ("mcp", "install", "cursor", "--write"), ("mcp", "install", "codex", "--json"),
     ("hooks", "install"), ("hooks", "install", "claude-code"),
 ])  # fmt: skip
-def test_no_password_goes_into_the_file_of_another_program(
-    said: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_no_password_goes_into_files_of_others(said: tuple[str, ...], tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     done = at_once("--memory", URL, *said)
     assert done.exit_code == 1

@@ -164,9 +164,7 @@ def test_a_file_that_was_not_there_appeared(memory: Memory, repository: Path) ->
     assert changes(memory) == (True, ["docs/plan.md appeared"])
 
 
-def test_a_worktree_is_a_checkout_of_its_own(
-    brain: Memory, repository: Path, tmp_path: Path
-) -> None:
+def test_a_worktree_is_its_own_checkout(brain: Memory, repository: Path, tmp_path: Path) -> None:
     side = tmp_path / "side"
     git(repository, "worktree", "add", "-q", "-b", "side", str(side))
     git(side, "mv", "src/app.py", "src/main.py")
@@ -355,7 +353,7 @@ def test_a_commit_that_is_an_option(brain: Memory, repository: Path, tmp_path: P
     assert not list(tmp_path.rglob("owned"))
 
 
-def test_a_file_outside_is_looked_at_where_it_is(
+def test_a_file_outside_is_looked_at_there(
     memory: Memory, repository: Path, tmp_path: Path
 ) -> None:
     write(tmp_path, "elsewhere/notes.txt", "one")
@@ -450,9 +448,7 @@ def status_of(memory: Memory, record_id: str) -> str:
 
 
 @pytest.mark.parametrize("standing", ["hypothesis", "verified", "published"])
-def test_stale_archives_and_comes_back_as_what_it_was(
-    brain: Memory, repository: Path, standing: str
-) -> None:
+def test_stale_archives_until_it_is_back(brain: Memory, repository: Path, standing: str) -> None:
     (record,) = brain.browse()
     if standing != "hypothesis":
         brain.verify(record.id, "test_runner", "run 7")
@@ -482,9 +478,7 @@ def test_stale_archives_and_comes_back_as_what_it_was(
     assert brain.doctor().ok
 
 
-def test_archived_records_do_not_teach_and_restored_ones_do_again(
-    memory: Memory, repository: Path
-) -> None:
+def test_archived_records_teach_nothing_until_restored(memory: Memory, repository: Path) -> None:
     for _ in range(3):
         succeed(memory, "Read src/app.py before anything else.")
     taught = memory.rules("t")
@@ -613,7 +607,7 @@ envelopes = st.builds(Validation, status=st.sampled_from(STATUSES))
 
 
 @given(envelopes, st.lists(happenings(), max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_arrival_does_not_matter(
+def test_arrival_in_any_order_is_the_same(
     envelope: Validation, events: list[Event], random: Any
 ) -> None:
     shuffled = list(events)
@@ -642,8 +636,6 @@ def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: l
 
 
 @given(envelopes, st.lists(happenings(), max_size=12))
-def test_beneath_is_what_releasing_everything_gives(
-    envelope: Validation, events: list[Event]
-) -> None:
+def test_beneath_is_what_releasing_all_gives(envelope: Validation, events: list[Event]) -> None:
     free = [Event(record_id=RECORD, kind=kind, at=at(100), by="x") for kind in ("present", "fresh")]
     assert standing_beneath(envelope, events) == effective_validation(envelope, [*events, *free])

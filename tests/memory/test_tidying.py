@@ -205,7 +205,7 @@ def test_days_are_checked(memory: Memory, days: Any) -> None:
         memory.fixes.compress(days)
 
 
-def test_merge_and_export_carry_what_can_be_brought_back(
+def test_merge_and_export_carry_what_can_return(
     memory: Memory, tmp_path: Path, place: Places
 ) -> None:
     filled(memory)

@@ -92,9 +92,7 @@ def test_it_is_over_at_once_when_it_is_revoked_also_by_another_process(memory: M
     assert memory.tokens.caller(secret) is None
 
 
-def test_a_name_can_have_two_tokens_while_one_replaces_the_other(
-    memory: Memory, clock: Clock
-) -> None:
+def test_a_name_can_have_two_tokens_while_one_replaces_one(memory: Memory, clock: Clock) -> None:
     first, old = memory.tokens.create("ci")
     second, new = memory.tokens.create("ci")
     assert [token.id for token in memory.tokens.revoke(first.id)] == [first.id]
@@ -104,9 +102,7 @@ def test_a_name_can_have_two_tokens_while_one_replaces_the_other(
         memory.tokens.revoke("ci")
 
 
-def test_a_backup_has_no_tokens_and_a_restore_brings_none_back(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_a_backup_has_no_tokens_and_a_restore_brings_none(memory: Memory, tmp_path: Path) -> None:
     token, secret = memory.tokens.create("ci")
     memory.backup(tmp_path / "backup.db")
     memory.tokens.revoke("ci")

@@ -231,9 +231,7 @@ def test_doctor_is_calm_while_others_write(memory: Memory) -> None:
         "UPDATE event SET body = '{}'",
     ],
 )  # fmt: skip
-def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(
-    memory: Memory, harm: str
-) -> None:
+def test_doctor_finds_what_belongs_nowhere_and_changed_events(memory: Memory, harm: str) -> None:
     memory.add(note())
     memory.forget(memory.add(note()))
     assert memory.doctor().ok
@@ -267,9 +265,7 @@ class UnspeakableError(Exception):
         raise ValueError("no words")
 
 
-def test_a_trajectory_is_recorded_however_long_it_was_and_whatever_was_raised(
-    memory: Memory,
-) -> None:
+def test_a_trajectory_is_recorded_however_long_and_whatever_was_raised(memory: Memory) -> None:
     with pytest.raises(KeyError), memory.trajectory("endless") as endless:
         for number in range(10_000):
             endless.step(f"step {number}")

@@ -95,8 +95,6 @@ def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
     assert mean(same_advice) >= 0.9
 
 
-# --- scores ---
-
 WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock", "+caches", "+locked")
 
 

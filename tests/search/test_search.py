@@ -70,12 +70,7 @@ def test_a_question_of_stop_words_alone_finds_its_text(memory: Memory) -> None:
     assert first(memory, "to be or not to be") == "To be or not to be"
 
 
-# --- walls ---
-
-
-def test_nothing_of_one_project_shows_in_the_scores_of_another(
-    place: Callable[[str], str],
-) -> None:
+def test_nothing_of_one_project_shows_in_the_scores_of_another(place: Callable[[str], str]) -> None:
     location = place("brain")
     questions = ["restart the stuck worker", "worker", "queue of orders", "absent entirely"]
     with Memory(location, project="one") as one, Memory(location, project="two") as two:
@@ -95,9 +90,6 @@ def test_nothing_of_one_project_shows_in_the_scores_of_another(
             for number in range(200)
         )
         assert answers() == before, "bit for bit"
-
-
-# --- floods ---
 
 
 def stuffed(question: str, count: int) -> list[Fact]:
@@ -184,9 +176,6 @@ def test_a_flood_has_one_voice_in_what_is_learned(memory: Memory, count: int) ->
     assert "clear the lock" in said
 
 
-# --- sessions ---
-
-
 def test_the_answer_beside_a_hit_is_found_with_it(memory: Memory) -> None:
     for number in range(30):
         memory.record_fact(f"Small talk about lunch, number {number}", "observation")
@@ -197,9 +186,6 @@ def test_the_answer_beside_a_hit_is_found_with_it(memory: Memory) -> None:
     hits = memory.recall("which database was chosen for the ledger", k=2)
     assert [hit.record.content for hit in hits if isinstance(hit.record, Fact)] == said[1:]
     assert hits[1].why["neighbour"] > 0
-
-
-# --- filters ---
 
 
 def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> None:
@@ -234,8 +220,6 @@ def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> Non
         memory.recall("worker", colour="red")  # type: ignore[call-arg]
 
 
-# --- times ---
-
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)  # a Tuesday
 
 
@@ -257,9 +241,7 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)  # a Tuesday
     ],
 )
 @pytest.mark.engines("sqlite")
-def test_the_time_that_a_question_names(
-    question: str, since: str | None, until: str | None
-) -> None:
+def test_the_time_a_question_names(question: str, since: str | None, until: str | None) -> None:
     found = time_asked(question, NOW)
     assert (found and tuple(f"{at:%Y-%m-%d}" for at in found)) == (since and (since, until))
 

@@ -32,9 +32,6 @@ from hardwon.text.failures import (
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 
 
-# ---- the corpus
-
-
 @each("group", [*ALIKE.values()])
 def test_one_failure_has_one_family(group: list[str]) -> None:
     assert len({error_core(report) for report in group}) == 1
@@ -63,8 +60,6 @@ def test_every_way_of_reporting_finds_something_in_the_corpus() -> None:
     ]
     assert unused == []
 
-
-# ---- what stands around a report
 
 DRESSES: dict[str, Callable[[str], str]] = {
     "in colour": lambda text: "\n".join(f"\x1b[1;31m{line}\x1b[0m" for line in text.split("\n")),
@@ -131,9 +126,7 @@ def test_the_most_telling_line_is_chosen() -> None:
         ("konnte nicht geladen werden: Datei x\nTschüss", "Tschüss"),
     ],
 )
-def test_of_a_tool_that_nobody_knows_the_last_line_that_complains_is_taken(
-    output: str, words: str
-) -> None:
+def test_of_an_unknown_tool_the_last_line_that_complains_is_taken(output: str, words: str) -> None:
     failure = read_failure(output)
     assert failure is not None
     assert (failure.words, failure.tells) == (words, False)
@@ -146,9 +139,6 @@ def test_words_that_only_say_that_something_failed_are_those_of_their_command() 
     assert one.exact != other.exact
     assert one.family == other.family
     assert read_failure("") is read_failure(" \n\t") is None
-
-
-# ---- keys
 
 
 @each(
@@ -274,9 +264,6 @@ def test_what_differs_between_two_runs_does_not_count(
     assert error_core(template.format(**one)) == error_core(template.format(**other))
 
 
-# ---- whether an output tells of a failure that is known
-
-
 def test_a_failure_is_shown_alone_or_among_others() -> None:
     failure = read_failure("ModuleNotFoundError: No module named 'numpy'")
     assert failure is not None
@@ -296,8 +283,6 @@ def test_what_an_output_complains_of_and_what_it_names() -> None:
     }
 
 
-# ---- any text
-
 _WORDS = """
     Error error: ERROR FAILED FAIL Traceback (most recent call last): File "a.py", line 1, in f KeyError: 'x' E at a.b(C.java:3)
     Caused by: panic: panicked at 'x', --- FAIL: npm ERR! code { } [ ] "message": "stderr": : ; - | 404 exit 1 failed 0 no if
@@ -311,7 +296,7 @@ _SPACE = st.text(" \t\n\r", max_size=6)
 
 @settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS.filter(lambda text: "\r" not in text), _SPACE, _SPACE)
-def test_any_text_has_a_hash_and_white_space_around_it_does_not_count(
+def test_any_text_has_a_hash_whatever_white_space_surrounds_it(
     text: str, before: str, after: str
 ) -> None:
     expected = failure_hash(text)

@@ -156,8 +156,6 @@ def test_every_function_that_reads_a_text_takes_linear_time() -> None:
     assert usual <= names
 
 
-# ---- what froze a server, and a hook, and was no attack: a padded table does it
-
 FREEZING: Final = {
     "a padded cell": "token |" + " " * 20_000, "a padded table": ("| token |" + " " * 2_000 + "| x |\n") * 10,
     "zeros in base64": "EZAK" + "A" * 20_000, "a row of dots": "." * 20_000 + "x",

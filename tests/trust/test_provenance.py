@@ -166,7 +166,7 @@ def test_from_a_folder_below_and_in_full(repository: Path, monkeypatch: pytest.M
         assert files_of(learn(memory, "/etc/passwd and /etc/hosts")) == []
 
 
-def test_no_link_leads_out_and_no_secret_and_no_own_file_is_hashed(
+def test_no_link_leads_out_and_no_secret_or_own_file_is_hashed(
     repository: Path, tmp_path: Path
 ) -> None:
     write(tmp_path, "outside/secret.txt", "s")

@@ -102,7 +102,7 @@ def everything(memory: Memory) -> list[Any]:
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, load_list, merge])
-def test_what_was_retired_stays_retired_whichever_way_it_comes(
+def test_the_retired_stay_so_whichever_way_they_come(
     place: Places, tmp_path: Path, way: Way
 ) -> None:
     with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
@@ -128,7 +128,7 @@ def test_what_was_retired_stays_retired_whichever_way_it_comes(
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load_schema, adopt])
-def test_what_has_no_history_and_is_archived_stays_so(
+def test_what_is_archived_without_a_history_stays_so(
     place: Places, tmp_path: Path, way: Way
 ) -> None:
     with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
@@ -196,9 +196,7 @@ def test_a_replaced_record_stays_so_without_what_replaced_it(place: Places, tmp_
 
 
 @on_both_engines
-def test_what_came_and_is_retired_there_since_is_retired_here(
-    place: Places, tmp_path: Path
-) -> None:
+def test_what_is_retired_there_since_it_came_is_retired_here(place: Places, tmp_path: Path) -> None:
     for way in (load, merge):
         with Memory(place(f"{way} theirs")) as theirs, Memory(place(f"{way} mine")) as mine:
             old, other = say(theirs, "The gate opens at six."), say(theirs, "The gate is blue.")

@@ -50,7 +50,7 @@ def skills_of(memory: Memory, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["stranger", "agent"], ids=["another-name", "the-runners-name"])
-def test_a_test_does_not_vouch_for_what_a_token_posted(
+def test_no_test_vouches_for_what_a_token_posted(
     broken: Project, tmp_path: Path, name: str
 ) -> None:
     with served(tmp_path) as server:
@@ -71,7 +71,7 @@ def test_a_test_does_not_vouch_for_what_a_token_posted(
             assert CURL not in skills_of(memory, tmp_path / "skills")
 
 
-def test_a_test_vouches_for_what_an_agent_of_this_checkout_recorded(
+def test_a_test_vouches_for_what_was_recorded_in_its_checkout(
     broken: Project, tmp_path: Path
 ) -> None:
     git(broken.folder, "checkout", "-q", "calc.py")
@@ -88,9 +88,7 @@ def test_a_test_vouches_for_what_an_agent_of_this_checkout_recorded(
 
 
 @pytest.mark.parametrize("way", ["load", "merge"])
-def test_a_test_does_not_vouch_for_what_was_brought_in(
-    broken: Project, tmp_path: Path, way: str
-) -> None:
+def test_no_test_vouches_for_what_was_brought_in(broken: Project, tmp_path: Path, way: str) -> None:
     with Memory(tmp_path / "other") as other:
         claim = other.record_trajectory(**attempt(CURL))
         other.export(tmp_path / "claim.jsonl")
