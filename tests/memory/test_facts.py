@@ -29,19 +29,12 @@ def fact(content: str, **fields: Any) -> Fact:
 
 
 def test_names_are_added(memory: Memory) -> None:
-    kept = memory.record_fact(
-        "src/io.py is broken: load() raises OSError with pandas==2.1.0.",
-        "error",
-        0.9,
-        {"files": ["given.py"], "libraries": ["PANDAS"]},
-    )
+    text = "src/io.py is broken: load() raises OSError with pandas==2.1.0."
+    named = {"files": ["given.py"], "libraries": ["PANDAS"]}
+    kept = memory.record_fact(text, "error", 0.9, named)
     assert kept.findings is None
-    assert kept.entities == Entities(
-        files=["given.py", "src/io.py"],
-        functions=["load"],
-        libraries=["PANDAS"],
-        error_codes=["OSError"],
-    )
+    more = {"files": ["given.py", "src/io.py"], "functions": ["load"], "error_codes": ["OSError"]}
+    assert kept.entities == Entities.model_validate(named | more)
     assert memory.get(kept.id) == kept
     assert [hit.record.id for hit in memory.recall("OSError load")] == [kept.id]
     assert wrong_with(memory) == []
@@ -91,13 +84,14 @@ def test_json_keeps_what_a_fact_was_and_lacks(record: Fact) -> None:
     assert "findings" not in record.to_agentdb(), "the metadata schema knows neither"
 
 
+SAID = "The staging server drops idle clients."
 SAYS_THE_SAME = [
-    ("The staging server drops idle clients.", "the staging   server drops idle clients"),
+    (SAID, "the staging   server drops idle clients"),
     ("The user\u2019s token leaks.", "The user's token leaks"),
 ]
 
 SAYS_SOMETHING_ELSE = [
-    ("The staging server drops idle clients.", "The staging server does not drop idle clients."),
+    (SAID, "The staging server does not drop idle clients."),
     ("The pool returns -1 for every closed handle.", "The pool returns 1 for every closed handle."),
     ("word " * 100 + "one", "word " * 100 + "two"),
     ("Guard it with ready.", "Guard it with !ready."),
@@ -150,9 +144,9 @@ def helped(memory: Memory, record_id: str) -> int:
 
 
 def test_each_other_author_speaks_for_it_once(memory: Memory) -> None:
-    kept = memory.record_fact("The staging server drops idle clients.", "observation", author="ann")
+    kept = memory.record_fact(SAID, "observation", author="ann")
     for author in ("ann", "ben", "ben", "eva"):
-        memory.record_fact("The staging server drops idle clients.", "observation", author=author)
+        memory.record_fact(SAID, "observation", author=author)
     assert helped(memory, kept.id) == 2
     memory.credit(kept.id, True)
     assert helped(memory, kept.id) == 3
@@ -164,48 +158,43 @@ def test_a_fact_that_others_confirm_stands_higher(memory: Memory) -> None:
     one = memory.record_fact("Staging drops idle database clients quickly.", "observation")
     two = memory.record_fact("Staging drops idle websocket clients quickly.", "observation")
     for author in ("ben", "eva", "kim"):
-        memory.record_fact(
-            "Staging drops idle database clients quickly.", "observation", author=author
-        )
-    assert [hit.record.id for hit in memory.recall("staging drops idle clients quickly")] == [
-        one.id,
-        two.id,
-    ]
+        memory.record_fact(one.content, "observation", author=author)
+    hits = memory.recall("staging drops idle clients quickly")
+    assert [hit.record.id for hit in hits] == [one.id, two.id]
 
 
 def test_one_event_tells_a_day_of_one_author(place: Places, clock: Clock) -> None:
     with Memory(place("m"), clock=clock) as memory:
-        kept = memory.record_fact("The staging server drops idle clients.", "observation")
+        kept = memory.record_fact(SAID, "observation")
         for _ in range(5):
-            memory.record_fact("The staging server drops idle clients.", "observation")
+            memory.record_fact(SAID, "observation")
         assert len(memory.audit(kept.id)) == 2
         clock.now = clock.now.replace(year=clock.now.year + 1)
-        memory.record_fact("The staging server drops idle clients.", "observation")
+        memory.record_fact(SAID, "observation")
         assert len(memory.audit(kept.id)) == 3
 
 
 def test_what_brings_something_new_is_kept(memory: Memory, tmp_path: Path) -> None:
-    said = "The staging server drops idle clients."
     (tmp_path / "a.py").write_text("1")
     first = memory.record_fact(
-        said, "observation", tags=["net"], related_files=[tmp_path / "a.py"], failure_hash="f"
+        SAID, "observation", tags=["net"], related_files=[tmp_path / "a.py"], failure_hash="f"
     )
     same: dict[str, Any] = {
         "tags": ["net"],
         "related_files": [tmp_path / "a.py"],
         "failure_hash": "f",
     }
-    assert memory.record_fact(said, "observation", **same).id == first.id
-    assert memory.record_fact(said, "observation").id == first.id
-    tagged = memory.record_fact(said, "observation", tags=["net", "ops"])
+    assert memory.record_fact(SAID, "observation", **same).id == first.id
+    assert memory.record_fact(SAID, "observation").id == first.id
+    tagged = memory.record_fact(SAID, "observation", tags=["net", "ops"])
     assert tagged.metadata.tags == ["net", "ops"]
     (tmp_path / "a.py").write_text("2")
-    changed = memory.record_fact(said, "observation", related_files=[tmp_path / "a.py"])
-    failed = memory.record_fact(said, "observation", failure_hash="g")
-    about = memory.record_fact(said, "observation", entities={"libraries": ["haproxy"]})
-    decided = memory.record_fact(said, "decision")
+    changed = memory.record_fact(SAID, "observation", related_files=[tmp_path / "a.py"])
+    failed = memory.record_fact(SAID, "observation", failure_hash="g")
+    about = memory.record_fact(SAID, "observation", entities={"libraries": ["haproxy"]})
+    decided = memory.record_fact(SAID, "decision")
     assert len({first.id, tagged.id, changed.id, failed.id, about.id, decided.id}) == 6
-    assert memory.record_fact(said, "observation", tags=["ops"]).id == tagged.id
+    assert memory.record_fact(SAID, "observation", tags=["ops"]).id == tagged.id
 
 
 def test_a_fact_that_was_added_without_names_is_known_too(memory: Memory) -> None:
@@ -215,53 +204,46 @@ def test_a_fact_that_was_added_without_names_is_known_too(memory: Memory) -> Non
 
 
 def test_archived_and_rolled_back_facts_are_not_strengthened(memory: Memory) -> None:
-    said = "The staging server drops idle clients."
-    wrong = memory.record_fact(said, "observation", author="eve")
+    wrong = memory.record_fact(SAID, "observation", author="eve")
     memory.archive(wrong.id, "not true")
-    second = memory.record_fact(said, "observation", author="eve")
+    second = memory.record_fact(SAID, "observation", author="eve")
     assert second.id != wrong.id
     memory.rollback("eve")
-    third = memory.record_fact(said, "observation", author="ann")
+    third = memory.record_fact(SAID, "observation", author="ann")
     assert third.id != second.id
-    assert memory.record_fact(said, "observation", author="eve").id != third.id, (
-        "what it says counts for nobody"
-    )
+    # what it says counts for nobody
+    assert memory.record_fact(SAID, "observation", author="eve").id != third.id
     assert helped(memory, third.id) == 0
     assert wrong_with(memory) == []
 
 
 def test_projects_are_walls(memory: Memory) -> None:
-    said = "The staging server drops idle clients."
-    first = memory.record_fact(said, "observation")
+    first = memory.record_fact(SAID, "observation")
     with Memory(memory.location, project="other") as other:
-        assert other.record_fact(said, "observation").id != first.id
+        assert other.record_fact(SAID, "observation").id != first.id
 
 
 def test_repetitions_are_merged_and_derived_again(memory: Memory, place: Places) -> None:
-    said = "The staging server drops idle clients."
-    first = memory.record_fact(said, "observation", author="ann")
+    first = memory.record_fact(SAID, "observation", author="ann")
     with Memory(place("other")) as other:
         other.merge(memory, trust=True)
-        other.record_fact(said, "observation", author="ben")
-        memory.record_fact(said, "observation", author="eva")
+        other.record_fact(SAID, "observation", author="ben")
+        memory.record_fact(SAID, "observation", author="eva")
         memory.merge(other, trust=True)
         other.merge(memory, trust=True)
         for each in (memory, other):
             assert helped(each, first.id) == 2
             assert each.rebuild() == 0
             assert wrong_with(each) == []
-        assert [str(event) for event in memory.audit(first.id)] == [
-            str(event) for event in other.audit(first.id)
-        ]
+        ours, theirs = (list(map(str, of.audit(first.id))) for of in (memory, other))
+        assert ours == theirs
 
 
 def test_a_forgotten_fact_can_be_said_anew(memory: Memory) -> None:
-    first = memory.record_fact("The staging server drops idle clients.", "observation")
-    memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
+    first = memory.record_fact(SAID, "observation")
+    memory.record_fact(SAID, "observation", author="ben")
     memory.forget(first.id)
-    assert (
-        memory.record_fact("The staging server drops idle clients.", "observation").id != first.id
-    )
+    assert memory.record_fact(SAID, "observation").id != first.id
     assert wrong_with(memory) == []
 
 
@@ -269,13 +251,8 @@ def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
     def say(tell: Callable[[str], None], author: str) -> None:
         with Memory(memory.location) as own:
             for number in range(20):
-                tell(
-                    own.record_fact(
-                        f"Worker {number} drops idle clients at night.",
-                        "observation",
-                        author=author,
-                    ).id
-                )
+                text = f"Worker {number} drops idle clients at night."
+                tell(own.record_fact(text, "observation", author=author).id)
 
     children = [
         Child.start(lambda tell, name=name: say(tell, name))  # type: ignore[misc]
@@ -289,9 +266,7 @@ def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
 
 def test_repeating_asks_for_no_more_than_the_first_has() -> None:
     file = RelatedFile(path="a.py", hash="1")
-    rich = fact(
-        "The cache is cold.",
-        metadata=Metadata.model_validate({"tags": ["a"], "context": {"related_files": [file]}}),
-    )
+    envelope = {"tags": ["a"], "context": {"related_files": [file]}}
+    rich = fact("The cache is cold.", metadata=Metadata.model_validate(envelope))
     assert repeats(rich, fact("The cache is cold."))
     assert not repeats(fact("The cache is cold."), rich)

@@ -78,9 +78,8 @@ def test_only_what_was_tried_after_the_last_failure_counts(bench: Bench) -> None
     bench.run(passes=False)
     did_not_help = bench.solution("test_session_expires: clear the cache.")
     again = bench.run(passes=False)
-    assert (len(again.failed), again.unchanged) == (1, 0), (
-        "something was tried in between, and it failed all the same"
-    )
+    # something was tried in between, and it failed all the same
+    assert (len(again.failed), again.unchanged) == (1, 0)
     helped = bench.solution()
     assert bench.run(passes=True).verified == [helped.id]
     assert bench.status(did_not_help) == "hypothesis"
@@ -95,13 +94,9 @@ def test_failures_do_not_pile_up(bench: Bench) -> None:
     for _ in range(5):
         bench.run(passes=True)
         bench.run(passes=False)
-    live = [
-        record
-        for record in bench.memory.browse(tag="pytest")
-        if record.metadata.validation.status != "archived"
-    ]
-    assert len(live) == 1
-    assert read_result(live[0]) is not None
+    results = list(bench.memory.browse(tag="pytest"))
+    (live,) = [one for one in results if bench.status(one) != "archived"]
+    assert read_result(live) is not None
     assert bench.memory.tests.failing() == [TEST]
     many = [RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * FAILURES_MAX)]
     assert len(bench.memory.tests.record(many).failed) == FAILURES_MAX
@@ -110,42 +105,32 @@ def test_failures_do_not_pile_up(bench: Bench) -> None:
 
 def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
     bench.run(passes=False)
-    memory, issue = (
-        bench.memory,
-        {"issue_type": "ERROR", "description": "test_session_expires", "error_output": REPORT},
-    )
+    memory, name = bench.memory, "test_session_expires"
+    issue = {"issue_type": "ERROR", "description": name, "error_output": REPORT}
     refused = [
-        memory.remember("test_session_expires", "failure", "code_interpreter", error_type="logic"),
-        memory.remember("test_session_expires annoys", "interaction", sentiment="negative"),
-        memory.record_trajectory(
-            "test_session_expires", [{"action": "edit", "observation": REPORT}], 0.0
-        ),
+        memory.remember(name, "failure", "code_interpreter", error_type="logic"),
+        memory.remember(f"{name} annoys", "interaction", sentiment="negative"),
+        memory.record_trajectory(name, [{"action": "edit", "observation": REPORT}], 0.0),
         memory.record_fix(issue, False, False),
-        memory.record_fact("test_session_expires raises KeyError.", "error"),
-        memory.record_fact("test_session_expires is slow.", "observation"),
-        memory.record_episode("login", 1.0, trajectory_summary="test_session_expires"),
+        memory.record_fact(f"{name} raises KeyError.", "error"),
+        memory.record_fact(f"{name} is slow.", "observation"),
+        memory.record_episode("login", 1.0, trajectory_summary=name),
     ]
     fix = memory.record_fix(issue, True, False, author="another", related_files=bench.mend())
-    learned = memory.remember(
-        "test_session_expires needs a clock", "learning", insight_type="pattern"
-    )
+    learned = memory.remember(f"{name} needs a clock", "learning", insight_type="pattern")
     assert set(bench.run(passes=True).verified) == {fix.id, learned.id}
     assert {bench.status(record) for record in refused} == {"hypothesis"}
 
 
 def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
     bench.run(passes=False)
-    unrelated = [
-        bench.solution("Sessions are kept in a table."),
-        bench.solution("See test_session_expires_late."),
-    ]
+    others = ("Sessions are kept in a table.", "See test_session_expires_late.")
+    unrelated = [bench.solution(other) for other in others]
     own = bench.solution(f"By its node id: {TEST}.")
-    mended = bench.mend()
+    mended: dict[str, Any] = {"related_files": bench.mend()}
     linked = [
-        bench.solution(
-            "By its hash.", failure_hash=failure_hash(REPORT), author="one", related_files=mended
-        ),
-        bench.solution("By a file of the traceback.", related_files=mended, author="two"),
+        bench.solution("By its hash.", failure_hash=failure_hash(REPORT), author="one", **mended),
+        bench.solution("By a file of the traceback.", author="two", **mended),
         own,
     ]
     assert bench.run(passes=True).verified == [record.id for record in linked]
@@ -181,19 +166,14 @@ def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     genuine = bench.solution(author="me", related_files=mended)
     for _ in range(3 * VERIFIED_PER_TEST_MAX):
         bench.solution(author="evil", related_files=mended)
-    linked_best = bench.solution(
-        failure_hash=failure_hash(REPORT), author="last", related_files=mended
-    )
+    best = {"failure_hash": failure_hash(REPORT), "author": "last"}
+    linked_best = bench.solution(related_files=mended, **best)
     assert bench.run(passes=True).verified == [linked_best.id, early[0].id, genuine.id]
     bench.run(passes=False)
     mended = bench.mend()
-    claims = [
-        bench.solution(author=f"author {number}", related_files=mended)
-        for number in range(3 * VERIFIED_PER_TEST_MAX)
-    ]
-    assert bench.run(passes=True).verified == [
-        record.id for record in claims[:VERIFIED_PER_TEST_MAX]
-    ]
+    authors = [f"author {number}" for number in range(3 * VERIFIED_PER_TEST_MAX)]
+    claims = [bench.solution(author=author, related_files=mended).id for author in authors]
+    assert bench.run(passes=True).verified == claims[:VERIFIED_PER_TEST_MAX]
 
 
 @pytest.mark.engines(*ENGINES)
@@ -202,9 +182,7 @@ def test_who_only_waits_for_somebody_else_to_mend_it_is_not_vouched_for(bench: B
     before = [bench.files[1]]
     waiting = [
         bench.solution(author="names it"),
-        bench.solution(
-            "Run this script.", failure_hash=failure_hash(REPORT), author="has its hash"
-        ),
+        bench.solution("Run this.", failure_hash=failure_hash(REPORT), author="has its hash"),
         bench.solution(author="names a file, as it was", related_files=before),
         bench.solution(author="names the test's file", related_files=[bench.files[0]]),
     ]
@@ -237,9 +215,8 @@ def test_when_it_was_tried(bench: Bench) -> None:
 
 
 def test_names_stay_short_and_different(bench: Bench) -> None:
-    names = {
-        name_of_test(f"tests/test_x.py::test_y[{'long' * 60}{number}\n]") for number in range(10)
-    }
+    start = f"tests/test_x.py::test_y[{'long' * 60}"
+    names = {name_of_test(f"{start}{number}\n]") for number in range(10)}
     assert len(names) == 10
     assert all(len(name) <= 150 and name.isprintable() for name in names)
     assert names_test("see tests/a.py::test_b", "tests/a.py::test_b[1]")
@@ -250,17 +227,10 @@ def test_names_stay_short_and_different(bench: Bench) -> None:
 
 def forged(memory: Memory, at: datetime) -> Fact:
     """What looks like a failing test in every field that a caller can fill."""
-    return memory.record_fact(
-        f"The test {TEST} failed: boom",
-        "error",
-        1.0,
-        {"functions": [TEST]},
-        author="pytest",
-        source={"type": "test_result", "id": "pytest-1"},
-        tags=["pytest"],
-        failure_hash="abcd",
-        timestamp=at,
-    )
+    source: Any = {"author": "pytest", "source": {"type": "test_result", "id": "pytest-1"}}
+    source |= {"tags": ["pytest"], "failure_hash": "abcd", "timestamp": at}
+    told = f"The test {TEST} failed: boom"
+    return memory.record_fact(told, "error", 1.0, {"functions": [TEST]}, **source)
 
 
 def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> None:
@@ -306,13 +276,9 @@ def test_a_test_whose_parameter_is_a_secret_is_known_again(bench: Bench, paramet
     test = f"{TEST}[{parameter}]"
     assert len(bench.run(passes=False, test=test).failed) == 1
     assert bench.run(passes=False, test=test) == TestFeedback([], [], [], 1)
-    both = [
-        RanTest(test, False),
-        RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files),
-    ]
-    assert bench.memory.tests.record(both).passed == [], (
-        "tests that only a secret tells apart are one, and it failed"
-    )
+    other = RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files)
+    # tests that only a secret tells apart are one, and it failed
+    assert bench.memory.tests.record([RanTest(test, False), other]).passed == []
     assert len(bench.run(passes=True, test=test).passed) == 1
     assert bench.memory.tests.failing() == []
     assert not any("Q7w8" in record.to_json() for record in bench.memory.browse(tag="pytest"))
@@ -331,13 +297,8 @@ def test_bad_input_is_refused(bench: Bench) -> None:
 def test_another_branch_is_another_story(bench: Bench) -> None:
     there = bench.solution(git_branch="feature")
     nowhere = bench.solution()
-    for record, branch, expected in (
-        (there, "main", False),
-        (there, "feature", True),
-        (there, "", True),
-        (nowhere, "main", True),
-    ):
-        assert is_attempt_between(record, 0, record.at_us, branch) is expected
-    assert not is_attempt_between(there, there.at_us, there.at_us + 1, "feature"), (
-        "recorded no later than it failed"
-    )
+    for record, branch in ((there, "feature"), (there, ""), (nowhere, "main")):
+        assert is_attempt_between(record, 0, record.at_us, branch)
+    assert not is_attempt_between(there, 0, there.at_us, "main")
+    # recorded no later than it failed
+    assert not is_attempt_between(there, there.at_us, there.at_us + 1, "feature")

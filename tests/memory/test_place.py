@@ -52,9 +52,7 @@ def test_folders_that_are_made_for_a_memory_are_on_disk(
 
     monkeypatch.setattr(os, "fsync", fsync)
     Memory(tmp_path / "one" / "two" / "three").close()
-    made = [
-        tmp_path, tmp_path / "one", tmp_path / "one" / "two", tmp_path / "one" / "two" / "three",
-    ]  # fmt: skip
+    made = [tmp_path / name for name in ("", "one", "one/two", "one/two/three")]
     assert {folder.stat().st_ino for folder in made} <= synced
 
 
@@ -117,13 +115,8 @@ def test_a_folder_that_claims_to_be_a_worktree_elsewhere_gets_nothing(tmp_path: 
 ])  # fmt: skip
 def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path: Path) -> None:
     assert find_place(url, tmp_path) == Place(None, "default", url)
-    assert (
-        find_place(url).location
-        == find_place(url, tmp_path).location
-        == without_password(url)
-        == shown
-    )
-    assert without_password(shown) == shown
+    assert find_place(url).location == find_place(url, tmp_path).location == shown
+    assert without_password(url) == without_password(shown) == shown
     assert find_place(url).project == "default"
     assert memory_exists(url)
 
@@ -138,9 +131,8 @@ def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path
 def test_what_hides_where_its_password_ends_is_refused_and_not_shown(
     url: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(
-        InvalidInputError, match="location: 'postgres(ql)?://…' is not allowed; .*%40"
-    ):
+    refused = "location: 'postgres(ql)?://…' is not allowed; .*%40"
+    with pytest.raises(InvalidInputError, match=refused):
         find_place(url, tmp_path)
     for odd in (f"{URL} ", f"{URL}\0", f"Postgresql{URL[10:]}", Path(URL)):
         with pytest.raises(InvalidInputError, match="location") as caught:
@@ -154,10 +146,8 @@ def test_what_hides_where_its_password_ends_is_refused_and_not_shown(
 )
 def test_no_password_is_ever_shown(password: str, options: str) -> None:
     marked = f"{SECRET}{password}{SECRET}"
-    for url in (
-        f"postgresql://u:{quote(marked, safe='')}@h/db?{options}",
-        f"postgresql://h/db?password={quote(marked, safe='')}",
-    ):
+    quoted = quote(marked, safe="")
+    for url in (f"postgresql://u:{quoted}@h/db?{options}", f"postgresql://h/db?password={quoted}"):
         assert SECRET not in without_password(url)
         assert without_password(url).startswith(("postgresql://u@h/db", "postgresql://h/db"))
     assert SECRET not in without_password(f"postgresql://u:{marked}@h/db?{options}")
@@ -175,9 +165,8 @@ def test_files_are_there_or_not(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_without_psycopg")
 def test_without_the_package_the_command_is_told() -> None:
-    with pytest.raises(
-        MissingExtraError, match=r"^psycopg cannot be imported \(ModuleNotFoundError: .*"
-    ) as caught:
+    told = r"^psycopg cannot be imported \(ModuleNotFoundError: .*"
+    with pytest.raises(MissingExtraError, match=told) as caught:
         Memory(URL)
     assert str(caught.value).endswith("; in a checkout of Hardwon: pip install '.[postgres]'")
 
@@ -193,9 +182,8 @@ def test_without_the_package_the_command_is_told() -> None:
 def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(
     wants: Callable[[], object], tmp_path: Path
 ) -> None:
-    with pytest.raises(
-        PlaceError, match="postgresql://anna@127.0.0.1:1/brain.* is a database"
-    ) as caught:
+    told = "postgresql://anna@127.0.0.1:1/brain.* is a database"
+    with pytest.raises(PlaceError, match=told) as caught:
         wants()
     assert SECRET not in str(caught.value)
     assert not list(tmp_path.glob("postgres*"))
@@ -213,11 +201,8 @@ def test_no_command_prints_the_password(
     with Memory("brain") as memory:
         memory.remember("port 80 is open", "failure", "unknown")
     monkeypatch.setenv("HARDWON_MEMORY", URL)
-    for done in (
-        at_once(*said),
-        at_once("--memory", URL, *said),
-        at_once("--memory", "brain", "merge", URL),
-    ):
+    lines = (said, ("--memory", URL, *said), ("--memory", "brain", "merge", URL))
+    for done in (at_once(*line) for line in lines):
         assert done.exit_code == 0 or "psycopg cannot be imported" in done.output, done.output
         assert SECRET not in done.output + str(done.exception)
     for line in (("--help",), (said[0], "--help")):
@@ -235,11 +220,8 @@ def test_no_password_goes_into_files_of_others(said: tuple[str, ...], tmp_path: 
     assert "an address without a password" in done.output
     assert "PGPASSWORD" in done.output
     assert SECRET not in done.output
-    assert not [
-        file
-        for file in tmp_path.rglob("*")
-        if file.is_file() and SECRET in file.read_text(errors="replace")
-    ]
+    written = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [file for file in written if SECRET in file.read_text(errors="replace")]
 
 
 def test_an_address_without_a_password_is_written_down() -> None:

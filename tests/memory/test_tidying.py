@@ -33,10 +33,14 @@ NOW = at(0) + timedelta(days=365)
 KILLS, KILLED_ROWS = (100, 400) if TORTURE else (12, 150)
 
 
+def opened(location: str | Path) -> Memory:
+    return Memory(location, clock=lambda: NOW)
+
+
 @pytest.fixture
 def memory(place: Places) -> Iterator[Memory]:
-    with Memory(place("brain"), clock=lambda: NOW) as opened:
-        yield opened
+    with opened(place("brain")) as made:
+        yield made
 
 
 def ago(days: float) -> datetime:
@@ -52,9 +56,8 @@ def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fi
 
 
 def of_issue(number: int) -> dict[str, Any]:
-    return {
-        "model": "m", "issue_type": "ERROR", "description": "broken", "test_prompt": f"prompt {number}",
-    }  # fmt: skip
+    issue = {"model": "m", "issue_type": "ERROR", "description": "broken"}
+    return {**issue, "test_prompt": f"prompt {number}"}
 
 
 def known(memory: Memory) -> Any:
@@ -63,9 +66,8 @@ def known(memory: Memory) -> Any:
         (each.name, each.success_count, each.failure_count, each.p_success, each.last_seen)
         for each in memory.patterns()
     ]
-    return (
-        patterns, memory.odds(), memory.model_insights("m").total_tests, memory.fixes.temporal_patterns(),
-    )  # fmt: skip
+    total = memory.model_insights("m").total_tests
+    return patterns, memory.odds(), total, memory.fixes.temporal_patterns()
 
 
 def tallies_of(memory: Memory) -> list[Any]:
@@ -87,9 +89,8 @@ def test_successes_stay_longer_than_failures(memory: Memory) -> None:
         a_fix(memory, days, good=True)
         a_fix(memory, days)
     preview = memory.cleanup(30)
-    assert (preview.failed, preview.successful, preview.dry_run, preview.event_id) == (
-        2, 1, True, None,
-    )  # fmt: skip
+    assert (preview.failed, preview.successful) == (2, 1)
+    assert (preview.dry_run, preview.event_id) == (True, None)
     done = memory.cleanup(30, dry_run=False)
     assert (done.failed, done.successful) == (2, 1)
     left = sorted((NOW - fix.metadata.context.timestamp).days for fix in memory.browse(kind="fix"))
@@ -124,28 +125,19 @@ def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
     memory.cleanup(30, dry_run=False)
     assert isinstance(memory.get(proven[-1].id), Fix)
     assert isinstance(memory.get(proven[0].id), Cleaned)
-    assert {each.fix_commands for each in memory.fixes.strategies("ERROR")} == {
-        ("new way",),
-        ("proven",),
-    }
+    assert {each.action for each in memory.fixes.strategies("ERROR")} == {"new way", "proven"}
 
 
 def filled(memory: Memory, count: int = 60) -> None:
     for number in range(count):
-        a_fix(
-            memory,
-            40 + number,
-            good=number % 3 == 0,
-            issue=of_issue(number % 4),
-            author=["ann", "bob"][number % 2],
-        )
+        about = {"issue": of_issue(number % 4), "author": ["ann", "bob"][number % 2]}
+        a_fix(memory, 40 + number, good=number % 3 == 0, **about)
 
 
 def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -> None:
     filled(memory)
     before, tallies = known(memory), tallies_of(memory)
     records = sorted(record.to_json() for record in memory.browse())
-    exact = knowledge_of(memory)
     done = memory.cleanup(30, dry_run=False, successes_days=30)
     assert done.failed > 30
     assert done.event_id is not None
@@ -156,9 +148,7 @@ def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -
     assert all(isinstance(hit.record, Fix) for hit in memory.recall("broken prompt", 50))
     memory.undo(done.event_id)
     assert sorted(record.to_json() for record in memory.browse()) == records
-    assert sorted(row for row in knowledge_of(memory) if len(row) > 2) == sorted(
-        row for row in exact if len(row) > 2
-    )
+    assert sorted(tallies_of(memory)) == sorted(tallies)
     assert memory.stats().cleaned == 0
     assert wrong_with(memory) == []
     with pytest.raises(InvalidInputError):
@@ -177,11 +167,8 @@ def test_what_was_compacted_stays_away(memory: Memory) -> None:
     with pytest.raises(ConflictError, match="compacted"):
         memory.undo(done.event_id)
     assert memory.compact().purged == 0
-    assert b"zanzibar" not in everything_in(memory) or any(
-        "zanzibar" in (fix.issue.error_output or "")
-        for fix in memory.browse(kind="fix")
-        if isinstance(fix, Fix)
-    )
+    kept = "".join(fix.to_json() for fix in memory.browse(kind="fix"))
+    assert b"zanzibar" not in everything_in(memory) or "zanzibar" in kept
     memory.rebuild()
     assert known(memory) == before
 
@@ -213,10 +200,7 @@ def test_merge_and_export_carry_what_can_return(
     memory.cleanup(30, dry_run=False)
     memory.fixes.compress(30, dry_run=False)
     memory.export(tmp_path / "all.jsonl")
-    with (
-        Memory(place("merged"), clock=lambda: NOW) as merged,
-        Memory(place("loaded"), clock=lambda: NOW) as loaded,
-    ):
+    with opened(place("merged")) as merged, opened(place("loaded")) as loaded:
         merged.merge(memory, trust=True)
         assert sorted(record.id for record in merged.browse(kind="fix")) == whole
         assert tallies_of(merged) == tallies_of(memory)
@@ -229,10 +213,7 @@ def test_merge_and_export_carry_what_can_return(
 
 def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Places) -> None:
     filled(memory)
-    with (
-        Memory(place("copy"), clock=lambda: NOW) as copy,
-        Memory(place("new"), clock=lambda: NOW) as new,
-    ):
+    with opened(place("copy")) as copy, opened(place("new")) as new:
         copy.merge(memory, trust=True)
         memory.cleanup(30, dry_run=False)
         memory.compact()
@@ -268,10 +249,7 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places)
     assert event is not None
     memory.backup(tmp_path / "copy.db")
     Memory.restore(tmp_path / "copy.db", tmp_path / "other")
-    with (
-        Memory(place("other"), clock=lambda: NOW) as other,
-        Memory(place("new"), clock=lambda: NOW) as new,
-    ):
+    with opened(place("other")) as other, opened(place("new")) as new:
         memory.undo(event)
         cleaned = other.stats().cleaned
         other.merge(memory, trust=True)
@@ -319,12 +297,8 @@ def test_packing_loses_nothing(text: str) -> None:
 
 def test_packed_text_that_was_damaged_is_noticed() -> None:
     packed = pack('{"kind":"fix"}' * 50)
-    for damaged in (
-        "2:" + packed[2:],
-        packed[:10] + "!" + packed[11:],
-        packed[:3],
-        packed[:9] + "AAAA" + packed[13:],
-    ):
+    torn = (packed[:10] + "!" + packed[11:], packed[:3], packed[:9] + "AAAA" + packed[13:])
+    for damaged in ("2:" + packed[2:], *torn):
         with pytest.raises(ValueError):  # noqa: PT011  # of several sorts: base64's, zlib's, our own
             unpack(damaged)
     body = packed_body('{"kind":"fix","fix_success":true}', "d")
@@ -344,9 +318,8 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert done.saved_bytes > 500
     assert memory.get(fix.id) == fix
     assert known(memory) == before
-    assert [hit.record.id for hit in memory.recall("first sentence tells", 5, until=ago(100))] == [
-        fix.id
-    ]
+    (hit,) = memory.recall("first sentence tells", 5, until=ago(100))
+    assert hit.record.id == fix.id
     assert [hit.record.id for hit in memory.recall("zanzibar", 5)] == [recent.id]
     assert memory.fixes.compress(90, dry_run=False).records == 0
     row = memory.fixes.history.row(1)
@@ -368,7 +341,7 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
 @pytest.mark.parametrize("what", ["cleanup", "compress", "undo", "compact"])
 def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: str) -> None:
     location = tmp_path / "brain"
-    with Memory(location, clock=lambda: NOW) as memory:
+    with opened(location) as memory:
         memory.add_many(
             [
                 Fix(
@@ -388,7 +361,7 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         child = Child.start(lambda _: work(location, what, event))
         time.sleep(0.02 + 0.03 * (attempt % KILLS))
         child.kill()
-        with Memory(location, clock=lambda: NOW) as memory:
+        with opened(location) as memory:
             now = memory.stats().records, memory.stats().cleaned
             assert wrong_with(memory) == []
             packed = sum(
@@ -401,12 +374,12 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         if attempt >= KILLS or len(seen) > 1:
             break
     work(location, what, event)
-    with Memory(location, clock=lambda: NOW) as memory:
+    with opened(location) as memory:
         assert wrong_with(memory) == []
 
 
 def work(location: Path, what: str, event: str | None) -> None:
-    with Memory(location, clock=lambda: NOW) as memory:
+    with opened(location) as memory:
         if what == "cleanup":
             memory.cleanup(30, dry_run=False)
         elif what == "compress":
