@@ -78,11 +78,8 @@ def test_a_record_claims_no_more_than_its_source_can_know(memory: Memory, way: s
     ):
         validation = {"status": status} | ({} if by is None else {"verified_by": by})
         metadata = {"source": {"type": source}, "validation": validation, "tags": ["name"]}
-        record = Experience.model_validate(
-            {
-                "content": "It works", "outcome": "learning", "insight_type": "fact", "metadata": metadata,
-            }
-        )  # fmt: skip
+        told = {"content": "It works", "outcome": "learning", "insight_type": "fact"}
+        record = Experience.model_validate({**told, "metadata": metadata})
         ways: dict[str, Callable[[], object]] = {
             "add": partial(memory.add, record),
             "add_many": partial(memory.add_many, [record]),
@@ -113,10 +110,8 @@ def test_what_comes_from_a_file_claims_nothing(memory: Memory, tmp_path: Path) -
         memory.export(tmp_path / "out.jsonl")
         for name in ("out.jsonl", "planted.jsonl"):
             other.load(tmp_path / name)
-        assert [record.metadata.validation.status for record in other.browse()] == [
-            "hypothesis",
-            "hypothesis",
-        ]
+        statuses = [record.metadata.validation.status for record in other.browse()]
+        assert statuses == ["hypothesis", "hypothesis"]
 
 
 AT_WORK = """
@@ -164,24 +159,17 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u206
 
 
 def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
+    text, step = f"queue {HOSTILE}", {"action": HOSTILE, "observation": HOSTILE}
+    issue = {"model": "m", "issue_type": "T", "description": text}
     with Memory(tmp_path) as memory:
-        ids = [
-            memory.remember(f"queue {HOSTILE}", "failure", "unknown", note=HOSTILE).id,
-            memory.record_fact(f"queue {HOSTILE}", "error").id,
-            memory.record_trajectory(
-                f"queue {HOSTILE}", [{"action": HOSTILE, "observation": HOSTILE}], 0.0
-            ).id,
-            memory.record_episode(
-                "queue", 0.9, trajectory_summary=HOSTILE, mistakes=[HOSTILE], successes=[HOSTILE]
-            ).id,
-            memory.record_fix(
-                {"model": "m", "issue_type": "T", "description": f"queue {HOSTILE}"},
-                True,
-                False,
-                HOSTILE,
-                [HOSTILE],
-            ).id,
+        kept = [
+            memory.remember(text, "failure", "unknown", note=HOSTILE),
+            memory.record_fact(text, "error"),
+            memory.record_trajectory(text, [step], 0.0),
+            memory.record_episode("queue", 0.9, 1, HOSTILE, [HOSTILE], [HOSTILE]),
+            memory.record_fix(issue, True, False, HOSTILE, [HOSTILE]),
         ]
+        ids = [record.id for record in kept]
     commands = [[name, "queue"] for name in ("recall", "context", "advise")]
     commands += [[name] for name in ("browse", "stats", "rules")]
     commands += [["tree", name] for name in ("map",)]
@@ -203,9 +191,13 @@ def test_random_is_for_made_up_data_and_for_pauses() -> None:
     for path in SOURCE.rglob("*.py"):
         name = path.relative_to(SOURCE).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
-            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert "random" not in imported or name.startswith(allowed), name
+            assert "random" not in imported_by(node) or name.startswith(allowed), name
+
+
+def imported_by(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
 
 
 def test_nothing_that_was_written_is_loaded_as_code() -> None:
@@ -213,15 +205,9 @@ def test_nothing_that_was_written_is_loaded_as_code() -> None:
     loaders = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "yaml", "runpy"}
     for path in [*SOURCE.rglob("*.py"), *(ROOT / "drop_in").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
-            imported = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert not loaders & {each.split(".")[0] for each in imported}, path
-            called = (
-                node.func.id
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-                else ""
-            )
-            assert called not in ("eval", "exec", "compile", "__import__"), path
+            assert not loaders & {name.split(".")[0] for name in imported_by(node)}, path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in ("eval", "exec", "compile", "__import__"), path
 
 
 @pytest.mark.parametrize(

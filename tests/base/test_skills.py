@@ -26,8 +26,13 @@ from hardwon.memory.skills import FILE_NAME, SKILL_TASKS_MAX, Skill
 from hardwon.surfaces.mcp.server import SKILLS
 from hardwon.text.tokens import count_tokens
 from mcp_calls import MODES, ask_of_skills, over_stdio, parameters, run
+from short import succeed
 
 ERROR = "make: *** [deploy] Error 1\nRuntimeError: missing AWS_REGION"
+STEPS: list[dict[str, Any]] = [
+    {"action": "make deploy", "observation": ERROR, "ok": False},
+    {"action": "AWS_REGION=eu-1 make deploy", "observation": "deployed", "ok": True},
+]
 ISSUE = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test took too long"}
 
 
@@ -55,17 +60,11 @@ def check(text: str, folder: str) -> Frontmatter:
 
 def learn(memory: Memory, *, vouched: bool = True) -> dict[str, list[str]]:
     """Something of everything that becomes a skill: the ids of each."""
-    steps = [
-        {"action": "make deploy", "observation": ERROR, "ok": False},
-        {"action": "AWS_REGION=eu-1 make deploy", "observation": "deployed", "ok": True},
-    ]
     kept: dict[str, list[Any]] = {
-        "errors": [memory.record_trajectory("deploy", steps, 1.0)],
+        "errors": [memory.record_trajectory("deploy", STEPS, 1.0)],
         "fixes": [memory.record_fix(ISSUE, True, True, fix_commands=["raise it"]) for _ in "abc"],
         "task": [
-            memory.record_episode(
-                "parse_dates", 0.9, successes=["Read the log first"], author=f"agent {number}"
-            )
+            succeed(memory, "Read the log first", task="parse_dates", author=f"agent {number}")
             for number in range(6)
         ],
     }
@@ -140,14 +139,7 @@ def test_an_export_is_brought_up_to_date_and_leaves_the_rest_alone(tmp_path: Pat
         again = memory.skills.export(folder)
         assert (again.written, again.unchanged) == ([], NAMES)
         assert files_in(folder) == before
-        memory.record_trajectory(
-            "deploy",
-            [
-                {"action": "make", "observation": ERROR, "ok": False},
-                {"action": "AWS_REGION=eu-1 make deploy", "observation": "deployed", "ok": True},
-            ],
-            1.0,
-        )
+        memory.record_trajectory("deploy", [{**STEPS[0], "action": "make"}, STEPS[1]], 1.0)
         assert memory.skills.export(folder).written == NAMES[:1]
         assert "(helped 2 of 2)" in (folder / NAMES[0] / FILE_NAME).read_text()
         memory.forget(task_id="parse_dates")
@@ -210,10 +202,9 @@ def test_a_skill_is_never_longer_than_one_can_read(tmp_path: Path) -> None:
     with Memory(tmp_path, "shop") as memory:
         for number in range(40):
             command = f"raise {number} " + "a long command with many words " * 20
+            issue = {**ISSUE, "issue_type": f"TYPE_{number}"}
             for _ in range(2):
-                memory.record_fix(
-                    {**ISSUE, "issue_type": f"TYPE_{number}"}, True, True, fix_commands=[command]
-                )
+                memory.record_fix(issue, True, True, fix_commands=[command])
         (skill,) = memory.skills.list(unverified=True)
         check(skill.text, skill.name)
         assert skill.text.count("\n- TYPE_") > 5
@@ -236,7 +227,7 @@ def test_whatever_is_recorded_the_frontmatter_is_the_one_that_is_told(
     project: str, named: str, line: str
 ) -> None:
     item = made._Item(line, ["0198c0de-0000-7000-8000-000000000001"], True, named)
-    skill = made._skill(project, "errors", "What made errors go away", "Use it.", [item])
+    skill = made._make_skill(project, "errors", "What made errors go away", "Use it.", [item])
     head = check(skill.text, skill.name)
     assert (head.description, head.metadata) == (skill.description, skill.metadata)
 
@@ -296,10 +287,8 @@ def test_a_server_tells_of_its_skills(tmp_path: Path, mode: str) -> None:
             with Memory(brain, "shop") as memory:
                 memory.forget(ids["errors"])
             gone = listed["skills"][0]["uri"]
-            for again in (
-                ask_of_skills(client, "skills/get", uri=gone),
-                client.read_resource(gone),
-            ):
+            asked = ask_of_skills(client, "skills/get", uri=gone)
+            for again in (asked, client.read_resource(gone)):
                 with pytest.raises(MCPError, match="is not allowed") as error:
                     await again
                 assert error.value.error.code == types.INVALID_PARAMS

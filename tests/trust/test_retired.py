@@ -5,7 +5,7 @@ it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,23 @@ STATUSES = {
     "superseded": "archived",
 }  # fmt: skip
 """Of each of the facts that `fill` makes, by its name."""
+AS_STRANGERS = {
+    name: "archived" if status == "archived" else "hypothesis" for name, status in STATUSES.items()
+}
 
 on_both_engines = pytest.mark.engines(*ENGINES)
+
+
+@pytest.fixture
+def theirs(place: Places) -> Iterator[Memory]:
+    with Memory(place("theirs")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def mine(place: Places) -> Iterator[Memory]:
+    with Memory(place("mine")) as opened:
+        yield opened
 
 
 def say(memory: Memory, text: str, author: str = "ann") -> str:
@@ -103,96 +118,87 @@ def everything(memory: Memory) -> list[Any]:
 @on_both_engines
 @pytest.mark.parametrize("way", [load, load_list, merge])
 def test_the_retired_stay_so_whichever_way_they_come(
-    place: Places, tmp_path: Path, way: Way
+    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
 ) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        ids = fill(theirs)
-        done = way(mine, theirs, tmp_path)
-        assert statuses(mine, ids) == {
-            **dict.fromkeys(STATUSES, "hypothesis"),
-            "archived": "archived",
-            "superseded": "archived",
-        }
-        found = {hit.record.id for hit in mine.recall("the harbour at six", k=9)}
-        assert found == {ids["hypothesis"], ids["verified"], ids["published"]}
-        assert isinstance(done, Loaded | Merged)
-        assert (done.lowered, done.retired) == ({"verified": 1, "published": 1}, 2)
-        came, why = done.notes
-        assert came.startswith("came as 1 published, 1 verified: hypotheses here until somebody")
-        assert why == "2 are archived here, because they are archived there"
-        assert mine.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
-        assert mine.care.links(ids["hypothesis"]).replaces == (ids["superseded"],)
-        assert wrong_with(mine) == []
-        assert mine.rebuild() == 0
+    ids = fill(theirs)
+    done = way(mine, theirs, tmp_path)
+    assert statuses(mine, ids) == AS_STRANGERS
+    found = {hit.record.id for hit in mine.recall("the harbour at six", k=9)}
+    assert found == {ids["hypothesis"], ids["verified"], ids["published"]}
+    assert isinstance(done, Loaded | Merged)
+    assert (done.lowered, done.retired) == ({"verified": 1, "published": 1}, 2)
+    came, why = done.notes
+    assert came.startswith("came as 1 published, 1 verified: hypotheses here until somebody")
+    assert why == "2 are archived here, because they are archived there"
+    assert mine.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
+    assert mine.care.links(ids["hypothesis"]).replaces == (ids["superseded"],)
+    assert wrong_with(mine) == []
+    assert mine.rebuild() == 0
 
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load_schema, adopt])
 def test_what_is_archived_without_a_history_stays_so(
-    place: Places, tmp_path: Path, way: Way
+    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
 ) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        fill(theirs)
-        done = way(mine, theirs, tmp_path)
-        assert isinstance(done, Loaded)
-        kept = {
-            fact.content.split()[3]: fact.metadata.validation.status for fact in everything(mine)
-        }
-        assert kept == {
-            **dict.fromkeys(STATUSES, "hypothesis"),
-            "archived": "archived",
-            "superseded": "archived",
-        }
-        assert "2 are archived here, because they are archived there" in done.notes
-        assert wrong_with(mine) == []
+    fill(theirs)
+    done = way(mine, theirs, tmp_path)
+    assert isinstance(done, Loaded)
+    kept = everything(mine)
+    assert {one.content.split()[3]: status(mine, one.id) for one in kept} == AS_STRANGERS
+    assert "2 are archived here, because they are archived there" in done.notes
+    assert wrong_with(mine) == []
 
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, merge, load_trusting])
-def test_coming_twice_changes_nothing(place: Places, tmp_path: Path, way: Way) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        ids = fill(theirs)
-        way(mine, theirs, tmp_path)
-        before = happened(mine, ids)
-        again = way(mine, theirs, tmp_path)
-        assert isinstance(again, Loaded | Merged)
-        assert (again.added, again.lowered, again.retired, again.events) == (0, {}, 0, 0)
-        assert again.notes == []
-        assert happened(mine, ids) == before
+def test_coming_twice_changes_nothing(
+    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
+) -> None:
+    ids = fill(theirs)
+    way(mine, theirs, tmp_path)
+    before = happened(mine, ids)
+    again = way(mine, theirs, tmp_path)
+    assert isinstance(again, Loaded | Merged)
+    assert (again.added, again.lowered, again.retired, again.events) == (0, {}, 0, 0)
+    assert again.notes == []
+    assert happened(mine, ids) == before
 
 
 @on_both_engines
 @pytest.mark.parametrize("way", [load, merge])
-def test_what_will_be_retired_is_foreseen(place: Places, tmp_path: Path, way: Way) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        fill(theirs)
-        theirs.export(tmp_path / "all.jsonl")
-        would = (
-            mine.load(tmp_path / "all.jsonl", dry_run=True)
-            if way is load
-            else mine.merge(theirs, dry_run=True)
-        )
-        assert (would.added, would.retired, mine.stats().records) == (5, 2, 0)
-        assert would.notes[-1] == "2 would be archived here, because they are archived there"
-        done = way(mine, theirs, tmp_path)
-        assert isinstance(done, Loaded | Merged)
-        assert (done.added, done.retired, done.lowered) == (would.added, 2, would.lowered)
+def test_what_will_be_retired_is_foreseen(
+    theirs: Memory, mine: Memory, tmp_path: Path, way: Way
+) -> None:
+    fill(theirs)
+    theirs.export(tmp_path / "all.jsonl")
+    would = (
+        mine.load(tmp_path / "all.jsonl", dry_run=True)
+        if way is load
+        else mine.merge(theirs, dry_run=True)
+    )
+    assert (would.added, would.retired, mine.stats().records) == (5, 2, 0)
+    assert would.notes[-1] == "2 would be archived here, because they are archived there"
+    done = way(mine, theirs, tmp_path)
+    assert isinstance(done, Loaded | Merged)
+    assert (done.added, done.retired, done.lowered) == (would.added, 2, would.lowered)
 
 
 @on_both_engines
-def test_a_replaced_record_stays_so_without_what_replaced_it(place: Places, tmp_path: Path) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        ids = fill(theirs)
-        theirs.export(tmp_path / "all.jsonl")
-        lines = (tmp_path / "all.jsonl").read_text().splitlines()
-        (old,) = [line for line in lines if json.loads(line)["id"] == ids["superseded"]]
-        (tmp_path / "old.jsonl").write_text(old)
-        assert mine.load(tmp_path / "old.jsonl").retired == 1
-        assert status(mine, ids["superseded"]) == "archived"
-        assert mine.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
-        mine.load(tmp_path / "all.jsonl")
-        assert mine.care.links(ids["hypothesis"]).replaces == (ids["superseded"],)
-        assert wrong_with(mine) == []
+def test_a_replaced_record_stays_so_without_what_replaced_it(
+    theirs: Memory, mine: Memory, tmp_path: Path
+) -> None:
+    ids = fill(theirs)
+    theirs.export(tmp_path / "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()
+    (old,) = [line for line in lines if json.loads(line)["id"] == ids["superseded"]]
+    (tmp_path / "old.jsonl").write_text(old)
+    assert mine.load(tmp_path / "old.jsonl").retired == 1
+    assert status(mine, ids["superseded"]) == "archived"
+    assert mine.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
+    mine.load(tmp_path / "all.jsonl")
+    assert mine.care.links(ids["hypothesis"]).replaces == (ids["superseded"],)
+    assert wrong_with(mine) == []
 
 
 @on_both_engines
@@ -207,11 +213,8 @@ def test_what_is_retired_there_since_it_came_is_retired_here(place: Places, tmp_
             done = way(mine, theirs, tmp_path)
             assert isinstance(done, Loaded | Merged)
             assert (done.added, done.retired) == (0, 2)
-            assert [status(mine, each) for each in (old, other, new)] == [
-                "archived",
-                "archived",
-                "hypothesis",
-            ]
+            assert status(mine, old) == status(mine, other) == "archived"
+            assert status(mine, new) == "hypothesis"
             assert mine.care.links(old).replaced_by == new
             (last,) = [entry.event for entry in mine.audit(other) if entry.kind == "status"]
             assert last
@@ -222,22 +225,21 @@ def test_what_is_retired_there_since_it_came_is_retired_here(place: Places, tmp_
 
 
 @on_both_engines
-def test_a_stranger_retires_nothing_of_ours(place: Places, tmp_path: Path) -> None:
-    with Memory(place("theirs")) as theirs, Memory(place("mine")) as mine:
-        ours, vouched = say(mine, "The gate opens at six."), say(theirs, "The gate is blue.")
-        theirs.merge(mine, trust=True)
-        mine.merge(theirs)
-        mine.verify(vouched, "human_approval")
-        for each in (ours, vouched):
-            theirs.archive(each, "planted", by="mallory")
-        merged, loaded = merge(mine, theirs, tmp_path), load(mine, theirs, tmp_path)
-        assert (merged.retired, loaded.retired) == (0, 0)
-        assert f"archived by mallory: {ours}" in merged.left
-        assert (status(mine, ours), status(mine, vouched)) == ("hypothesis", "verified")
-        believed = load_trusting(mine, theirs, tmp_path)
-        assert believed.retired == 2, "whoever may decide says so"
-        assert (status(mine, ours), status(mine, vouched)) == ("archived", "archived")
-        assert wrong_with(mine) == []
+def test_a_stranger_retires_nothing_of_ours(theirs: Memory, mine: Memory, tmp_path: Path) -> None:
+    ours, vouched = say(mine, "The gate opens at six."), say(theirs, "The gate is blue.")
+    theirs.merge(mine, trust=True)
+    mine.merge(theirs)
+    mine.verify(vouched, "human_approval")
+    for each in (ours, vouched):
+        theirs.archive(each, "planted", by="mallory")
+    merged, loaded = merge(mine, theirs, tmp_path), load(mine, theirs, tmp_path)
+    assert (merged.retired, loaded.retired) == (0, 0)
+    assert f"archived by mallory: {ours}" in merged.left
+    assert (status(mine, ours), status(mine, vouched)) == ("hypothesis", "verified")
+    believed = load_trusting(mine, theirs, tmp_path)
+    assert believed.retired == 2, "whoever may decide says so"
+    assert (status(mine, ours), status(mine, vouched)) == ("archived", "archived")
+    assert wrong_with(mine) == []
 
 
 @on_both_engines
@@ -260,11 +262,7 @@ def test_what_is_live_again_there_is_so_here_with_trust(place: Places, tmp_path:
 
 
 def test_an_edited_memory_file_does_not_come_back_as_it_was(tmp_path: Path) -> None:
-    failure: dict[str, Any] = {
-        "outcome": "failure",
-        "tool": "code_interpreter",
-        "error_type": "runtime",
-    }
+    failure: Any = {"tool": "code_interpreter", "error_type": "runtime", "outcome": "failure"}
     with MemoryEngine(tmp_path / "tree") as engine, Memory(tmp_path / "mine.db") as mine:
         file = Path(engine.remember("The parser fails on line 3", **failure))
         (old,) = engine.memory.browse()
@@ -312,9 +310,8 @@ def test_what_an_owner_loads_again_is_what_it_was(place: Places, tmp_path: Path)
             assert back == mine
             assert back
             assert back.said_by == "ann", "it is no stranger's"
-            assert [entry.event for entry in two.audit(record_id)] == [
-                entry.event for entry in one.audit(record_id)
-            ], f"who decided what about the {name} one, and when"
+            lives = [[entry.event for entry in of.audit(record_id)] for of in (one, two)]
+            assert lives[0] == lives[1], f"who decided what about the {name} one, and when"
         assert two.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
         strange = two.get(planted)
         assert strange
@@ -405,12 +402,10 @@ def test_only_who_may_decide_can_have_a_file_believed(tmp_path: Path) -> None:
 
 
 def test_who_may_only_record_retires_nothing_that_is_here(tmp_path: Path) -> None:
-    fact = {
-        "content": "The gate opens at six.",
-        "fact_type": "observation",
-        "metadata": {"source": {"type": "agent_execution"}},
-    }
-    retired = {**fact, "metadata": {**fact["metadata"], "validation": {"status": "archived"}}}  # type: ignore[dict-item]
+    source: Any = {"source": {"type": "agent_execution"}}
+    told = {"content": "The gate opens at six.", "fact_type": "observation"}
+    fact = {**told, "metadata": source}
+    retired = {**told, "metadata": {**source, "validation": {"status": "archived"}}}
     with served(tmp_path) as server:
         afterwards: dict[Scope, str] = {"write": "hypothesis", "govern": "archived"}
         for scope, after in afterwards.items():
