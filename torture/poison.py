@@ -54,7 +54,7 @@ BOUNDS: Final[Mapping[str, tuple[str, tuple[float, float, float]]]] = {
     "answer": ("at least: the verified answer is among five facts that are found", (1, 1, 0)),
     "lines": ("at most, the part of a context's lines that only they say", (0.5, 0.67, 0.84)),
     "rules": ("at most, active rules of theirs at the task", (0, 1, 1)),
-    "kept": ("at least: the rule that somebody vouched for is active", (1, 1, 1)),
+    "kept": ("at least: the verified rule is active", (1, 1, 1)),
     "cards": ("at most, of the first 2 mistake cards", (1, 1, 2)),
     "works": ("at least, p_success of what works for everybody", (0.7, 0.5, 0.5)),
     "unblocked": ("at most: what failed nine times, verified, is not blocked", (0, 0, 0)),

@@ -1,4 +1,4 @@
-"""`pytest -p hardwon`: failing tests become records, and a test that passes again vouches for what
+"""`pytest -p hardwon`: failing tests become records, and a test that passes again verifies what
 was tried in between.
 
 Every run of pytest loads the plugins of all installed packages, so this is a package of its own

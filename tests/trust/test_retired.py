@@ -128,7 +128,7 @@ def test_the_retired_stay_so_whichever_way_they_come(
     assert isinstance(done, Loaded | Merged)
     assert (done.lowered, done.retired) == ({"verified": 1, "published": 1}, 2)
     came, why = done.notes
-    assert came.startswith("came as 1 published, 1 verified: hypotheses here until somebody")
+    assert came.startswith("came as 1 published, 1 verified: unverified here until somebody")
     assert why == "2 are archived here, because they are archived there"
     assert mine.care.links(ids["superseded"]).replaced_by == ids["hypothesis"]
     assert mine.care.links(ids["hypothesis"]).replaces == (ids["superseded"],)
@@ -422,7 +422,7 @@ def test_the_command_line_tells_what_was_lowered_and_what_stays_retired() -> Non
         memory.export("mine.jsonl")
     Memory("brain").close()
     would = at_once("load", "mine.jsonl", "--dry-run").stdout.splitlines()
-    assert would[1].startswith("came as 1 published, 1 verified: hypotheses here until somebody")
+    assert would[1].startswith("came as 1 published, 1 verified: unverified here until somebody")
     assert would[2:] == [
         "2 would be archived here, because they are archived there",
         "if they are your own: --trust keeps the standing that they have",
@@ -435,7 +435,7 @@ def test_the_command_line_tells_what_was_lowered_and_what_stays_retired() -> Non
     with Memory("brain") as memory:
         assert statuses(memory, ids) == STATUSES
     merged = at_once("--memory", "other", "merge", "mine").stdout
-    assert "came as 1 published, 1 verified: hypotheses here until somebody" in merged
+    assert "came as 1 published, 1 verified: unverified here until somebody" in merged
     assert "2 are archived here, because they are archived there" in merged
     Path("set.json").write_text('[{"content": "x", "outcome": "success", "tool": "conversation"}]')
     assert "--trust" in refused("load", "set.json", "--trust")

@@ -281,7 +281,7 @@ class RanTest:
 @dataclass(frozen=True)
 class TestFeedback:
     """What a test run changed: ids of new facts on tests that fail, and on tests that pass again,
-    and of records that the latter vouch for. `unchanged`: tests that fail as they did before.
+    and of records that the latter verify. `unchanged`: tests that fail as they did before.
     `gone`: ids of new facts on tests that no longer are.
     """
 

@@ -114,8 +114,8 @@ class Keeping(Group):
     ) -> CleanedUp:
         """Takes fixes of more than `older_than_days` out of the history; successful ones when they
         are three times as old, or `successes_days`. What they taught stays, and so do those that
-        somebody vouches for, that helped, or that are the last of their pattern, of its solution or
-        of a proven strategy. `undo` brings them back until `compact`. All or nothing.
+        are verified, that helped, or that are the last of their pattern, of its solution or of a
+        proven strategy. `undo` brings them back until `compact`. All or nothing.
         """
         ago = partial(cleanup.days_ago, self._project.now())
         failed_us, succeeded_us, *_ = check_all(
@@ -161,7 +161,7 @@ class Keeping(Group):
         each with the id that it has there or that follows from what it says. The whole file is
         checked before anything is written. What is new lands as `hypothesis`, whatever it claims,
         or as `archived`, where it was retired, and is otherwise unchanged; what is here already
-        stays as it is, unless it came from elsewhere, nobody here vouches for it, and it was retired
+        stays as it is, unless it came from elsewhere, nobody here verified it, and it was retired
         since. `trust` is for a file of your own: records keep the standing that they have there, and
         what was decided about them is taken over, also about those that are here. `strict` demands
         all that the metadata schema does.

@@ -79,7 +79,7 @@ class Deciding(Group):
         verification_id: str | None = None,
         author: str | None = None,
     ) -> AnyRecord:
-        """Vouches for a record: a test, a person or a compiler confirmed it. `by` is which of them,
+        """Marks a record as verified: a test, a person or a compiler confirmed it. `by` is which of them,
         `verification_id` the run or approval, `author` who says so (`by` where nobody is named).
         `UnknownRecordError` where no record has that `record_id`.
         """

@@ -132,7 +132,7 @@ class Loaded:
         """What became of statuses, for people; empty where there is nothing to be told."""
         came = ", ".join(f"{count} {status}" for status, count in sorted(self.lowered.items()))
         lowered = (
-            f"came as {came}: hypotheses here until somebody vouches for them; nothing from "
+            f"came as {came}: unverified here until somebody verifies them; nothing from "
             "elsewhere is believed on its own word"
         )
         are = "would be" if self.dry_run else "are"

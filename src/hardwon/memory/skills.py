@@ -6,7 +6,7 @@ were verified, one for the rules of the project, and one for those of each task.
 makes the same bytes, under the same names, so that an export brings files up to date and leaves the
 others alone.
 
-What nobody vouched for is left out, unless it is asked for. Where skills were exported to is noted
+What nobody verified is left out, unless it is asked for. Where skills were exported to is noted
 in the user's data folder: when records are forgotten, what they taught goes from there too.
 """
 
@@ -104,7 +104,7 @@ class Skills(Group):
 
     def list(self, *, unverified: bool = False) -> list[Skill]:
         """What has proved itself, each with its evidence: what made errors go away, fixes that were
-        verified, rules. `unverified`: also what nobody vouched for.
+        verified, rules. `unverified`: also what nobody verified.
         """
         check_all(unverified=unverified)
         project = self._project
@@ -118,7 +118,7 @@ class Skills(Group):
 
     def export(self, folder: str | Path, *, unverified: bool = False) -> ExportedSkills:
         """Writes them to a `folder`, each as NAME/SKILL.md, and takes away those that this project
-        wrote there and has no longer; other files stay. `unverified`: also what nobody vouched for.
+        wrote there and has no longer; other files stay. `unverified`: also what nobody verified.
         From then on, what is forgotten goes from there too.
         """
         target, _ = check_all(lambda: check_path("folder", folder), unverified=unverified)

@@ -255,7 +255,7 @@ class Moment(Model):
 
 
 class Validation(Model):
-    """How far a record may be believed, and who vouched for it."""
+    """How far a record may be believed, and who verified it."""
 
     status: Annotated[Status, describe("How far it is believed.")] = "hypothesis"
     verified_by: Annotated[Verifier | None, describe("What confirmed it.")] = None
@@ -274,7 +274,7 @@ class Metadata(Model):
     )
     validation: Validation = Field(
         default_factory=Validation,
-        description="How far it may be believed, and who vouched for it.",
+        description="How far it may be believed, and who verified it.",
     )
     tags: Annotated[Names, describe("Words to filter by.")] = []
     project_id: Annotated[Name, describe("The project; a memory fills in its own.")] = ""

@@ -282,7 +282,7 @@ _FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
     "task_id": _field(Name, "Of this task.", "parse_dates"),
     "tool": _field(Name, "Experiences with this tool."),
     "trust": _field(bool, "Records keep the standing that the file, one of your own, gives them."),
-    "unverified": _field(bool, "Also what nobody vouched for."),
+    "unverified": _field(bool, "Also what nobody verified."),
     "until": _field(Time, "To the day of this time; today, unless it is given."),
     "verification_id": _field(Name, "Which run, approval or build it was."),
     # what means something else in one operation

@@ -441,7 +441,7 @@ def note_others(settings: AgentSettings, note: str) -> None:
                 cli.complain(f"{note} {other.path}")
 
 
-Unverified = Annotated[bool, cli.opt("Also what nobody vouched for.", "--unverified")]
+Unverified = Annotated[bool, cli.opt("Also what nobody verified.", "--unverified")]
 
 
 @cli.add_group(app, "skills")
@@ -456,7 +456,7 @@ def export_skills(
 ) -> None:
     """Write what has proved itself as Agent Skills (SKILL.md).
 
-    Only what somebody or a test vouched for (`verify`), unless `--unverified` is given. Files are
+    Only what is verified, by somebody or a test, unless `--unverified` is given. Files are
     brought up to date, those of which nothing is left are taken away, and others are left alone. What
     is forgotten later goes from the folder too.
 

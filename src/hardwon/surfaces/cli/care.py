@@ -46,7 +46,7 @@ def verify(
     ] = "human_approval",
     verification_id: Annotated[cli.Text, cli.opt("Which run, approval or build it was.")] = None,
 ) -> None:
-    """Vouch for a record. A test, a person or a compiler showed it to be true.
+    """Mark a record as verified: a test, a person or a compiler showed it to be true.
 
     \b
     Examples:

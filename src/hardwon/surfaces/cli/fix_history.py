@@ -269,8 +269,8 @@ def history_patterns(limit: cli.Limit = PATTERNS_SHOWN, every: All = False) -> N
 
 @cli.command(history_group, "cleanup")
 def history_cleanup(days: cli.OlderThan = limits.CLEANUP_DAYS) -> None:
-    """Take out old fixes at once, but for those of value by themselves: what somebody vouches for, what
-    helped, and the last of each pattern. What they taught stays; prints how to take it back.
+    """Take out old fixes at once, but for those of value by themselves: what is verified, what helped,
+    and the last of each pattern. What they taught stays; prints how to take it back.
 
     JSON: `failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).
 

@@ -44,7 +44,7 @@ def load(
     kind, and the id follows from what a record says. One that is invalid is an error that names its
     line, and nothing is kept then. They keep their authors.
 
-    What is verified or published there is a hypothesis here until somebody here vouches for it; what
+    What is verified or published there is unverified here until somebody here verifies it; what
     was archived or replaced stays so. `--trust` is for records that you exported yourself: they keep
     the standing that they have in the file, with who verified them, and what was decided about them
     there holds here too.
@@ -213,7 +213,7 @@ def tell_merge(done: Merged, other: str, project: str) -> list[str]:
     ]
     if done.decision:
         lines.append(
-            f"they are hypotheses until somebody here vouches: hardwon undo {done.decision}"
+            f"they are unverified until somebody verifies them; to take them out again: hardwon undo {done.decision}"
         )
     lines += done.notes
     if shown := done.left[:_LEFT_SHOWN]:

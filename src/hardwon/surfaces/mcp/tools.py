@@ -220,8 +220,8 @@ USUAL: Final[Mapping[str, Tool]] = {
             _shorten(
                 "recall",
                 "Search the memory",
-                "Records that answer a question, the best first. A hypothesis was confirmed by "
-                "nobody; of what is stale, files have changed since.",
+                "Records that answer a question, the best first. A hypothesis is unverified; of "
+                "what is stale, files have changed since.",
                 *("query", "k", "kind", "outcome", "task_id", "author", "since", "path"),
             ),
             _shorten("get", "Show a record", "All of a record, by its id.", "record_id"),
