@@ -169,8 +169,8 @@ def merge(
     Either of the two may be a database. A merge that was interrupted goes on when it is done again.
 
     JSON: `other` (the file that was merged, or the database), `read` (how many it has), `added`,
-    `present`, `conflicting` (ids that both keep with different content), `forgotten` (records that were forgotten here, and stay
-    so), `events`, `erased` (records that were forgotten there, and are gone here now), `pending` (a
+    `present`, `conflicting` (ids that both keep with different content), `forgotten` (records that
+    were forgotten here, and stay so), `events`, `erased` (records that were forgotten there, and are gone here now), `pending` (a
     reader still needs the old log), `left` (what was decided there and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
     which status that is not taken over), `retired` (how many are archived here now because they are
