@@ -161,6 +161,9 @@ class FixTables(Listener):
             self._follow_rollbacks()
 
     def rebuild(self, project: str | None) -> None:
+        """Fills the tables anew from the records of the default project, whose they are; nothing is
+        done for another one. None: all projects.
+        """
         if project not in (None, DEFAULT_PROJECT):
             return
         self._run("DELETE FROM fix_guard")

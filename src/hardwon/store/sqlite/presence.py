@@ -83,7 +83,9 @@ class Index(NamedTuple):
 
     @property
     def folding(self) -> tuple[bytes, int, int]:
-        """Another one after anything was folded in, as long as somebody has the file open."""
+        """What is compared to learn whether any of the log was folded into the file meanwhile: another
+        value after it was, as long as somebody has the file open.
+        """
         return self.salt, self.folded, self.attempted
 
 
@@ -360,7 +362,7 @@ class OpenFile:
         self.look()
 
     def holds(self, file: File | None) -> bool:
-        """Whether it is this one, and its log stays."""
+        """Whether this file is the one that is held open, so that its log stays. Not where none is."""
         return self._presence is not None and self._presence.file == file
 
     def _settle(self, session: SqliteSession) -> None:

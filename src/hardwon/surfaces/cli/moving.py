@@ -170,8 +170,9 @@ def merge(
 
     JSON: `other` (the file that was merged, or the database), `read` (how many it has), `added`,
     `present`, `conflicting` (ids that both keep with different content), `forgotten` (records that
-    were forgotten here, and stay so), `events`, `erased` (records that were forgotten there, and are gone here now), `pending` (a
-    reader still needs the old log), `left` (what was decided there and not taken over, in words),
+    were forgotten here, and stay so), `events`, `erased` (records that were forgotten there, and
+    are gone here now), `pending` (a reader still needs the old log), `left` (what was decided there
+    and not taken over, in words),
     `left_total`, `decision` (undoes the arrival, or null), `dry_run`, `lowered` (how many came with
     which status that is not taken over), `retired` (how many are archived here now because they are
     there).
