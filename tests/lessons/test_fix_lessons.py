@@ -35,9 +35,8 @@ def test_a_pattern_of_a_family_is_as_likely_as_what_it_counts(memory: Memory) ->
     fix(memory, 0, 30, "wait", model="qwen2.5:7b")
     fix(memory, 30, 0, "wait", model="qwen2.5:14b")
     fix(memory, 20, 20, "wait", issue_type="CRASH")
-    (exact,) = [
-        each for each in memory.patterns() if each.kind == "exact" and each.issue_type == "TIMEOUT"
-    ]
+    known = [each for each in memory.patterns() if each.issue_type == "TIMEOUT"]
+    (exact,) = [each for each in known if each.kind == "exact"]
     assert (exact.success_count, exact.failure_count) == (30, 30)
     assert exact.p_success == pytest.approx(0.5, abs=0.05), "of both, not of the one fixed last"
     members = {each.model: each for each in memory.patterns() if each.kind == "model"}
@@ -59,21 +58,13 @@ def test_the_likeliest_strategy_comes_first(memory: Memory) -> None:
 def test_an_adopted_history_counts_as_the_attempts_it_consists_of(
     memory: Memory, tmp_path: Path, place: Places, clock: Clock
 ) -> None:
-    rows = [
-        {
-            "timestamp": clock.now.isoformat(),
-            "model_name": "m",
-            "issue_type": "TIMEOUT",
-            "description": "slow",
-            "fixer_type": "claude",
-            "fix_commands": json.dumps(["wait"]),
-            "fix_success": True,
-            "verification_success": number % 2 == 0,
-        }
-        for number in range(300)
-    ]
-    adopt_fix_history(legacy.make(tmp_path / "old.db", rows), memory)
     asked = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    row = {
+        "timestamp": clock.now.isoformat(), "model_name": "m", "issue_type": "TIMEOUT", "description": "slow",
+        "fixer_type": "claude", "fix_commands": json.dumps(["wait"]), "fix_success": True,
+    }  # fmt: skip
+    rows = [{**row, "verification_success": number % 2 == 0} for number in range(300)]
+    adopt_fix_history(legacy.make(tmp_path / "old.db", rows), memory)
     with Memory(place("live"), clock=clock) as live:
         for number in range(300):
             live.record_fix(asked, True, number % 2 == 0, "", ["wait"], fixer_type="claude")

@@ -114,12 +114,10 @@ def test_rebuild_and_doctor(engine: str, log: list[AnyRecord], data: st.DataObje
 @pytest.mark.parametrize("text", ["TypeError: x", "ordinary"])
 def test_a_forgotten_text_is_in_no_tally(memory: Memory, text: str) -> None:
     secretive = f"{text} zebra-crossing-7"
-    episode = memory.record_episode(
-        secretive, 0.2, mistakes=[secretive], mistake_cards=[{"mistake_type": secretive}]
-    )
-    fix = memory.record_fix(
-        {"model": secretive, "issue_type": secretive}, True, True, fix_commands=[secretive]
-    )
+    cards = [{"mistake_type": secretive}]
+    episode = memory.record_episode(secretive, 0.2, mistakes=[secretive], mistake_cards=cards)
+    issue = {"model": secretive, "issue_type": secretive}
+    fix = memory.record_fix(issue, True, True, fix_commands=[secretive])
     assert any(secretive in str(row) for row in knowledge_of(memory))
     assert memory.forget([episode.id, fix.id]).erased
     assert knowledge_of(memory) == []

@@ -112,16 +112,12 @@ def test_programs_and_agents_send_it_as_it_stands(tmp_path: Path) -> None:
         many = server.client("write").post(server.at("/records/batch"), json={"records": ALL})
         assert many.json()[0] == sent[0]
         given = "".join(json.dumps(each) + "\n" for each in ALL)
-        loaded = server.client().post(
-            server.at("/import"), content=given, headers={"Content-Type": "application/x-ndjson"}
-        )
+        lines = {"Content-Type": "application/x-ndjson"}
+        loaded = server.client().post(server.at("/import"), content=given, headers=lines)
         assert loaded.json()["lowered"] == {"published": 1, "verified": 1}, "of another author"
         without = json.dumps({**FACT, "metadata": {"tags": []}})
-        strict = server.client().post(
-            server.at("/import?strict=true"),
-            content=without,
-            headers={"Content-Type": "application/x-ndjson"},
-        )
+        at = server.at("/import?strict=true")
+        strict = server.client().post(at, content=without, headers=lines)
         assert strict.status_code == 422
         assert "metadata.source" in strict.text
 
@@ -145,10 +141,8 @@ def test_what_it_wrote_goes_back_in(memory: Memory) -> None:
     assert len(kept) == 3
     back = [read_record(json.loads(json.dumps(each.to_agentdb()))) for each in kept]
     assert [each.id for each in back] == [each.id for each in kept]
-    assert patterns[0].to_agentdb() == {
-        **PATTERN,
-        "metadata": {**METADATA, "validation": {"status": "hypothesis"}},
-    }
+    metadata = {**METADATA, "validation": {"status": "hypothesis"}}
+    assert patterns[0].to_agentdb() == {**PATTERN, "metadata": metadata}
     pattern = SolutionPattern.model_validate(PATTERN).adopt()
     assert memory.care.take_in([pattern]).present == 1
     fix = memory.record_fix({"issue_type": "TIMEOUT"}, True, True)
@@ -162,22 +156,17 @@ def test_what_it_wrote_goes_back_in(memory: Memory) -> None:
 def test_strict_demands_all_that_the_schema_demands(given: dict[str, Any]) -> None:
     read_record(given, strict=True)
     for part, name in [
-        *((None, name) for name in given if name != "metadata"),
-        *(("source", name) for name in METADATA["source"]),
-        *(("context", name) for name in METADATA["context"]),
-        ("validation", "status"),
-        (None, "metadata"),
-        ("", "tags"),
-        ("", "project_id"),
+        *((None, name) for name in given),
+        *((of, name) for of in ("source", "context") for name in METADATA[of]),
+        *(("validation", "status"), ("", "tags"), ("", "project_id")),
     ]:
         less = json.loads(json.dumps(given))
         envelope = less["metadata"]
         holder = less if part is None else envelope[part] if part else envelope
         del holder[name]
         if name in ("fact_type", "content", "steps", "final_reward", "diagnosis_id", "strategy"):
-            less["kind"] = {"content": "fact", "steps": "trajectory"}.get(
-                next(iter(given)), "solution_pattern"
-            )
+            kinds = {"content": "fact", "steps": "trajectory"}
+            less["kind"] = kinds.get(next(iter(given)), "solution_pattern")
         with pytest.raises(InvalidInputError) as caught:
             read_record(less, strict=True)
         assert any(name in problem.field for problem in caught.value.problems), name
@@ -193,13 +182,9 @@ def test_seconds_and_float_milliseconds_are_recognised(given: float) -> None:
 
 
 def test_strict_takes_what_was_written_and_nothing_else_for_a_number(memory: Memory) -> None:
-    records = (
-        memory.record_fact("The parser fails on empty input.", "observation"),
-        memory.record_trajectory(
-            "make it pass", [{"action": "make", "observation": "ok", "reward": 1}]
-        ),
-    )
-    for record in records:
+    step = {"action": "make", "observation": "ok", "reward": 1}
+    fact = memory.record_fact("The parser fails on empty input.", "observation")
+    for record in (fact, memory.record_trajectory("make it pass", [step])):
         data = json.loads(json.dumps(record.to_agentdb()))
         assert read_record(data, strict=True).to_agentdb() == record.to_agentdb()
     with pytest.raises(InvalidInputError, match="a number of milliseconds"):

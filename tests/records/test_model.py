@@ -80,14 +80,8 @@ def test_a_refused_outcome_names_the_field_the_value_and_what_is_allowed() -> No
 
 
 def test_extra_keys_are_kept_and_come_back() -> None:
-    made = Experience(
-        content="x",
-        outcome="success",
-        tool="conversation",
-        ticket="A-7",
-        run={"n": [1, None]},
-        gone=None,
-    )
+    more: Any = {"ticket": "A-7", "run": {"n": [1, None]}, "gone": None}
+    made = Experience(content="x", outcome="success", tool="conversation", **more)
     assert made.extra == {"ticket": "A-7", "run": {"n": [1, None]}}
     assert parse_record(made.to_json()) == made
 
@@ -155,21 +149,13 @@ def test_what_a_program_printed_is_cut_not_refused() -> None:
 
 @each("text", ["a\0b", "lone \ud800 surrogate", b"bytes", 5, None])
 def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
+    issue, tags = {"description": text or 1}, {"tags": [text]}
+    done = {"fix_success": True, "verification_success": True}
     for field, make in (
         ("content", lambda: Fact(content=text, fact_type="error")),
         ("steps.0.action", lambda: Trajectory(steps=[{"action": text}], final_reward=0)),
-        (
-            "issue.description",
-            lambda: Fix(
-                issue={"description": text or 1}, fix_success=True, verification_success=True
-            ),
-        ),
-        (
-            "metadata.tags.0",
-            lambda: Fact(
-                content="c", fact_type="error", metadata=Metadata.model_validate({"tags": [text]})
-            ),
-        ),
+        ("issue.description", lambda: Fix.model_validate({"issue": issue, **done})),
+        ("metadata.tags.0", lambda: Metadata.model_validate(tags)),
     ):
         with pytest.raises(InvalidInputError) as caught:
             make()
@@ -181,13 +167,9 @@ def test_free_form_values_must_survive_json(bad: Any) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Experience(content="x", outcome="success", tool="conversation", mine=bad)
     assert caught.value.field == "mine"
+    fix: Any = {"issue": hardwon.Issue(), "fix_success": True, "verification_success": True}
     with pytest.raises(InvalidInputError) as caught:
-        Fix(
-            issue=hardwon.Issue(),
-            fix_success=True,
-            verification_success=True,
-            system_info={"deep": [bad]},
-        )
+        Fix(**fix, system_info={"deep": [bad]})
     assert caught.value.field == "system_info"
 
 
@@ -197,10 +179,9 @@ def test_nesting_and_the_number_of_extra_keys_are_bounded() -> None:
         deep = [deep]
     with pytest.raises(InvalidInputError, match="nested at most 16 deep"):
         Experience(content="x", outcome="success", tool="conversation", deep=deep)
+    many = {f"k{n}": n for n in range(65)}
     with pytest.raises(InvalidInputError, match="at most 64 extra keys"):
-        Experience(
-            content="x", outcome="success", tool="conversation", **{f"k{n}": n for n in range(65)}
-        )
+        Experience(content="x", outcome="success", tool="conversation", **many)
     with pytest.raises(InvalidInputError, match="at most 200000 characters"):
         Fact(content="x" * 200_001, fact_type="error")
 
@@ -248,9 +229,8 @@ def test_times_without_a_zone_or_meaning_are_refused(value: Any) -> None:
 
 
 def test_unknown_fields_are_named() -> None:
-    with pytest.raises(
-        InvalidInputError, match="socre: 0.5 is not allowed; allowed: no such field"
-    ):
+    refused = "socre: 0.5 is not allowed; allowed: no such field"
+    with pytest.raises(InvalidInputError, match=refused):
         Episode.model_validate({"task_id": "t", "score": 0.5, "socre": 0.5})
     with pytest.raises(InvalidInputError, match=r"score is missing$"):
         Episode.model_validate({"task_id": "t"})
@@ -267,12 +247,8 @@ def test_mistake_cards_have_the_defaults_and_cuts_of_training_memory() -> None:
 
 
 def test_unknown_issue_and_fixer_types_are_welcome_and_known_ones_listed() -> None:
-    fix = Fix(
-        issue=hardwon.Issue(issue_type="DISK_ON_FIRE"),
-        fixer_type="llama",
-        fix_success=True,
-        verification_success=False,
-    )
+    issue = hardwon.Issue(issue_type="DISK_ON_FIRE")
+    fix = Fix(issue=issue, fixer_type="llama", fix_success=True, verification_success=False)
     assert (fix.issue.issue_type, fix.fixer_type, fix.succeeded) == ("DISK_ON_FIRE", "llama", False)
     schema = hardwon.json_schema("fix")
     assert "MODEL_NOT_AVAILABLE" in schema["$defs"]["Issue"]["properties"]["issue_type"]["examples"]

@@ -86,10 +86,9 @@ def carry_out(memory: Memory, adds: list[int], events: list[tuple[int, str]], se
         elif memory.get(record_id):
             kind = "imported" if what == "imported" else "status"
             status = None if what == "imported" else what
+            event = Event(record_id=record_id, kind=kind, at=when, by="x", status=status)
             with memory._project.write() as change:
-                change.add_event(
-                    Event(record_id=record_id, kind=kind, at=when, by="x", status=status)
-                )
+                change.add_event(event)
 
 
 def state(memory: Memory) -> tuple[object, object]:
@@ -121,9 +120,8 @@ def test_merge_is_idempotent_and_order_free(
         first, *rest = parts
         for part in rest:
             first.merge(part, trust=True)
-        assert state(first) == states[0], (
-            "merging into a part gives what merging into an empty memory gives"
-        )
+        # merging into a part gives what merging into an empty memory gives
+        assert state(first) == states[0]
 
 
 def standings(memory: Memory) -> dict[str, tuple[str, str]]:

@@ -14,6 +14,7 @@ import pytest
 from engines import ENGINES
 from hardwon import Episode, Fact, Fix, Memory, Step, Trajectory
 from hardwon.errors import InvalidInputError
+from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Issue, Metadata, Source
 from hardwon.search.times import time_asked
 from languages_corpus import PAIRS
@@ -78,11 +79,8 @@ def test_nothing_of_one_project_shows_in_the_scores_of_another(place: Callable[[
             one.record_fact(f"the worker {number} of the queue was restarted", "solution")
 
         def answers() -> list[tuple[str, float, dict[str, float]]]:
-            return [
-                (hit.record.id, hit.score, hit.why)
-                for question in questions
-                for hit in one.recall(question, k=10)
-            ]
+            hits = (hit for question in questions for hit in one.recall(question, k=10))
+            return [(hit.record.id, hit.score, hit.why) for hit in hits]
 
         before = answers()
         two.add_many(
@@ -93,27 +91,17 @@ def test_nothing_of_one_project_shows_in_the_scores_of_another(place: Callable[[
 
 
 def stuffed(question: str, count: int) -> list[Fact]:
-    return [
-        Fact.model_validate(
-            {
-                "content": f"{question} {question} {question}: run evil {number}",
-                "fact_type": "solution",
-                "metadata": {"source": {"author": "eve"}},
-            }
-        )
-        for number in range(count)
-    ]
+    told = Fact(content="x", fact_type="solution", metadata=Metadata(source=Source(author="eve")))
+    texts = [f"{question} {question} {question}: run evil {number}" for number in range(count)]
+    return [told.copy_with(id=new_id(), content=text) for text in texts]
 
 
 @pytest.mark.parametrize("count", [25, 2_000])
 def test_a_flood_takes_one_place_of_five(memory: Memory, count: int) -> None:
     question = "the billing worker hangs after the restart"
     for author in HONEST:
-        memory.record_fact(
-            f"When the billing worker hangs, {author} clears its lock before a restart",
-            "solution",
-            author=author,
-        )
+        text = f"When the billing worker hangs, {author} clears its lock before a restart"
+        memory.record_fact(text, "solution", author=author)
     memory.add_many(stuffed(question, count))
     authors = [hit.record.metadata.source.author for hit in memory.recall(question, k=5)]
     assert len(authors) == 5
@@ -121,9 +109,8 @@ def test_a_flood_takes_one_place_of_five(memory: Memory, count: int) -> None:
     text = str(memory.context(question, budget_tokens=400))
     assert sum(author in text for author in HONEST) >= 4
     # what somebody vouches for waits for nobody
-    vouched = memory.record_fact(
-        "The billing worker hangs: restart it", "solution", author="eve", tags=["checked"]
-    )
+    text = "The billing worker hangs: restart it"
+    vouched = memory.record_fact(text, "solution", author="eve", tags=["checked"])
     memory.verify(vouched.id, by="human_approval", verification_id="seen")
     assert vouched.id in [hit.record.id for hit in memory.recall(question, k=5)]
 
@@ -134,16 +121,11 @@ ISSUE = {"model": "billing", "issue_type": "hang", "description": "the worker ha
 def attempts(author: str, good: str, bad: str, command: str) -> list[AnyRecord]:
     """An episode that went well, one that did not, and a fix."""
     metadata = Metadata(source=Source(author=author))
+    fix: Any = {"issue": Issue(**ISSUE), "fix_success": True, "verification_success": True}
     return [
         Episode(task_id="deploy", score=1.0, successes=[good], metadata=metadata),
         Episode(task_id="deploy", score=0.1, mistakes=[bad], metadata=metadata),
-        Fix(
-            issue=Issue(**ISSUE),
-            fix_success=True,
-            verification_success=True,
-            fix_commands=[command],
-            metadata=metadata,
-        ),
+        Fix(**fix, fix_commands=[command], metadata=metadata),
     ]
 
 
@@ -189,13 +171,10 @@ def test_the_answer_beside_a_hit_is_found_with_it(memory: Memory) -> None:
 
 
 def test_filters_by_type_entity_source_commit_and_failure(memory: Memory) -> None:
-    wanted = memory.record_fact(
-        "The worker died of E0382 in src/worker.rs",
-        "error",
-        entities={"files": ["src/worker.rs"], "error_codes": ["E0382"]},
-        source={"type": "test_result", "id": "run-7"},
-        git_commit="0123456789abcdef0123456789abcdef01234567",
-    )
+    named = {"files": ["src/worker.rs"], "error_codes": ["E0382"]}
+    run: Any = {"source": {"type": "test_result", "id": "run-7"}, "git_commit": "0123456789" * 4}
+    text = "The worker died of E0382 in src/worker.rs"
+    wanted = memory.record_fact(text, "error", entities=named, **run)
     other = memory.record_fact("The worker was restarted", "solution")
     memory.remember("The worker rests", "interaction", sentiment="neutral")
     failure = wanted.metadata.validation.failure_hash
@@ -249,11 +228,8 @@ def test_the_time_a_question_names(question: str, since: str | None, until: str 
 def test_what_is_of_the_time_that_is_asked_about_comes_first(place: Callable[[str], str]) -> None:
     with Memory(place("brain"), clock=lambda: NOW) as memory:
         for days in range(60):
-            memory.record_fact(
-                f"The nightly build {days} broke in the linker",
-                "error",
-                timestamp=NOW - timedelta(days=days),
-            )
+            text, at = f"The nightly build {days} broke in the linker", NOW - timedelta(days=days)
+            memory.record_fact(text, "error", timestamp=at)
         hits = memory.recall("why did the nightly build break three days ago?", k=3)
         assert "build 3 " in str(hits[0])
         assert hits[0].why["time"] > 0

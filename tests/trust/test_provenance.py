@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = new_repository(tmp_path / "repo")
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def memory(repository: Path) -> Iterator[Memory]:
+    with Memory("brain.db") as opened:
+        yield opened
 
 
 def learn(memory: Memory, text: str) -> Experience:
@@ -72,20 +79,18 @@ def test_names_of_files_that_hold_secrets() -> None:
 
 
 def test_a_link_or_a_folder_hides_no_secrets(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (".env", ".aws/credentials", ".aws/x.txt", "src/plain.txt"):
         write(repository, name, "k")
     (repository / "envlink.txt").symlink_to(".env")
     (repository / "cloud").symlink_to(".aws")
     (repository / "plainlink.txt").symlink_to("src/plain.txt")
-    with Memory("brain.db") as memory:
-        assert files_of(
-            learn(memory, "envlink.txt cloud/x.txt cloud/credentials plainlink.txt")
-        ) == ["plainlink.txt"]
-        monkeypatch.chdir(repository / ".aws")
-        with Memory("../brain.db") as inside:
-            assert files_of(learn(inside, "x.txt and ./credentials")) == []
+    named = learn(memory, "envlink.txt cloud/x.txt cloud/credentials plainlink.txt")
+    assert files_of(named) == ["plainlink.txt"]
+    monkeypatch.chdir(repository / ".aws")
+    with Memory("../brain.db") as inside:
+        assert files_of(learn(inside, "x.txt and ./credentials")) == []
 
 
 @given(st.text(st.sampled_from("ab1./-_@~ \n:\\\"'ä\u2028"), max_size=200))
@@ -106,35 +111,31 @@ def test_only_so_much_is_looked_at() -> None:
     assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
 
 
-def test_files_that_the_text_names_are_found_with_commit_and_branch(repository: Path) -> None:
+def test_files_that_the_text_names_are_found_with_commit_and_branch(
+    memory: Memory, repository: Path
+) -> None:
     head = git(repository, "rev-parse", "HEAD")
-    with Memory("brain.db") as memory:
-        kept = learn(
-            memory, "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5"
-        )
-        moment = kept.metadata.context
-        assert moment.related_files == [
-            RelatedFile(path=name, hash=sha1(repository / name))
-            for name in ("src/app.py", "src/login.py")
-        ]
-        assert (moment.git_commit, moment.git_branch) == (head, "main")
-        assert memory.get(kept.id) == kept
-        assert [hit.id for hit in memory.browse(path="src/login.py")] == [kept.id]
-        assert memory.doctor().ok
+    text = "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5"
+    kept = learn(memory, text)
+    moment = kept.metadata.context
+    assert moment.related_files == [
+        RelatedFile(path=name, hash=sha1(repository / name))
+        for name in ("src/app.py", "src/login.py")
+    ]
+    assert (moment.git_commit, moment.git_branch) == (head, "main")
+    assert memory.get(kept.id) == kept
+    assert [hit.id for hit in memory.browse(path="src/login.py")] == [kept.id]
+    assert memory.doctor().ok
 
 
 def test_every_kind_of_record_is_looked_at(repository: Path) -> None:
     with Memory("brain.db") as memory:
         memory.record_fact("src/app.py is slow", "observation")
-        memory.record_trajectory(
-            "t", [{"action": "edit README.md", "observation": "see src/login.py"}], 1.0
-        )
-        memory.record_episode(
-            "t", 0.5, mistake_cards=[MistakeCard(evidence="src/app.py", lesson="no")]
-        )
-        memory.record_fix(
-            {"description": "x"}, True, True, fix_commands=["sed -i s/a/b/ src/login.py"]
-        )
+        step = {"action": "edit README.md", "observation": "see src/login.py"}
+        memory.record_trajectory("t", [step], 1.0)
+        card = MistakeCard(evidence="src/app.py", lesson="no")
+        memory.record_episode("t", 0.5, mistake_cards=[card])
+        memory.record_fix({"description": "x"}, True, True, "", ["sed -i s/a/b/ src/login.py"])
         memory.add(Experience(content="README.md", outcome="success", tool="conversation"))
         memory.add_many([Fact(content="src/app.py", fact_type="error")])
         with memory.trajectory("src/app.py") as recorder:
@@ -185,14 +186,13 @@ def test_no_link_leads_out_and_no_secret_or_own_file_is_hashed(
         assert memory.doctor().ok
 
 
-def test_bounds_on_files(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_on_files(memory: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.outside.git.FOUND_FILE_BYTES_MAX", 10)
     for number in range(20):
         write(repository, f"n/{number}.txt", str(number))
-    with Memory("brain.db") as memory:
-        assert files_of(learn(memory, "src/app.py is too large")) == []
-        text = " ".join(f"n/{number}.txt" for number in range(20))
-        assert len(files_of(learn(memory, text))) == looking._FILES_FOUND_MAX
+    assert files_of(learn(memory, "src/app.py is too large")) == []
+    text = " ".join(f"n/{number}.txt" for number in range(20))
+    assert len(files_of(learn(memory, text))) == looking._FILES_FOUND_MAX
 
 
 def test_no_git_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,11 +208,9 @@ def test_bare_repositories_have_no_files(
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
     monkeypatch.chdir(tmp_path / "bare.git")
+    text = "config and HEAD and ./description and hooks/pre-push.sample"
     with Memory(tmp_path / "one.db") as memory:
-        assert (
-            files_of(learn(memory, "config and HEAD and ./description and hooks/pre-push.sample"))
-            == []
-        )
+        assert files_of(learn(memory, text)) == []
     hub = tmp_path / "hub"
     hub.mkdir()
     git(tmp_path, "clone", "-q", "--bare", str(repository), str(hub / ".bare"))
@@ -247,26 +245,26 @@ def test_loaded_merged_and_adopted_records_stay_as_they_are(
     assert all(not record.metadata.context.related_files for record in found)
 
 
-def test_adding_again_after_the_code_moved_on_changes_nothing(repository: Path) -> None:
+def test_adding_again_after_the_code_moved_on_changes_nothing(
+    memory: Memory, repository: Path
+) -> None:
     record = Fact(content="src/app.py is slow", fact_type="observation")
-    with Memory("brain.db") as memory:
-        memory.add(record)
-        first = memory.get(record.id)
-        write(repository, "src/app.py", body("other"))
-        commit(repository)
-        assert memory.add(record) == record.id
-        assert memory.add_many([record]) == [record.id]
-        assert memory.get(record.id) == first
-        with pytest.raises(ConflictError):
-            memory.add(Fact(id=record.id, content="src/app.py is fast", fact_type="observation"))
+    memory.add(record)
+    first = memory.get(record.id)
+    write(repository, "src/app.py", body("other"))
+    commit(repository)
+    assert memory.add(record) == record.id
+    assert memory.add_many([record]) == [record.id]
+    assert memory.get(record.id) == first
+    with pytest.raises(ConflictError):
+        memory.add(Fact(id=record.id, content="src/app.py is fast", fact_type="observation"))
 
 
-def test_a_hash_is_not_taken_from_before_a_change(repository: Path) -> None:
-    with Memory("brain.db") as memory:
-        for number in range(20):  # within the same tick of the clock, and as long as before
-            write(repository, "src/app.py", f"{number:04}")
-            (found,) = learn(memory, f"src/app.py {number}").metadata.context.related_files
-            assert found.hash == sha1(repository / "src/app.py")
+def test_a_hash_is_not_taken_from_before_a_change(memory: Memory, repository: Path) -> None:
+    for number in range(20):  # within the same tick of the clock, and as long as before
+        write(repository, "src/app.py", f"{number:04}")
+        (found,) = learn(memory, f"src/app.py {number}").metadata.context.related_files
+        assert found.hash == sha1(repository / "src/app.py")
 
 
 def test_the_memory_itself_is_no_related_file(memory: Memory, tmp_path: Path) -> None:
