@@ -212,6 +212,10 @@ LLM_REPLY_BYTES_MAX: Final = 1 * MIB
 # The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
 
+# That of what hooks tell an agent when it starts and when it is asked something: a few lines, each
+# time.
+AGENT_CONTEXT_TOKENS: Final = 160
+
 # The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
 

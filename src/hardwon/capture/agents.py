@@ -38,6 +38,7 @@ from hardwon.capture.speaking import (
 )
 from hardwon.errors import BusyError
 from hardwon.memory import Memory
+from hardwon.memory.ahead import AheadFinder
 from hardwon.memory.lessons import LessonFinder
 from hardwon.memory.places import Settings, current_folder, memory_exists
 from hardwon.outside.files import repository_root
@@ -51,6 +52,7 @@ from hardwon.text.clean import clean_line
 from hardwon.text.failures import error_words
 from hardwon.text.lines import read_line, split_cd
 from hardwon.text.programs import looks, only_shows
+from hardwon.text.tokens import count_tokens
 from hardwon.trust.redact import redact
 
 # How long such a hook waits for other writers. They take milliseconds; who takes longer does not
@@ -64,6 +66,9 @@ AGENT_COMMAND_CHARS_MAX: Final = 16_000
 # How much of what a user asks an agent is recalled by. The question itself stands in it; what
 # follows is pasted.
 AGENT_PROMPT_CHARS_MAX: Final = 8_000
+
+# Of a context that may have less than this there is nothing worth a line.
+_CONTEXT_TOKENS_MIN: Final = 30
 
 # What is told of a file before it is edited: a few lines.
 AGENT_ASIDE_TOKENS: Final = 200
@@ -80,7 +85,7 @@ class Manner:
 
     blocked: Literal["warn", "ask", "deny"] = "warn"
     make_memory: bool = False
-    budget_tokens: int = limits.CONTEXT_TOKENS
+    budget_tokens: int = limits.AGENT_CONTEXT_TOKENS
     prompts: bool = True
 
 
@@ -196,7 +201,7 @@ def _fence(lines: Iterable[str]) -> str:
 
 
 def _context(memory: Memory, query: str, tokens: int) -> list[Line]:
-    if not query.strip():
+    if not query.strip() or tokens < _CONTEXT_TOKENS_MIN:
         return []
     context = memory.context(query, budget_tokens=tokens, explain=True)
     return [(line.text, line.ids) for line in context.lines]
@@ -238,15 +243,18 @@ def _at_prompt(
         return None
     if manner.prompts and not session.kept.get("task"):
         session.kept["task"] = redact(prompt)[0][: limits.LESSON_CHARS_MAX]
-    finder = LessonFinder(memory._project)
+    finder = AheadFinder(memory._project)
     rules = finder.rules.tell_rules(Situation(prompt))
+    ahead = finder.tell_ahead(Situation(prompt))
+    new = [line for line in ahead if session.unsaid([(f"ahead {line.lesson.id}", line.ids)])]
     start = [] if session.kept.get("started") else _at_start(memory, session, manner)
-    context = [*start, *_context(memory, prompt, manner.budget_tokens)]
+    left = manner.budget_tokens - sum(count_tokens(line.text) for line in (*rules, *new))
+    context = [*start, *_context(memory, prompt, left)]
     # a rule is told where it is about what is asked, and nowhere else
     others = [line for line in context if not finder.rules.record_ids.issuperset(line[1] or [""])]
     if manner.prompts and not event.subagent:
         keep_rule(prompt, memory, session)
-    return _tell(session, rules, session.unsaid(others))
+    return _tell(session, rules, session.unsaid(others), new)
 
 
 def name_file(event: HookEvent) -> str:
@@ -348,11 +356,14 @@ def _before_command(
 
 
 def _tell(
-    session: AgentSession, lines: Sequence[TellLine], more: Sequence[str] = ()
+    session: AgentSession,
+    lines: Sequence[TellLine],
+    more: Sequence[str] = (),
+    ahead: Sequence[TellLine] = (),
 ) -> Reply | None:
-    """What this session was not told yet, and `more`, which is new already."""
+    """What this session was not told yet, and `ahead` and `more`, which are new already."""
     new = [line for line in lines if session.unsaid([(line.lesson.id, line.ids)])]
-    whole: tuple[TellLine | Aside, ...] = (*new, *map(Aside, more))
+    whole: tuple[TellLine | Aside, ...] = (*new, *ahead, *map(Aside, more))
     return Reply(_fence([line.text for line in whole]), lines=whole) if whole else None
 
 

@@ -58,7 +58,7 @@ def parse(words: Sequence[str]) -> Call | None:
         else:
             rest.append(word)
     agent = next((name for name in AGENTS if rest == ["hooks", "run", name]), None)
-    budget = named.pop("budget", None) or str(limits.CONTEXT_TOKENS)
+    budget = named.pop("budget", None) or str(limits.AGENT_CONTEXT_TOKENS)
     if agent is None or not budget.isdecimal() or not 0 < int(budget) <= limits.CONTEXT_TOKENS_MAX:
         return None
     blocked: Final = (

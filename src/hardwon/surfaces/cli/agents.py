@@ -228,7 +228,7 @@ def install_hooks(
     ] = False,
     budget: Annotated[
         int, cli.opt("agents: tokens of a context at most.", min=1, max=limits.CONTEXT_TOKENS_MAX)
-    ] = limits.CONTEXT_TOKENS,
+    ] = limits.AGENT_CONTEXT_TOKENS,
     dry_run: Annotated[
         bool, cli.opt("agents: print the settings file as it would be.", "--dry-run")
     ] = False,
@@ -248,7 +248,7 @@ def install_hooks(
         "make_memory": make_memory,
         "no_prompts": no_prompts,
     }
-    has_budget = budget != limits.CONTEXT_TOKENS
+    has_budget = budget != limits.AGENT_CONTEXT_TOKENS
     if into == "git":
         refuse(into, local=local, user=user, **flags, budget=has_budget, dry_run=dry_run)
         folder = git_hooks.folder_of_hooks(find_root(), shared=shared)
