@@ -35,7 +35,8 @@ class AheadFinder(LessonFinder):
         at_task = [row.teaching for row in rows]
         by_sort = {
             sort: [
-                row.teaching for row in self._store.teachings(name, [sort_key(sort)], _RUNS_READ_MAX)
+                row.teaching
+                for row in self._store.teachings(name, [sort_key(sort)], _RUNS_READ_MAX)
             ]
             for sort in list_sorts(at_task)[:_SORTS_MAX]
         }
