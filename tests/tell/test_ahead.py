@@ -39,7 +39,7 @@ def test_a_prompt_tells_what_such_runs_met_and_it_is_told_again_when_it_is_met(
     line = say("prompt", prompt=TASK)
     assert "Such runs met: KeyError: 'DATABASE_URL'; it went away by: DATABASE_URL=" in line
     assert "Such runs met" not in say("prompt", prompt=TASK), "once a session"
-    shown = {"exit_code": 2, "output": NO_URL["observation"]}
+    shown: dict[str, Any] = {"exit_code": 2, "output": NO_URL["observation"]}
     assert "DATABASE_URL=sqlite" in say("after", command="make test", **shown)
 
 
