@@ -51,7 +51,7 @@ from hardwon.records.kinds import (
     Validation,
     judge_record,
 )
-from hardwon.search.rank import Frequencies
+from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
 from hardwon.store.knowledge import LEVEL_NAMES, TallyReader
 from hardwon.store.query import (
@@ -59,11 +59,16 @@ from hardwon.store.query import (
     STORED,
     TRUSTED_AUTHORS,
     TRUSTED_RECORD,
+    Among,
+    Known,
     Reader,
+    Scored,
     event_of,
+    from_everybody,
     is_packed,
     original_of,
     packed_body,
+    rarest,
     sound_body,
     unembedded,
 )
@@ -72,7 +77,6 @@ from hardwon.store.types import (
     Bound,
     Dialect,
     Finding,
-    Found,
     Progress,
     Request,
     Row,
@@ -372,12 +376,9 @@ def recount(session: Session, dialect: Dialect, project: str) -> None:
 # --- the writer ---
 
 
-ROW: Final = (
-    "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, "
-    "status, validation, teaching"
-)
-# The columns that a new row is written into, which are as many as the first fields of a Row.
-ROW_FIELDS: Final = 15
+# A new row is written into columns that have the names of so many first fields of a Row.
+ROW_FIELDS: Final = Row._fields.index("terms")
+ROW: Final = ", ".join(Row._fields[:ROW_FIELDS])
 
 
 class Kept(NamedTuple):
@@ -492,9 +493,9 @@ class Writer(Reader):
         and keys.
         """
 
-    @abstractmethod
-    def _drop_vector(self, project: str, seq: int) -> None:
+    def _drop_vector(self, seq: int) -> None:
         """Removes the vector of a record, where it has one."""
+        self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
     def _listeners(self, kinds: Iterable[str]) -> list[Listener]:  # noqa: ARG002
         """Of the designs that keep tables of their own in this engine: none, unless an engine says
@@ -598,7 +599,7 @@ class Writer(Reader):
                 (seq, row.body, row.digest),
             )
             self._rewrite(seq, row)
-            self._drop_vector(row.project_id, seq)  # its text is another
+            self._drop_vector(seq)  # its text is another
             for listener in self._listeners([row.kind]):
                 listener.on_replace(seq, row)
 
@@ -617,7 +618,7 @@ class Writer(Reader):
                 with suppress(DamagedError):
                     gone += filter(None, [self._kept(project, record_id)])
                 self._drop_derived(project, seq)
-                self._drop_vector(project, seq)
+                self._drop_vector(seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
             run(
@@ -632,11 +633,9 @@ class Writer(Reader):
 
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Fixes that left the history, by id."""
-        return self._stored(
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id > ?2 AND r.kind = "
-            f"'cleaned' ORDER BY r.id LIMIT ?3",
-            (project, after_id, limit),
-        )
+        cleaned = "r.project_id = ?1 AND r.id > ?2 AND r.kind = 'cleaned'"
+        source = f"record r WHERE {cleaned} ORDER BY r.id LIMIT ?3"
+        return self._stored(source, (project, after_id, limit))
 
     # --- events ---
 
@@ -660,13 +659,9 @@ class Writer(Reader):
 
     def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
         """Those of these records that something happened to, in any order."""
-        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self.dialect.within('record_id', '?2')}"
-        return [
-            str(record_id)
-            for (record_id,) in self.session.select(
-                sql, (project, self.dialect.list_values(record_ids))
-            )
-        ]
+        within = self.dialect.within("record_id", "?2")
+        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {within}"
+        return self._column(sql, project, self.dialect.list_values(record_ids))
 
     def event(self, project: str, event_id: str) -> Event | None:
         """One event by its id; None where there is none."""
@@ -692,28 +687,25 @@ class Writer(Reader):
 
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         """Those of the exact keys that some record of these statuses has."""
-        within = self.dialect.within
-        rows = self.session.select(
-            f"SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
-            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}",
-            (project, self.dialect.list_values(keys), self.dialect.list_values(statuses)),
+        within, listed = self.dialect.within, map(self.dialect.list_values, (keys, statuses))
+        sql = (
+            "SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq "
+            f"WHERE k.project_id = ?1 AND {within('k.key', '?2')} AND {within('r.status', '?3')}"
         )
-        return {key for (key,) in rows}
+        return set(self._column(sql, project, *listed))
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         """Every record with an exact key, of whatever kind and status."""
-        return self._stored(
-            f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
-            "WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq",
-            (project, key),
-        )
+        having = f"record_key k {self.dialect.join} record r ON r.seq = k.seq"
+        source = f"{having} WHERE k.project_id = ?1 AND k.key = ?2 ORDER BY k.seq"
+        return self._stored(source, (project, key))
 
     def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
         """The facts that have an exact key, those that came in first. Archived ones and sources
         that were rolled back are left out.
         """
         return self._stored(
-            f"SELECT {STORED} FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
+            f"record_key k {self.dialect.join} record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fact' AND {TRUSTED_RECORD} "
             "ORDER BY k.seq LIMIT ?3",
             (project, key, limit),
@@ -798,7 +790,6 @@ class Store(TallyReader):
     # one costs a way to a server. Each reading sees what was kept when it began.
     together: Callable[[str], AbstractContextManager[object]] = nullcontext
 
-    @abstractmethod
     def search(
         self,
         project: str,
@@ -807,21 +798,57 @@ class Store(TallyReader):
         limit: int,
         *,
         whole: bool = False,
-    ) -> list[tuple[Found, float]]:
+    ) -> list[Scored]:
         """Records that contain any of the terms, with a text score (higher is better), best first;
         `whole`: only those that contain both of the rarest two, which is soon known; where they are
         few, all of them, and the scores say nothing.
         Archived records are left out unless the filters ask for them. No terms, no hits.
         """
+        wanted = tuple(dict.fromkeys(terms))
+        with self._searching(project) as session:
+            known = self._know(session, project, wanted)
+            having, texts = known.frequencies.having, known.frequencies.texts
+            # Without terms that very many records have, which cost the most and tell the least; all
+            # of them, if need be.
+            few = rarest(having) if whole else rare_enough(having, texts)
+            for chosen in dict.fromkeys((few, few if whole else wanted)) if having else ():
+                best = self._match(session, project, chosen, known, filters, limit, whole)
+                if hits := from_everybody(best, known.sources, known.vouched, limit):
+                    return hits
+        return []
 
-    @abstractmethod
     def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
         """How many records are searched, and how many of them have each term, as last counted."""
+        with self._searching(project) as session:
+            return self._know(session, project, tuple(dict.fromkeys(terms))).frequencies
+
+    @abstractmethod
+    def _searching(self, project: str) -> AbstractContextManager[Any]:
+        """A session for one search."""
+
+    @abstractmethod
+    def _know(self, session: Any, project: str, terms: Sequence[str]) -> Known:
+        """What is known of a project before it is searched for these terms; no frequencies where
+        there is nothing to search.
+        """
+
+    @abstractmethod
+    def _match(
+        self,
+        session: Any,
+        project: str,
+        terms: Sequence[str],
+        known: Any,
+        filters: Filters,
+        limit: int,
+        whole: bool,
+    ) -> Callable[[Among], list[Scored]]:
+        """What finds the best of some sources that have any of the terms (`whole`: all of them)."""
 
     @abstractmethod
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
-    ) -> list[tuple[Found, float]]:
+    ) -> list[Scored]:
         """Records by the cosine of their vector to this one, best first, as far as they pass the
         filters; archived ones and rolled-back sources as in `search`.
         """
@@ -831,9 +858,8 @@ class Store(TallyReader):
         over a bounded number of rows of all projects.
         """
         return self._stored(
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} "
-            f"AND {TRUSTED_RECORD} "
-            f"AND r.seq > (SELECT max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} "
+            f"record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {TRUSTED_RECORD} AND r.seq > "
+            f"(SELECT max(seq) FROM record) - {_ARRIVALS_LOOKED_THROUGH_MAX} "
             "ORDER BY r.seq DESC LIMIT ?2",
             (project, limit),
         )
@@ -842,10 +868,9 @@ class Store(TallyReader):
         """Records that have no vector, those that came in first first."""
         by_project = self.dialect.hint("record_vector_by_project")  # narrower than the vectors
         return self._stored(
-            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n "
-            f"WHERE n.project_id = ?1 AND NOT EXISTS (SELECT 1 FROM record_vector v{by_project} "
-            "WHERE v.project_id = ?1 AND v.seq = n.seq) "
-            f"AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
+            f"record r WHERE r.seq IN (SELECT n.seq FROM record n WHERE n.project_id = ?1 AND NOT "
+            f"EXISTS (SELECT 1 FROM record_vector v{by_project} WHERE v.project_id = ?1 AND "
+            f"v.seq = n.seq) AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) ORDER BY r.seq",
             (project, limit),
         )
 
@@ -881,17 +906,13 @@ class Store(TallyReader):
         """Every row with all that is derived, and the record's events, oldest first, as of one
         instant.
         """
-        gather = self.dialect.gather
+        beside = {"record_tag": "tag", "record_file": "path", "record_key": "key"}
         columns = [
             *(f"r.{name}" for name in Row._fields[1:ROW_FIELDS]),
             "coalesce(record_text.terms, '')",
             *(
-                f"(SELECT {gather(name, name)} FROM {table} WHERE seq = r.seq)"
-                for name, table in (
-                    ("tag", "record_tag"),
-                    ("path", "record_file"),
-                    ("key", "record_key"),
-                )
+                f"(SELECT {self.dialect.gather(name, name)} FROM {table} WHERE seq = r.seq)"
+                for table, name in beside.items()
             ),
             "r.helped, r.hindered",
             self._gather_events(),

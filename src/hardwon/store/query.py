@@ -35,6 +35,7 @@ from hardwon.records.kinds import (
     Validation,
     name_sources,
 )
+from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store.types import (
     Bound,
@@ -133,16 +134,10 @@ FIX_KINDS: Final = ("fix", "cleaned")
 
 
 def sound_body(stored: Stored | Found | Row) -> str:
-    """The body, if it is what was written."""
-    body = stored.body
-    try:
-        if body.startswith(_BEGINNING):
-            body = plain_body(body)
-        if make_digest(body.encode()) == stored.digest:
-            return body
-    except (ValueError, KeyError):
-        pass
-    raise _damaged(stored)
+    """The body as it was written; DamagedError where it is something else by now."""
+    if not is_whole(stored.body, stored.digest):
+        raise _damaged(stored)
+    return plain_body(stored.body)
 
 
 def is_whole(body: str, digest: bytes) -> bool:
@@ -160,8 +155,7 @@ def event_of(body: str) -> Event:
     except InvalidInputError as error:
         raise DamagedError(
             f"an event is not what was written ({error}): the file was damaged on disk. Run doctor "
-            f"to see how much is "
-            "affected, and restore a backup"
+            "to see how much is affected, and restore a backup"
         ) from None
 
 
@@ -236,13 +230,10 @@ def written_in(stored: Stored) -> dict[str, Any]:
     """What a record says, as it was written: for whoever wants little of very many, and need not
     check again what was checked when it was recorded.
     """
-    try:
-        fields: dict[str, Any] = json.loads(sound_body(stored))
-        if fields["id"] == stored.id:
-            return fields
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise _damaged(stored)
+    fields: dict[str, Any] = json.loads(sound_body(stored))
+    if fields["id"] != stored.id:
+        raise _damaged(stored)
+    return fields
 
 
 def _damaged(stored: Stored | Found | Row) -> DamagedError:
@@ -293,26 +284,18 @@ def is_undone(dialect: Dialect, event: str) -> str:
     )
 
 
-def _votes(dialect: Dialect, level: str, rolled_back: bool) -> str:
-    """How many attempts that recalled a record turned out so; an author has three votes, one that
-    was rolled back none.
-    """
-    trusted = f" AND t.{TRUSTED_AUTHORS}" if rolled_back else ""
-    return (
-        f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
-        f"(SELECT sum({level}) AS votes "
-        "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id"
-        f"{trusted} GROUP BY t.author) v)"
-    )
-
-
 @cache
 def credit_columns(dialect: Dialect, rolled_back: bool = True) -> tuple[str, str]:
-    """How often the record `r` helped, and did not, as credited and as attempts turned out that
-    recalled it.
+    """How often the record `r` helped, and did not: as credited, and as attempts turned out that
+    recalled it. An author has three votes, one that was rolled back none.
     """
-    good, bad = (_votes(dialect, level, rolled_back) for level in ("level1", "level0"))
-    return f"r.helped + {good}", f"r.hindered + {bad}"
+    trusted = f" AND t.{TRUSTED_AUTHORS}" if rolled_back else ""
+    votes = (
+        f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM "
+        "(SELECT sum({}) AS votes FROM tally t WHERE t.project_id = r.project_id "
+        f"AND t.scope = 'credit' AND t.key = r.id{trusted} GROUP BY t.author) v)"
+    )
+    return f"r.helped + {votes.format('level1')}", f"r.hindered + {votes.format('level0')}"
 
 
 @cache
@@ -330,15 +313,10 @@ def found_columns(
     """
     helped, hindered = credit_columns(dialect, rolled_back) if votes else ("r.helped", "r.hindered")
     found_by = "record_text.terms" if terms else "''"
-    session = (
-        "(SELECT substr(s.key, 9) FROM record_key s WHERE s.seq = r.seq "
-        f"AND {SESSION_KEYS} LIMIT 1)"
-        if sessions
-        else "NULL"
-    )
+    session = f"SELECT substr(key, 9) FROM record_key WHERE seq = r.seq AND {SESSION_KEYS} LIMIT 1"
     return (
         f"r.id, r.at_us, r.author, r.status, {_TURNED_OUT}, {found_by}, {helped}, "
-        f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {session}"
+        f"{hindered}, r.seq, r.kind, r.body, r.digest, r.validation, {f'({session})' if sessions else 'NULL'}"
     )
 
 
@@ -348,10 +326,8 @@ SESSION_KEYS: Final = "key >= 'session:' AND key < 'session;'"
 
 def found_of(row: Sequence[Any]) -> Found:
     record = Found(*row)
-    if (
-        record.status not in STATUSES
-        or not isinstance(record.author, str)
-        or not isinstance(record.terms, str)
+    if record.status not in STATUSES or not all(
+        isinstance(text, str) for text in (record.author, record.terms)
     ):
         raise _damaged(record)
     if record.good is not None:
@@ -360,7 +336,12 @@ def found_of(row: Sequence[Any]) -> Found:
 
 
 # Where the body of a record has what a filter asks for.
-_INSIDE: Final = {"fact_type": ("fact_type",), "source_type": ("metadata", "source", "type")}
+_INSIDE: Final = (("fact_type", ("fact_type",)), ("source_type", ("metadata", "source", "type")))
+
+
+def _named_in(names: str, condition: str) -> str:
+    """That the record `r` has a tag, file or key for which this holds."""
+    return f"r.seq IN (SELECT seq FROM record_{names} WHERE project_id = ?1 AND {condition})"
 
 
 def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
@@ -381,22 +362,16 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
         *((f"r.{column} = {{}}", getattr(filters, column)) for column in _EQUAL_COLUMNS),
         ("r.at_us >= {}", since),
         ("r.at_us < {}", until),
-        ("r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {})", filters.tag),
-        (
-            "r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 "
-            f"AND path {dialect.glob_operator} {{}})",
-            glob,
-        ),
+        (_named_in("tag", "tag = {}"), filters.tag),
+        (_named_in("file", f"path {dialect.glob_operator} {{}}"), glob),
+        *((f"{dialect.body_says(*says)} = {{}}", getattr(filters, name)) for name, says in _INSIDE),
     ]
-    for name, names in _INSIDE.items():
-        asked.append((f"{dialect.body_says(*names)} = {{}}", getattr(filters, name)))
     if filters.commit is not None:  # the whole of it, or its beginning
         commit = dialect.body_says("metadata", "context", "git_commit")
         asked.append((f"substr({commit}, 1, {len(filters.commit)}) = {{}}", filters.commit))
     for name, key in (("source_id", session_key), ("failure_hash", "failure:{}".format)):
         if (value := getattr(filters, name)) is not None:
-            having = "r.seq IN (SELECT seq FROM record_key WHERE project_id = ?1 AND key = {})"
-            asked.append((having, key(value)))
+            asked.append((_named_in("key", "key = {}"), key(value)))
     asked.append((f"(r.kind = 'fact' AND {dialect.names_entity})", filters.entity))
     conditions = ["r.project_id = ?1", *([f"r.{ORDINARY}"] if filters.kind is None else [])]
     conditions += [text.format(bound.add(value)) for text, value in asked if value is not None]
@@ -405,9 +380,8 @@ def _conditions(dialect: Dialect, filters: Filters) -> tuple[str, tuple[Any, ...
         conditions.append(f"r.author IN ({', '.join(map(bound.add, whose))})")
     if filters.key is not None:
         name, _, value = filters.key.partition("=")
-        conditions.append(
-            f"r.kind = 'experience' AND {dialect.experience_says(bound.add(name))} = {bound.add(value)}"
-        )
+        says = dialect.experience_says(bound.add(name))
+        conditions.append(f"r.kind = 'experience' AND {says} = {bound.add(value)}")
     return " AND ".join(conditions), tuple(bound[1:])
 
 
@@ -436,6 +410,19 @@ class Among(NamedTuple):
 
     vouched: bool = False
     without: frozenset[str] = frozenset()
+
+
+class Known(NamedTuple):
+    """Of a project, before it is searched: how many texts there are, and have each term, as of the
+    last count; how many sources it has; whether anybody vouches for a record, and whether any source
+    was rolled back; what is read of a record that is found.
+    """
+
+    frequencies: Frequencies
+    sources: int
+    vouched: bool
+    rolled_back: bool
+    columns: str
 
 
 def rarest(having: Mapping[str, int]) -> tuple[str, ...]:
@@ -521,26 +508,27 @@ class Reader(ABC):
         with self.read(values[0]) as session:
             return session.select(sql, values)
 
-    def _stored(self, sql: str, values: Values) -> list[Stored]:
-        return [Stored._make(row) for row in self._select(sql, values)]
+    def _column(self, sql: str, *values: Any) -> list[Any]:
+        """The first value of every row, of the project that value 1 is."""
+        return [value for (value, *_) in self._select(sql, values)]
+
+    def _stored(self, source: str, values: Values) -> list[Stored]:
+        """The records `r` of a source, which is all that comes after FROM."""
+        return list(map(Stored._make, self._select(f"SELECT {STORED} FROM {source}", values)))
 
     def get(self, project: str, record_id: str) -> Stored | None:
         """The record, or None."""
-        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
-        for stored in self._stored(sql, (project, record_id)):
-            if stored.id != record_id:
-                raise DamagedError(
-                    f"the index leads from {record_id} to another record: the memory is damaged. "
-                    "Run doctor, and restore a backup"
-                )
+        source = "record r WHERE r.project_id = ?1 AND r.id = ?2"
+        for stored in self._stored(source, (project, record_id)):
+            if stored.id != record_id:  # a damaged index
+                raise _damaged(stored)
             return stored
         return None
 
     def get_many(self, project: str, record_ids: Sequence[str]) -> list[Stored]:
         """Those of the records that there are, in any order."""
-        within = self.dialect.within("r.id", "?2")
-        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND {within}"
-        return self._stored(sql, (project, self.dialect.list_values(record_ids)))
+        source = f"record r WHERE r.project_id = ?1 AND {self.dialect.within('r.id', '?2')}"
+        return self._stored(source, (project, self.dialect.list_values(record_ids)))
 
     def page(
         self,
@@ -577,9 +565,7 @@ class Reader(ABC):
             if trusted:
                 where += f" AND {TRUSTED_RECORD}"
             if before:
-                where += (
-                    f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
-                )
+                where += f" AND (r.at_us, r.id) < ({', '.join(map(bound.add, before))})"
             sql = (
                 f"SELECT {STORED} FROM {source} WHERE {where} "
                 f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
@@ -589,7 +575,7 @@ class Reader(ABC):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         """The record's events by (time, id); an empty list where there are none."""
         sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
-        return [event_of(body) for (body,) in self._select(sql, (project, record_id))]
+        return list(map(event_of, self._column(sql, project, record_id)))
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         """Name and dimension of the embedder whose vectors are kept; None where none are."""
@@ -621,11 +607,9 @@ class Query(Reader):
         says = self.dialect.event_says
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
         return self._stored(
-            f"SELECT {STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' "
-            f"AND {says('e', 'by')} = {bound.add(by)} AND {says('e', 'status')} = "
-            f"{bound.add(status)}) "
-            f"AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT "
-            f"{bound.add(limit)}",
+            f"record r WHERE {where} AND EXISTS ({happened} = 'status' AND {says('e', 'by')} = "
+            f"{bound.add(by)} AND {says('e', 'status')} = {bound.add(status)}) AND NOT EXISTS "
+            f"({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}",
             bound,
         )
 
@@ -636,22 +620,20 @@ class Query(Reader):
         """
         # Those that were credited, and those that attempts name which turned out well; of the
         # latter, those that most do.
-        most = _HELPFUL_CONSIDERED_MAX
-        trusted = TRUSTED_AUTHORS
+        most = f"DESC LIMIT {_HELPFUL_CONSIDERED_MAX}"
         credited = (
-            f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY "
-            f"helped DESC LIMIT {most}"
+            "SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 "
+            f"ORDER BY helped {most}"
         )
         named = (
-            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {trusted} "
-            f"GROUP BY key ORDER BY sum(level1) DESC LIMIT {most}"
+            "SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND "
+            f"{TRUSTED_AUTHORS} GROUP BY key ORDER BY sum(level1) {most}"
         )
         good, bad = credit_columns(self.dialect)
         considered = (
             f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 "
-            f"AND r.status = ?2 "
-            f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) "
-            f"AND r.{ORDINARY} AND r.{trusted}"
+            f"AND r.status = ?2 AND r.{ORDINARY} AND r.{TRUSTED_AUTHORS} AND r.id IN "
+            f"(SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n)"
         )
         rows = self._select(
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
@@ -665,11 +647,10 @@ class Query(Reader):
         where there is none.
         """
         sql = (
-            f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND r.author "
-            f"<> ?2 AND r.at_us < ?3 "
-            "ORDER BY r.at_us DESC LIMIT 1"
+            f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} "
+            "AND r.author <> ?2 AND r.at_us < ?3 ORDER BY r.at_us DESC LIMIT 1"
         )
-        return next((int(at_us) for (at_us,) in self._select(sql, (project, author, until_us))), 0)
+        return next(map(int, self._column(sql, project, author, until_us)), 0)
 
     def teachings(self, project: str, keys: Sequence[str], limit: int) -> list[TeachingRow]:
         """What records with any of the exact keys teach, newest first, each author's newest before
@@ -714,7 +695,7 @@ class Query(Reader):
             "ORDER BY key LIMIT ?4"
         )
         end = beginning[:-1] + chr(ord(beginning[-1]) + 1)
-        return [key for (key,) in self._select(sql, (project, beginning, end, limit))]
+        return self._column(sql, project, beginning, end, limit)
 
     def count_with_key(self, project: str, key: str, most: int) -> int:
         """How many records that count have an exact key; `most` where there are more."""
@@ -795,9 +776,8 @@ class Query(Reader):
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Records that have related files, whatever their status, by id."""
         return self._stored(
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_id')} WHERE r.project_id "
-            f"= ?1 AND r.id > ?2 AND r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE "
-            f"f.seq = r.seq) "
+            f"record r{self.dialect.hint('record_by_id')} WHERE r.project_id = ?1 AND r.id > ?2 AND "
+            f"r.{ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE f.seq = r.seq) "
             "ORDER BY r.id LIMIT ?3",
             (project, after_id, limit),
         )
@@ -805,10 +785,9 @@ class Query(Reader):
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
         """Fixes older than a time that come after the cursor and are not archived, oldest first."""
         return self._stored(
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_by_time')} WHERE "
-            f"r.project_id = ?1 AND r.at_us < ?2 "
-            "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY "
-            "r.at_us, r.id LIMIT ?5",
+            f"record r{self.dialect.hint('record_by_time')} WHERE r.project_id = ?1 AND r.at_us < ?2 "
+            "AND (r.at_us, r.id) > (?3, ?4) AND r.kind = 'fix' AND r.status <> 'archived' "
+            "ORDER BY r.at_us, r.id LIMIT ?5",
             (project, before_us, *after, limit),
         )
 
@@ -820,13 +799,11 @@ class Query(Reader):
             f"SELECT r.id FROM record_key k {self.dialect.join} record r ON r.seq = k.seq "
             f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {TRUSTED_RECORD}"
         )
-        newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
+        worked = f"{fixes} AND r.outcome = 'success'"
+        newest = " ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
         with self.snapshot(project) as session:
-            newest = session.value(f"{fixes} {newest_first}", (project, key))
-            worked = newest and session.value(
-                f"{fixes} AND r.outcome = 'success' {newest_first}", (project, key)
-            )
-        return newest, worked
+            first = session.value(fixes + newest, (project, key))
+            return first, first and session.value(worked + newest, (project, key))
 
     def decisions(
         self,
@@ -842,18 +819,13 @@ class Query(Reader):
         back are left out, but for rollbacks.
         """
         bound = Bound([project, self.dialect.list_values(actions), limit])
-        of_task = (
-            ""
-            if task_id is None
-            else f"AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)}) "
-        )
+        where = f"r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived'"
+        if task_id is not None:
+            where += f" AND (r.task_id IS NULL OR r.task_id = {bound.add(task_id)})"
         return self._stored(
-            f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE "
-            f"r.project_id = ?1 "
-            f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
+            f"record r{self.dialect.hint('record_decision')} WHERE r.project_id = ?1 AND {where} "
             f"AND (r.outcome = 'rollback' OR r.{TRUSTED_AUTHORS}) "
-            f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id "
-            f"DESC LIMIT ?3",
+            f"AND {self.dialect.within('r.outcome', '?2')} ORDER BY r.at_us DESC, r.id DESC LIMIT ?3",
             bound,
         )
 
@@ -861,25 +833,21 @@ class Query(Reader):
         """The tags that begin so, each once, in order: of records, of this author where one is
         given, that are neither archived nor of a source that was rolled back.
         """
-        whose, bound = (" AND r.author = ?4", [author]) if author else ("", [])
-        rows = self._select(
-            f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON "
-            f"r.seq = t.seq WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND "
-            f"{TRUSTED_RECORD}{whose}",
-            (project, start, start + _BEHIND_ALL, *bound),
+        sql = (
+            f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON r.seq = t.seq "
+            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND {TRUSTED_RECORD} "
+            "AND (CAST(?4 AS text) IS NULL OR r.author = ?4)"
         )
-        return sorted(tag for (tag,) in rows)
+        return sorted(self._column(sql, project, start, start + _BEHIND_ALL, author))
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         """The records that this one replaced, in that order."""
-        rows = self._select(
-            "SELECT e.record_id FROM event e WHERE e.project_id = ?1 "
-            f"AND e.kind IN ('superseded', 'imported') AND {self.dialect.event_says('e', 'replaced_by')} = ?2 AND NOT "
-            f"{is_undone(self.dialect, 'e')} "
-            "ORDER BY e.at_us, e.id",
-            (project, record_id),
+        sql = (
+            "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind IN ('superseded', "
+            f"'imported') AND {self.dialect.event_says('e', 'replaced_by')} = ?2 "
+            f"AND NOT {is_undone(self.dialect, 'e')} ORDER BY e.at_us, e.id"
         )
-        return list(dict.fromkeys(replaced for (replaced,) in rows))
+        return list(dict.fromkeys(self._column(sql, project, record_id)))
 
     # --- figures ---
 
@@ -898,7 +866,7 @@ class Query(Reader):
         )
         with self.snapshot(project) as session:
             groups = session.select(sql, (project,))
-            first, last = (session.first(end.format(way), (project,)) for way in ("ASC", "DESC"))
+            first, last = (session.value(end.format(way), (project,)) for way in ("ASC", "DESC"))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
             waiting = unembedded(session, project)
         times: list[Counter[str]] = [Counter() for _ in range(5)]
@@ -910,25 +878,11 @@ class Query(Reader):
             for counter, value in zip(times, (kind, *others), strict=True):
                 if value is not None:
                     counter[value] += number
-        kinds, outcomes, tools, statuses, authors = (
-            dict(sorted(counter.items())) for counter in times
-        )
-        return Counts(
-            times[0].total(),
-            internal["decision"],
-            internal["adopted"],
-            internal["cleaned"],
-            events,
-            forgotten,
-            kinds,
-            outcomes,
-            tools,
-            statuses,
-            authors,
-            first[0] if first else None,
-            last[0] if last else None,
-            waiting,
-        )
+        apart = [internal[kind] for kind in ("decision", "adopted", "cleaned")]
+        sorts = [dict(sorted(counter.items())) for counter in times]
+        ends = [first, last, waiting]
+        figures: list[Any] = [times[0].total(), *apart, events, forgotten, *sorts, *ends]
+        return Counts(*figures)
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         """How many records pass the filters. `trusted` as in `page`."""
@@ -940,28 +894,23 @@ class Query(Reader):
 
     def values_from(self, project: str, column: str, beginning: str, limit: int) -> list[str]:
         """What begins so in a column of the records, the last by name first."""
-        rows = self._select(
-            f"SELECT DISTINCT r.{column} FROM record r WHERE r.project_id = ?1 "
-            f"AND r.{column} IS NOT NULL AND substr(r.{column}, 1, ?2) = ?3 "
-            f"ORDER BY r.{column} DESC LIMIT ?4",
-            Bound([project, len(beginning), beginning, limit]),
+        sql = (
+            f"SELECT DISTINCT r.{column} FROM record r WHERE r.project_id = ?1 AND r.{column} IS NOT "
+            f"NULL AND substr(r.{column}, 1, ?2) = ?3 ORDER BY r.{column} DESC LIMIT ?4"
         )
-        return [value for (value,) in rows]
+        return self._column(sql, project, len(beginning), beginning, limit)
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of
         these keys.
         """
         bound = Bound([project])
-        values_of_keys = "".join(
-            f"{self.dialect.experience_says(bound.add(key))}, " for key in keys
-        )
-        unrouted = f"({self.dialect.experience_says(bound.add('unrouted'))}) IS NOT NULL"
+        says = [self.dialect.experience_says(bound.add(key)) for key in (*keys, "unrouted")]
+        columns = ["r.outcome", "r.tool", *says[:-1], f"({says[-1]}) IS NOT NULL"]
         sql = (
-            f"SELECT r.outcome, r.tool, {values_of_keys}{unrouted}, count(*), sum(octet_length(r.body)) "
-            f"FROM record r "
+            f"SELECT {', '.join(columns)}, count(*), sum(octet_length(r.body)) FROM record r "
             "WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' "
-            f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
+            f"GROUP BY {', '.join(map(str, range(1, len(columns) + 1)))}"
         )
         routed = []
         for *values, is_unrouted, records, size in self._select(sql, bound):

@@ -10,7 +10,7 @@ everything else is done alone (`Store.write`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -44,13 +44,12 @@ from hardwon.store.postgres.search import MOST, POSTGRES, TIMES, text_columns, w
 from hardwon.store.query import (
     ROLLED_BACK,
     Among,
+    Known,
     Scored,
     embedder_of,
     found_columns,
     found_of,
-    from_everybody,
     is_whole,
-    rarest,
     search_condition_of,
 )
 from hardwon.store.types import (
@@ -208,9 +207,6 @@ class PostgresWriter(Writer):
 
     def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002
         self.session.run("SELECT drop_derived(?1)", (seq,))
-
-    def _drop_vector(self, project: str, seq: int) -> None:  # noqa: ARG002
-        self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         self._settle()
@@ -423,32 +419,21 @@ class PostgresStore(Store):
 
     # --- reading ---
 
-    def search(
-        self,
-        project: str,
-        terms: Sequence[str],
-        filters: Filters,
-        limit: int,
-        *,
-        whole: bool = False,
-    ) -> list[tuple[Found, float]]:
-        wanted = tuple(dict.fromkeys(terms))
-        if not wanted:
-            return []
-        with self.read(project) as session:
-            known = _known(session, wanted)
-            # all of them, if need be
-            having, texts = known.frequencies.having, known.frequencies.texts
-            few = rarest(having) if whole else bm25.rare_enough(having, texts)
-            for chosen in dict.fromkeys((few, few if whole else wanted)):
-                search = _Search(session, project, chosen, known, filters, limit, whole)
-                if hits := from_everybody(search.best, known.sources, known.vouched, limit):
-                    return hits
-        return []
+    def _searching(self, project: str) -> AbstractContextManager[PostgresSession]:
+        return self.read(project)
 
-    def frequencies(self, project: str, terms: Sequence[str]) -> bm25.Frequencies:
-        with self.read(project) as session:
-            return _known(session, tuple(dict.fromkeys(terms))).frequencies
+    def _know(self, session: PostgresSession, project: str, terms: Sequence[str]) -> Known:  # noqa: ARG002
+        counts = [TEXTS_COUNTED, WORDS_COUNTED]
+        known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
+        having = {term: known.get(f"term {term}", 0) for term in terms}
+        texts, words = (known.get(name, 0) for name in counts)
+        rolled_back = "rolled back" in known
+        columns = found_columns(POSTGRES, votes="voted" in known, rolled_back=rolled_back)
+        frequencies = bm25.Frequencies(texts, words, having)
+        return Known(frequencies, known["sources"], "vouched" in known, rolled_back, columns)
+
+    def _match(self, *asked: Any) -> Callable[[Among], list[Scored]]:
+        return _Search(*asked).best
 
     def projects(self) -> list[str]:
         with self._link.reading() as session:
@@ -469,7 +454,7 @@ class PostgresStore(Store):
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
-    ) -> list[tuple[Found, float]]:
+    ) -> list[Scored]:
         extension = self._extension(project)
         # Without this a filter would be asked only of the first few that the index finds.
         settings = {
@@ -602,19 +587,6 @@ _EF_SEARCH: Final = 100
 # --- searching ---
 
 
-class _Known(NamedTuple):
-    """Of a project, before it is searched: how many texts there are, and have each term, as of the
-    last count; how many sources it has; whether anybody vouched for a record, or was helped by one,
-    and whether any source was rolled back.
-    """
-
-    frequencies: bm25.Frequencies
-    sources: int
-    vouched: bool
-    voted: bool
-    rolled_back: bool
-
-
 # Sources are counted from one to the next by the index.
 _KNOWN: Final = (
     "WITH RECURSIVE next (author) AS (SELECT min(author) FROM record UNION ALL "
@@ -630,19 +602,6 @@ _KNOWN: Final = (
 )
 
 
-def _known(session: PostgresSession, terms: Sequence[str]) -> _Known:
-    counts = [TEXTS_COUNTED, WORDS_COUNTED]
-    known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
-    having = {term: known.get(f"term {term}", 0) for term in terms}
-    return _Known(
-        bm25.Frequencies(known.get(TEXTS_COUNTED, 0), known.get(WORDS_COUNTED, 0), having),
-        known["sources"],
-        "vouched" in known,
-        "voted" in known,
-        "rolled back" in known,
-    )
-
-
 @dataclass
 class _Search:
     """One search of a project for some terms, whoever's records are asked for."""
@@ -650,7 +609,7 @@ class _Search:
     session: PostgresSession
     project: str
     terms: Sequence[str]
-    known: _Known
+    known: Known
     filters: Filters
     limit: int
     whole: bool
@@ -754,8 +713,7 @@ class _Search:
             f"{', '.join(parts)}, best AS MATERIALIZED (SELECT seq, {chosen} FROM ({together}) "
             f"AS each (number, seq) GROUP BY seq) SELECT {looked_at}, "
             f"{', '.join(f'best.is{number}' for number in numbers)}, "
-            f"{found_columns(POSTGRES, votes=self.known.voted, rolled_back=self.known.rolled_back)} "
-            "FROM best "
+            f"{self.known.columns} FROM best "
             "CROSS JOIN LATERAL (SELECT * FROM record WHERE seq = best.seq OFFSET 0) r "
             "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE seq = best.seq OFFSET 0) "
             "record_text",

@@ -9,7 +9,7 @@ and restoring files is in `file.py`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from operator import itemgetter
@@ -24,7 +24,7 @@ from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
-from hardwon.search.rank import SEARCHED_TEXTS, Frequencies, rare_enough
+from hardwon.search.rank import SEARCHED_TEXTS, Frequencies
 from hardwon.search.terms import Filters
 from hardwon.store import vectors
 from hardwon.store.base import (
@@ -41,12 +41,11 @@ from hardwon.store.query import (
     SEARCH_ROUNDS_MAX,
     SESSION_KEYS,
     Among,
+    Known,
     Scored,
     embedder_of,
     found_columns,
     found_of,
-    from_everybody,
-    rarest,
     rolled_back_authors,
     search_condition_of,
 )
@@ -212,9 +211,6 @@ class SqliteWriter(Writer):
         for table in _NAMES:
             self.session.run(f"DELETE FROM {table} WHERE seq = ?", (seq,))
 
-    def _drop_vector(self, project: str, seq: int) -> None:  # noqa: ARG002
-        self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
-
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
         if erased:
@@ -263,22 +259,16 @@ _VECTORS: Final = "SELECT seq, vector FROM record_vector WHERE project_id = ?"
 
 
 class _Counted(NamedTuple):
-    """What is known of a project's words. As of the transaction of that number: whether somebody
-    vouches for any text, and any source was rolled back; what is read of those that are found; and
-    of the records that were asked for it, the source and the status. As of the last count, when
-    the newest record had that number: how many texts there are, of how many sources, and how many
-    have a term.
+    """What is known of a project, as of the transaction of that number; how many texts have each term
+    that was ever asked for, as of the last count, when the newest record had the other number; and of
+    the records that were asked for it, the source and the status.
     """
 
     number: int
-    vouched: bool
-    rolled_back: bool
-    columns: str
-    standing: dict[int, tuple[str, str]]
     newest: int
-    texts: int
-    sources: int
-    frequency: dict[str, int]
+    known: Known
+    times: dict[str, int]
+    standing: dict[int, tuple[str, str]]
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
@@ -293,26 +283,26 @@ class _Matches:
 
     def __init__(
         self,
+        standing: dict[int, tuple[str, str]],
         session: SqliteSession,
         project: str,
-        counted: _Counted,
         terms: Sequence[str],
+        known: Known,
         filters: Filters,
         limit: int,
-        *,
-        whole: bool = False,
+        whole: bool,
     ) -> None:
-        self._session, self._limit, self._standing = session, limit, counted.standing
+        self._session, self._limit, self._standing = session, limit, standing
         # so many are read first: of those that filters leave out, more
         self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
         self._name = index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
         where, self._values = search_condition_of(
-            SQLITE, project, filters, rolled_back=counted.rolled_back
+            SQLITE, project, filters, rolled_back=known.rolled_back
         )
         self._reading = (
-            f"SELECT {counted.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN "
+            f"SELECT {known.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN "
             "record r ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value "
             f"WHERE {where}"
         )
@@ -320,10 +310,10 @@ class _Matches:
         # match are asked. That is done at once where they are few, and in a small memory where the
         # filters leave out some.
         most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), SEARCHED_TEXTS
-        if counted.sources > 1 or counted.vouched:  # several may be asked, one after the other
+        if known.sources > 1 or known.vouched:  # several may be asked, one after the other
             most, few = max(most, few), few * SEARCH_ROUNDS_MAX
-        matching = sum([counted.frequency.get(term, most) for term in terms])
-        small = filters.model_fields_set and counted.texts < _FIRST_BY_WORDS_FROM_RECORDS
+        matching = sum(known.frequencies.having[term] for term in terms)
+        small = filters.model_fields_set and known.frequencies.texts < _FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
         self._read: dict[int, Found] = {}
         # To rank costs a look at every text that has any of the terms, and of few nobody is left out.
@@ -565,76 +555,50 @@ class SqliteStore(Store):
 
     # --- reading ---
 
-    def search(
-        self,
-        project: str,
-        terms: Sequence[str],
-        filters: Filters,
-        limit: int,
-        *,
-        whole: bool = False,
-    ) -> list[tuple[Found, float]]:
-        with self.snapshot(project) as session:
-            counted, having = self._count_words(session, project, terms)
-            if not having:
-                return []
-            asked = session, project, counted
-            if whole:
-                matches = _Matches(*asked, rarest(having), filters, limit, whole=True)
-                return from_everybody(matches.best, counted.sources, counted.vouched, limit)
-            # Without terms that very many records have, which cost the most and tell the least; all
-            # of them, if need be.
-            few = rare_enough(having, counted.texts) if len(terms) > 1 else ()
-            for chosen in dict.fromkeys((few or tuple(terms), tuple(terms))):
-                best = _Matches(*asked, chosen, filters, limit).best
-                if hits := from_everybody(best, counted.sources, counted.vouched, limit):
-                    return hits
-        return []
+    def _searching(self, project: str) -> AbstractContextManager[SqliteSession]:
+        return self.snapshot(project)
 
-    def frequencies(self, project: str, terms: Sequence[str]) -> Frequencies:
-        with self.snapshot(project) as session:
-            counted, having = self._count_words(session, project, terms)
-            return Frequencies(counted.texts, 0, having)
-
-    def _count_words(
-        self, session: SqliteSession, project: str, terms: Sequence[str]
-    ) -> tuple[_Counted, dict[str, int]]:
-        """What is known, and how many records have each term; of none where there are no records.
-        All of it as of one moment: what is added later is counted on from there.
-        """
+    def _know(self, session: SqliteSession, project: str, terms: Sequence[str]) -> Known:
+        """All of it as of one moment: what is added later is counted on from there."""
         counted = self._words.get(project)
         number = last_number(session.connection)
+        index = WordIndex(session, project)
         if counted is None or counted.number != number:
-            index = WordIndex(session, project)
             newest = session.value("SELECT max(seq) FROM record") or 0
             if (
                 counted
-                and counted.texts >= _COUNTED_ANEW_BELOW_TEXTS
+                and counted.known.frequencies.texts >= _COUNTED_ANEW_BELOW_TEXTS
                 and counted.newest <= newest <= _COUNTED_ANEW_GROWN * counted.newest
             ):
-                known = counted.newest, counted.texts, counted.sources, counted.frequency
+                newest, times = counted.newest, counted.times
+                texts, sources = counted.known.frequencies.texts, counted.known.sources
             else:
-                sources = index.sources() if index.exists else {}
-                known = newest, sum(sources.values()), len(sources), {}
+                texts_by_source = index.sources() if index.exists else {}
+                texts, sources = sum(texts_by_source.values()), len(texts_by_source)
+                times = {}
             columns = found_columns(
                 SQLITE,
                 votes=session.first(_VOTED, (project,)) is not None,
                 sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
             )
             rolled_back = bool(rolled_back_authors(session, project))
-            vouched = known[1] > 0 and index.has(VOUCHED)
-            counted = _Counted(number, vouched, rolled_back, columns, {}, *known)
+            vouched = texts > 0 and index.has(VOUCHED)
+            known = Known(Frequencies(texts, 0, {}), sources, vouched, rolled_back, columns)
             # one assignment: other threads look things up too
-            self._words[project] = counted
-        for remembered in (counted.frequency, counted.standing):
+            self._words[project] = counted = _Counted(number, newest, known, times, {})
+        for remembered in (counted.times, counted.standing):
             if len(remembered) > _TERMS_REMEMBERED_MAX:
                 remembered.clear()
         having = {}
-        for term in terms if counted.sources else ():
-            count = counted.frequency.get(term)  # in one step: another thread may clear it
-            having[term] = WordIndex(session, project).having(term) if count is None else count
-        counted.frequency.update(having)
-        return counted, having
+        for term in terms if counted.known.sources else ():
+            count = counted.times.get(term)  # in one step: another thread may clear it
+            having[term] = index.having(term) if count is None else count
+        counted.times.update(having)
+        texts = counted.known.frequencies.texts
+        return counted.known._replace(frequencies=Frequencies(texts, 0, having))
+
+    def _match(self, session: Any, project: str, *asked: Any) -> Callable[[Among], list[Scored]]:
+        return _Matches(self._words[project].standing, session, project, *asked).best
 
     def projects(self) -> list[str]:
         with self._connected() as session:
@@ -647,15 +611,15 @@ class SqliteStore(Store):
             kept = embedder_of(session, project)
             if kept is None:
                 return []
-            counted, _ = self._count_words(session, project, ())
-            chunks = partial(self._read_vectors, session, project, counted.number, kept[1])
+            known = self._know(session, project, ())
+            chunks = partial(self._read_vectors, session, project, kept[1])
             where, values = search_condition_of(
-                SQLITE, project, filters, rolled_back=counted.rolled_back
+                SQLITE, project, filters, rolled_back=known.rolled_back
             )
             within = SQLITE.within("r.seq", f"?{len(values) + 1}")
             # NOT INDEXED: by the row numbers, not through all records of the project.
             reading = (
-                f"SELECT {counted.columns} FROM record r NOT INDEXED "
+                f"SELECT {known.columns} FROM record r NOT INDEXED "
                 f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
             )
             # nearly always, enough of the nearest pass
@@ -670,12 +634,12 @@ class SqliteStore(Store):
         return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
     def _read_vectors(
-        self, session: SqliteSession, project: str, number: int, dimension: int
+        self, session: SqliteSession, project: str, dimension: int
     ) -> Iterable[vectors.Chunk]:
-        """A project's vectors, as of the transaction of that number. Those of the last project that
-        was asked about stay in memory until anything is written, where they are not too many.
+        """A project's vectors. Those of the last project that was asked about stay in memory until
+        anything is written, where they are not too many.
         """
-        known = self._vectors
+        known, number = self._vectors, last_number(session.connection)
         if known and known[:2] == (project, number):
             return known[2]
         chunks = vectors.read_chunks(session.each(_VECTORS, (project,)), dimension)
