@@ -467,9 +467,16 @@ class Writer(Reader):
         stays so; none of these changes anything. Called with a batch at a time.
         """
 
-    @abstractmethod
-    def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        """From now on vectors are of this embedder; those of another go."""
+    def set_embedder(self, project: str, name: str, dimension: int) -> bool:
+        """From now on vectors are of this embedder; those of another go. Whether they were of
+        another, or there were none.
+        """
+        before = self.embedder(project)
+        if before is not None and before != (name, dimension):
+            for table in ("record_vector", "embedder"):
+                self.session.run(f"DELETE FROM {table} WHERE project_id = ?1", (project,))
+        sql = "INSERT INTO embedder (project_id, name, dimension) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING"
+        return before != (name, dimension) and self.session.run(sql, (project, name, dimension)) > 0
 
     @abstractmethod
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
@@ -497,7 +504,7 @@ class Writer(Reader):
         """Removes the vector of a record, where it has one."""
         self.session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,))
 
-    def _listeners(self, kinds: Iterable[str]) -> list[Listener]:  # noqa: ARG002
+    def _listeners(self, kinds: Iterable[str] | None = None) -> list[Listener]:  # noqa: ARG002
         """Of the designs that keep tables of their own in this engine: none, unless an engine says
         otherwise.
         """
@@ -684,6 +691,8 @@ class Writer(Reader):
     def recount(self, project: str) -> None:
         """Makes the tallies what the records add up to."""
         recount(self.session, self.dialect, project)
+        for listener in self._listeners():
+            listener.rebuild(project)
 
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         """Those of the exact keys that some record of these statuses has."""

@@ -235,20 +235,12 @@ class PostgresWriter(Writer):
     def _drop_requests(self, kept_since_us: int) -> None:  # noqa: ARG002  # the server's clock counts
         self.session.run("SELECT drop_requests()")
 
-    def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        before = self.embedder(project)
-        if before == (name, dimension):
-            return
-        if before is not None:
-            self.session.run("DELETE FROM record_vector")
-            self.session.run("DELETE FROM embedder")
-        self.session.run(
-            "INSERT INTO embedder (name, dimension) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-            (name, dimension),
-        )
-        indexed = dimension <= VECTOR_INDEX_DIMENSION_MAX
+    def set_embedder(self, project: str, name: str, dimension: int) -> bool:
+        is_other = super().set_embedder(project, name, dimension)
+        indexed = is_other and dimension <= VECTOR_INDEX_DIMENSION_MAX
         if indexed and setup.find_vector_index(self.session, self._reach.schema):
             self.session.first("SELECT index_vectors(?1::integer)", (dimension,))
+        return is_other
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         kept = list(vectors_of)

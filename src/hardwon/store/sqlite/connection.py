@@ -29,16 +29,7 @@ from typing import Any, Final
 
 import apsw
 
-from hardwon import limits
-from hardwon.errors import (
-    BusyError,
-    DamagedError,
-    ForeignFileError,
-    FullError,
-    LostFileError,
-    PlaceError,
-    StorageError,
-)
+from hardwon import errors, limits
 from hardwon.outside import files
 from hardwon.records.fields import make_digest
 from hardwon.records.kinds import VOUCHED_STATUSES
@@ -201,46 +192,47 @@ _DISK_REFUSED: Final = frozenset(
 CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
 
 
-ERRORS: Final = (apsw.Error, UnicodeDecodeError)
-
-
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Every error of SQLite, as one of ours that says what to do."""
     try:
         yield
-    except ERRORS as error:
-        raise translated(error, path) from error
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise _translate(error, path) from error
 
 
-def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
+def _translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> errors.StorageError:
+    code = getattr(error, "extendedresult", 0)
     if isinstance(error, apsw.BusyError):
-        return BusyError(
+        return errors.BusyError(
             f"{path} was locked by another writer for too long; nothing was changed, try again"
         )
-    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
-        return FullError(
+    if isinstance(error, apsw.FullError) or code in _DISK_REFUSED:
+        return errors.FullError(
             f"no room to write {path}: the disk, a quota or the bound on the memory's size is "
-            f"reached. Nothing was changed "
-            "and everything acknowledged before is kept; free some space and try again"
+            "reached. Nothing was changed and everything acknowledged before is kept; free some "
+            "space and try again"
         )
-    if getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED:
-        return LostFileError(
+    if code == apsw.SQLITE_READONLY_DBMOVED:
+        return errors.LostFileError(
             f"{path} was removed or replaced just now; nothing was changed, try again"
         )
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
-        return DamagedError(
-            f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a "
-            f"backup"
-        )
+        return _damage(path, error)
     if isinstance(
         error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError
     ):
-        return PlaceError(
+        return errors.PlaceError(
             f"{path} cannot be opened for writing ({error}): check who owns the file and its folder"
         )
-    return StorageError(
+    return errors.StorageError(
         f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor"
+    )
+
+
+def _damage(path: Path, what: object) -> errors.DamagedError:
+    return errors.DamagedError(
+        f"{path} is damaged ({what}). It was left as it is: copy it aside, then restore a backup"
     )
 
 
@@ -446,16 +438,14 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
     SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that
     hardly pauses it then waits for minutes.
     """
-    started = 0.0
+    deadline = 0.0
+    most_s = (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
 
     def try_again(attempts: int) -> bool:
-        nonlocal started
+        nonlocal deadline
         if attempts == 0:
-            started = time.monotonic()
-        if (
-            time.monotonic() - started
-            > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000
-        ):
+            deadline = time.monotonic() + most_s
+        if time.monotonic() > deadline:
             return False
         time.sleep((os.urandom(1)[0] % 100 + 50) / 100_000)  # not in step with others who wait
         return True
@@ -504,12 +494,12 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
     """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
     refuse_network_file_system(path.parent)
     if not path.is_file():
-        raise PlaceError(f"{path} is not a file: choose another place for the memory")
+        raise errors.PlaceError(f"{path} is not a file: choose another place for the memory")
     size = path.stat().st_size
     if size < _PAGE_BYTES:
-        raise ForeignFileError(
+        raise errors.ForeignFileError(
             f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the "
-            f"file to start anew"
+            "file to start anew"
         )
     with storage_errors(path):
         try:
@@ -524,10 +514,9 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
                 if cut_off or size <= OPEN_CHECK_BYTES_MAX:
                     refuse_damage(connection, path)
         except apsw.NotADBError as error:
-            raise ForeignFileError(
+            raise errors.ForeignFileError(
                 f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it "
-                f"is: choose another "
-                "place, or restore a backup"
+                "is: choose another place, or restore a backup"
             ) from error
 
 
@@ -539,7 +528,7 @@ def size_of(path: Path) -> int:
         return 0
 
 
-class OtherProgramError(ForeignFileError):
+class OtherProgramError(errors.ForeignFileError):
     """A database that we have no business with, rather than the ruins of a memory."""
 
 
@@ -551,21 +540,17 @@ def refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
     if connection.pragma("application_id") != APPLICATION_ID:
         raise OtherProgramError(
             f"{path} is a SQLite database of another program. It was left as it is: choose another "
-            f"place; a database of fix "
-            "history is taken over by opening its folder with AIMemory"
+            "place; a database of fix history is taken over by opening its folder with AIMemory"
         )
     number = last_number(connection)
-    is_of_0 = number < _NUMBER_MIN
-    refuse_other_format(str(path), number if is_of_0 else connection.execute(_FORMAT_OF).get or 0)
+    if number >= _NUMBER_MIN:  # or else it is the format, as files of 0.x had it
+        number = connection.execute(_FORMAT_OF).get or 0
+    refuse_other_format(str(path), number)
 
 
 def refuse_damage(connection: apsw.Connection, path: Path) -> None:
-    damage = check_whole_file(connection)
-    if damage:
-        raise DamagedError(
-            f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a "
-            f"backup"
-        )
+    if damage := check_whole_file(connection):
+        raise _damage(path, damage[0])
 
 
 def check_whole_file(connection: apsw.Connection) -> list[str]:
@@ -615,11 +600,10 @@ def refuse_strange_triggers(session: SqliteSession, path: Path) -> None:
     """Refuses a memory that would do something else than it is told."""
     triggers = dict(session.select("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
     if triggers != _TRIGGERS:
-        wrong = {name for name, _ in triggers.items() ^ _TRIGGERS.items()}
-        raise ForeignFileError(
-            f"{path} has triggers that Hardwon did not make, or lacks some that it did "
-            f"({', '.join(sorted(wrong))}): what is written could be changed or lost. It was left "
-            f"as it is: restore a backup"
+        wrong = ", ".join(sorted({name for name, _ in triggers.items() ^ _TRIGGERS.items()}))
+        raise errors.ForeignFileError(
+            f"{path} has triggers that Hardwon did not make, or lacks some that it did ({wrong}): "
+            "what is written could be changed or lost. It was left as it is: restore a backup"
         )
 
 
@@ -658,9 +642,8 @@ def refuse_network_file_system(folder: Path) -> None:
         return
     kind = file_system_of(folder.resolve(), mounts)
     if kind in NETWORK_FILE_SYSTEMS:
-        raise PlaceError(
-            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared "
-            f"memory safe. "
-            "Choose a folder on a local disk, or use PostgreSQL to share one memory between "
+        raise errors.PlaceError(
+            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared memory "
+            "safe. Choose a folder on a local disk, or use PostgreSQL to share one memory between "
             "machines"
         )

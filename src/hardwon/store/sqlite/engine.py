@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -19,67 +19,19 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, DamagedError, LostFileError, NearlyFullWarning
+from hardwon.errors import BusyError, DamagedError, LostFileError, NearlyFullWarning, on_failure
 from hardwon.outside import files
 from hardwon.outside.git import IN_INDEX, in_index
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import VOUCHED_STATUSES, Event
 from hardwon.search.rank import SEARCHED_TEXTS, Frequencies
 from hardwon.search.terms import Filters
-from hardwon.store import vectors
-from hardwon.store.base import (
-    ROW,
-    ROW_FIELDS,
-    Listener,
-    Store,
-    Writer,
-    add_tallies,
-    count_differing,
-    listeners,
-)
-from hardwon.store.query import (
-    SEARCH_ROUNDS_MAX,
-    SESSION_KEYS,
-    Among,
-    Known,
-    Scored,
-    embedder_of,
-    found_columns,
-    found_of,
-    rolled_back_authors,
-    search_condition_of,
-)
-from hardwon.store.sqlite.connection import (
-    ERRORS,
-    PROJECTS,
-    SQLITE,
-    VOUCHED,
-    SqliteSession,
-    WordIndex,
-    add_texts,
-    be_patient,
-    connect,
-    create_if_missing,
-    draw_number,
-    index_name,
-    indexes_in,
-    inspect_before_opening,
-    last_number,
-    log_of,
-    mark_of_source,
-    marks_of,
-    refuse_strange_triggers,
-    size_of,
-    translated,
-)
-from hardwon.store.sqlite.file import (
-    TokenFile,
-    back_up,
-    check_contents,
-    check_library,
-    checksum_file,
-    make_memory,
-)
+from hardwon.store import base, query, vectors
+from hardwon.store.base import ROW, ROW_FIELDS, Listener, Store, Writer
+from hardwon.store.query import Among, Known, Scored
+from hardwon.store.sqlite import connection as database
+from hardwon.store.sqlite.connection import SQLITE, SqliteSession, WordIndex
+from hardwon.store.sqlite.file import TokenFile, back_up, check_contents, checksum_file, make_memory
 from hardwon.store.sqlite.log import ASIDE
 from hardwon.store.sqlite.presence import OpenFile, look_at_open, refuse_foreign_log
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, TokenKeep
@@ -158,19 +110,20 @@ class SqliteWriter(Writer):
             self._tell_apart(others, result)
         if numbered:
             self._index(numbered)
-            add_tallies(self.session, SQLITE, [row.taught for _, row in numbered if row.taught])
-        if kinds := {row.kind for _, row in numbered if row.record}:
-            for listener in listeners(self.session, kinds):
-                listener.on_append(numbered)
+            base.add_tallies(
+                self.session, SQLITE, [row.taught for _, row in numbered if row.taught]
+            )
+        for listener in self._listeners({row.kind for _, row in numbered if row.record}):
+            listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
         return result
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        add_texts(
+        database.add_texts(
             self.session,
             rows[0][1].project_id,
-            [(seq, row.terms, marks_of(row.author, row.status)) for seq, row in rows],
+            [(seq, row.terms, database.marks_of(row.author, row.status)) for seq, row in rows],
         )
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
@@ -179,8 +132,8 @@ class SqliteWriter(Writer):
                 [(seq, name, row.project_id) for seq, row in named for name in getattr(row, names)],
             )
 
-    def _listeners(self, kinds: Iterable[str]) -> list[Listener]:
-        return listeners(self.session, kinds)
+    def _listeners(self, kinds: Iterable[str] | None = None) -> list[Listener]:
+        return base.listeners(self.session, kinds)
 
     def _rewrite(self, seq: int, row: Row) -> None:
         self._drop_derived(row.project_id, seq)
@@ -204,7 +157,7 @@ class SqliteWriter(Writer):
     def _follow_standing(self, project: str, record_id: str, status: str, author: str) -> None:
         seq = self._seq_of(project, record_id)
         if seq is not None:
-            WordIndex(self.session, project).mark(seq, marks_of(author, status))
+            WordIndex(self.session, project).mark(seq, database.marks_of(author, status))
 
     def _drop_derived(self, project: str, seq: int) -> None:
         WordIndex(self.session, project).remove(seq)
@@ -223,13 +176,6 @@ class SqliteWriter(Writer):
             index.rebuild()
             self.set_state(index.project, _RELAXED, 0)
 
-    def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        if self.embedder(project) != (name, dimension):
-            self.session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-            self.session.run(
-                "INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension)
-            )
-
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         self.session.run_many(
             "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM "
@@ -237,11 +183,6 @@ class SqliteWriter(Writer):
             "ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
             [(project, record_id, vector) for record_id, vector in vectors_of],
         )
-
-    def recount(self, project: str) -> None:
-        super().recount(project)
-        for listener in listeners(self.session):
-            listener.rebuild(project)
 
     def number_of(self, project: str, record_id: str) -> int | None:
         return self._seq_of(project, record_id) if project == DEFAULT_PROJECT else None
@@ -272,7 +213,9 @@ class _Counted(NamedTuple):
 
 
 _VOTED: Final = "SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit' LIMIT 1"
-_HAS_SESSIONS: Final = f"SELECT 1 FROM record_key WHERE project_id = ? AND {SESSION_KEYS} LIMIT 1"
+_HAS_SESSIONS: Final = (
+    f"SELECT 1 FROM record_key WHERE project_id = ? AND {query.SESSION_KEYS} LIMIT 1"
+)
 
 
 class _Matches:
@@ -295,10 +238,10 @@ class _Matches:
         self._session, self._limit, self._standing = session, limit, standing
         # so many are read first: of those that filters leave out, more
         self._page = limit * (_FILTERED_SPARE if filters.model_fields_set else 1)
-        self._name = index_name(project)
+        self._name = database.index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
-        where, self._values = search_condition_of(
+        where, self._values = query.search_condition_of(
             SQLITE, project, filters, rolled_back=known.rolled_back
         )
         self._reading = (
@@ -311,7 +254,7 @@ class _Matches:
         # filters leave out some.
         most, few = max(_FIRST_MIN, _FIRST_SPARE * limit), SEARCHED_TEXTS
         if known.sources > 1 or known.vouched:  # several may be asked, one after the other
-            most, few = max(most, few), few * SEARCH_ROUNDS_MAX
+            most, few = max(most, few), few * query.SEARCH_ROUNDS_MAX
         matching = sum(known.frequencies.having[term] for term in terms)
         small = filters.model_fields_set and known.frequencies.texts < _FIRST_BY_WORDS_FROM_RECORDS
         self._most = None if matching <= few or small else most
@@ -327,9 +270,9 @@ class _Matches:
         """Of these, those that pass the filters."""
         found = self._passing(self._first, among)
         if self._most is not None and len(found) < self._limit and len(self._first) == self._most:
-            marked = f' AND "{VOUCHED}"' if among.vouched else ""
+            marked = f' AND "{database.VOUCHED}"' if among.vouched else ""
             if among.without:
-                marks = [f'"{mark_of_source(each)}"' for each in among.without]
+                marks = [f'"{database.mark_of_source(each)}"' for each in among.without]
                 marked += f" NOT ({' OR '.join(marks)})"
             for most in (self._most, None) if marked else (None,):
                 matched = self._matching(marked, most)
@@ -375,7 +318,7 @@ class _Matches:
             if unread := sorted(seq for seq, _ in page if seq not in self._read):
                 values = (*self._values, f"[{','.join(map(str, unread))}]")
                 for row in self._session.connection.execute(self._reading, values):
-                    hit = found_of(row)
+                    hit = query.found_of(row)
                     self._read[hit.seq] = hit
             read = [(self._read.get(seq), score) for seq, score in page]
             hits += [(hit, score) for hit, score in read if hit]
@@ -429,24 +372,21 @@ class SqliteStore(Store):
         self._words: dict[str, _Counted] = {}
         self._vectors: tuple[str, int, list[vectors.Chunk]] | None = None
         look_at_open(path)
-        is_new = create_if_missing(path, make_memory)
+        is_new = database.create_if_missing(path, make_memory)
         refuse_foreign_log(path, is_new=is_new)
         if not is_new:
-            inspect_before_opening(path, busy_timeout_ms)
+            database.inspect_before_opening(path, busy_timeout_ms)
             files.sweep(path.parent)
-        opening = partial(connect, path, bytes_max, busy_timeout_ms)
+        opening = partial(database.connect, path, bytes_max, busy_timeout_ms)
         self._file = OpenFile(path, opening, _is_sound, self)
         self._pool = self._file.pool
-        with ExitStack() as undoing, self._connected() as session:
-            # nobody else can close it: or else this process would seem to have it open for good
-            undoing.callback(self.close)
-            connection = session.connection
-            self._has_log = connection.pragma("journal_mode") == "wal"
+        # nobody else can close it: or else this process would seem to have it open for good
+        with on_failure(self.close), self._connected() as session:
+            self._has_log = session.connection.pragma("journal_mode") == "wal"
             if self._has_log:
                 self._file.hold(session)
-            refuse_strange_triggers(session, path)
-            self._warn_when_nearly_full(connection)
-            undoing.pop_all()
+            database.refuse_strange_triggers(session, path)
+            self._warn_when_nearly_full(session.connection)
 
     @property
     def location(self) -> str:
@@ -454,24 +394,23 @@ class SqliteStore(Store):
 
     @contextmanager
     def _connected(self) -> Iterator[SqliteSession]:
-        try:
-            session = self._file.borrow()
+        with database.storage_errors(self._path):
             try:
-                yield session
-                self._file.look()
-            except apsw.BusyError:
-                raise
-            except (apsw.Error, DamagedError) as error:
-                self._file.look()  # which may be the reason
-                if isinstance(error, apsw.Error):
-                    session.begin_anew()
-                raise
-            finally:
-                self._pool.give_back(session)
-        except LostFileError:
-            raise self._file.let_go() from None
-        except ERRORS as error:
-            raise translated(error, self._path) from error
+                session = self._file.borrow()
+                try:
+                    yield session
+                    self._file.look()
+                except apsw.BusyError:
+                    raise
+                except (apsw.Error, DamagedError) as error:
+                    self._file.look()  # which may be the reason
+                    if isinstance(error, apsw.Error):
+                        session.begin_anew()
+                    raise
+                finally:
+                    self._pool.give_back(session)
+            except LostFileError:
+                raise self._file.let_go() from None
 
     def read(self, project: str) -> AbstractContextManager[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
         return self._connected()
@@ -512,7 +451,7 @@ class SqliteStore(Store):
                     if writer.relaxed is not None:
                         WordIndex(session, writer.relaxed).set("secure-delete", 1)
                     if writer.has_changed or connection.total_changes() != before:
-                        draw_number(connection)
+                        database.draw_number(connection)
                         self._file.look()
                     connection.execute("COMMIT")
                     undos = []
@@ -522,7 +461,9 @@ class SqliteStore(Store):
                     for undo in undos:
                         with suppress(OSError):
                             undo()
-                self._warn_now_and_then(connection)
+                self._writes += 1
+                if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
+                    self._warn_when_nearly_full(connection)
         finally:
             # Nothing is called before: an interrupt could come in between, and the turn would be
             # this thread's for good.
@@ -536,19 +477,13 @@ class SqliteStore(Store):
     def tokens(self) -> TokenKeep:
         return TokenFile(self._path)
 
-    def _warn_now_and_then(self, connection: apsw.Connection) -> None:
-        self._writes += 1
-        if self._writes % _WRITES_BETWEEN_SIZE_CHECKS == 0:
-            self._warn_when_nearly_full(connection)
-
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         used = connection.pragma("page_count") * connection.pragma("page_size")
         if not self._warned and used >= self._bytes_max * MEMORY_WARN_SHARE:
             self._warned = True
             warnings.warn(
-                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. "
-                f"Forget what is no longer "
-                "needed, or move to PostgreSQL, before writing is refused",
+                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. Forget "
+                "what is no longer needed, or move to PostgreSQL, before writing is refused",
                 NearlyFullWarning,
                 stacklevel=5,
             )
@@ -561,7 +496,7 @@ class SqliteStore(Store):
     def _know(self, session: SqliteSession, project: str, terms: Sequence[str]) -> Known:
         """All of it as of one moment: what is added later is counted on from there."""
         counted = self._words.get(project)
-        number = last_number(session.connection)
+        number = database.last_number(session.connection)
         index = WordIndex(session, project)
         if counted is None or counted.number != number:
             newest = session.value("SELECT max(seq) FROM record") or 0
@@ -576,13 +511,13 @@ class SqliteStore(Store):
                 texts_by_source = index.sources() if index.exists else {}
                 texts, sources = sum(texts_by_source.values()), len(texts_by_source)
                 times = {}
-            columns = found_columns(
+            columns = query.found_columns(
                 SQLITE,
                 votes=session.first(_VOTED, (project,)) is not None,
                 sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
             )
-            rolled_back = bool(rolled_back_authors(session, project))
-            vouched = texts > 0 and index.has(VOUCHED)
+            rolled_back = bool(query.rolled_back_authors(session, project))
+            vouched = texts > 0 and index.has(database.VOUCHED)
             known = Known(Frequencies(texts, 0, {}), sources, vouched, rolled_back, columns)
             # one assignment: other threads look things up too
             self._words[project] = counted = _Counted(number, newest, known, times, {})
@@ -602,18 +537,18 @@ class SqliteStore(Store):
 
     def projects(self) -> list[str]:
         with self._connected() as session:
-            return [str(name) for (name,) in session.select(PROJECTS)]
+            return [str(name) for (name,) in session.select(database.PROJECTS)]
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[Scored]:
         with self.snapshot(project) as session:
-            kept = embedder_of(session, project)
+            kept = query.embedder_of(session, project)
             if kept is None:
                 return []
             known = self._know(session, project, ())
             chunks = partial(self._read_vectors, session, project, kept[1])
-            where, values = search_condition_of(
+            where, values = query.search_condition_of(
                 SQLITE, project, filters, rolled_back=known.rolled_back
             )
             within = SQLITE.within("r.seq", f"?{len(values) + 1}")
@@ -623,14 +558,14 @@ class SqliteStore(Store):
                 f"JOIN record_text ON record_text.seq = r.seq WHERE {where} AND {within}"
             )
             # nearly always, enough of the nearest pass
-            best = vectors.find_nearest(chunks(), vector, _NEAREST_SPARE * limit)
-            rows = session.select(reading, (*values, SQLITE.list_values(dict(best))))
-            if len(rows) < limit and len(best) == _NEAREST_SPARE * limit:
+            cosines = dict(vectors.find_nearest(chunks(), vector, _NEAREST_SPARE * limit))
+            rows = session.select(reading, (*values, SQLITE.list_values(cosines)))
+            if len(rows) < limit and len(cosines) == _NEAREST_SPARE * limit:
                 passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
-                best = vectors.find_nearest(chunks(), vector, limit, [seq for (seq,) in passing])
-                rows = session.select(reading, (*values, SQLITE.list_values(dict(best))))
-        cosines = dict(best)
-        hits = [(hit, cosines[hit.seq]) for hit in map(found_of, rows)]
+                among = [seq for (seq,) in passing]
+                cosines = dict(vectors.find_nearest(chunks(), vector, limit, among))
+                rows = session.select(reading, (*values, SQLITE.list_values(cosines)))
+        hits = [(hit, cosines[hit.seq]) for hit in map(query.found_of, rows)]
         return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
     def _read_vectors(
@@ -639,7 +574,7 @@ class SqliteStore(Store):
         """A project's vectors. Those of the last project that was asked about stay in memory until
         anything is written, where they are not too many.
         """
-        known, number = self._vectors, last_number(session.connection)
+        known, number = self._vectors, database.last_number(session.connection)
         if known and known[:2] == (project, number):
             return known[2]
         chunks = vectors.read_chunks(session.each(_VECTORS, (project,)), dimension)
@@ -652,8 +587,8 @@ class SqliteStore(Store):
 
     def untrue_tallies(self, project: str) -> int:
         with self.snapshot(project) as session:
-            return count_differing(session, SQLITE, project) + sum(
-                listener.count_differing(project) for listener in listeners(session)
+            return base.count_differing(session, SQLITE, project) + sum(
+                listener.count_differing(project) for listener in base.listeners(session)
             )
 
     # --- the file ---
@@ -662,7 +597,7 @@ class SqliteStore(Store):
         with self._connected() as session:
             pragma = session.connection.pragma
             pages: int = pragma("page_count") * pragma("page_size")
-        return pages + size_of(log_of(self._path))
+        return pages + database.size_of(database.log_of(self._path))
 
     def finish_erasure(self) -> bool:
         files.sweep(self._path.parent)
@@ -672,13 +607,13 @@ class SqliteStore(Store):
             try:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
-                be_patient(connection, self._busy_timeout_ms)
+                database.be_patient(connection, self._busy_timeout_ms)
         # SQLite empties the log and leaves it to the system when the disk learns of that: after a
         # power cut, what was erased would stand in it again. The log is no file that SQLite locks,
         # so that we may open it beside it.
         try:
             with suppress(FileNotFoundError):  # a backup that nobody wrote to has none
-                files.sync(log_of(self._path))
+                files.sync(database.log_of(self._path))
         except OSError:
             busy = True
         self._erasure_pending = bool(busy)
@@ -686,7 +621,7 @@ class SqliteStore(Store):
 
     def shrink(self) -> None:
         with self.write("") as writer:
-            for index in indexes_in(writer.session):
+            for index in database.indexes_in(writer.session):
                 writer.clean_index(index)
             writer.has_changed = True  # VACUUM draws no number
         with self._connected() as session:
@@ -701,7 +636,6 @@ class SqliteStore(Store):
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:
-        yield check_library()
         with self.snapshot(project) as session:
             yield from check_contents(session)
         if in_index(self._path):
@@ -710,21 +644,18 @@ class SqliteStore(Store):
             yield Finding("leftovers", True, f"of killed writers, taken away: {', '.join(swept)}")
         used = self.size_bytes()
         roomy = used < self._bytes_max * MEMORY_WARN_SHARE
+        beside = sorted(path.name for path in self._path.parent.iterdir())
         for name, mark, what in (
             ("logs", f"-wal{ASIDE}", "of another database, moved aside and not replayed"),
             ("backups", ".before-", "what it was before a restore, yours to remove"),
         ):
-            beside = sorted(each.name for each in self._path.parent.iterdir())
-            begin = self._path.name + mark
-            kept = [each for each in beside if each.startswith(begin)]
-            if kept := [each for each in kept if not each.endswith(".sha256")]:
+            kept = [one for one in beside if one.startswith(self._path.name + mark)]
+            if kept := [one for one in kept if not one.endswith(".sha256")]:
                 yield Finding(name, True, f"{what}: {', '.join(kept)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode, shared = self._path.stat().st_mode & 0o777, files.is_shared(self._path)
-        keeps_out = (
-            "shared with its group" if shared else "600 keeps other users of the machine out"
-        )
-        yield Finding("permissions", shared or mode & 0o077 == 0, f"{mode:o}; {keeps_out}")
+        who = "shared with its group" if shared else "600 keeps other users of the machine out"
+        yield Finding("permissions", shared or mode & 0o077 == 0, f"{mode:o}; {who}")
 
     def close(self) -> None:
         self._file.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -20,22 +20,8 @@ from hardwon import limits
 from hardwon.errors import DamagedError, ForeignFileError, HardwonError, PlaceError
 from hardwon.outside import files
 from hardwon.store.base import check_rows
-from hardwon.store.sqlite.connection import (
-    NAME,
-    OtherProgramError,
-    SqliteSession,
-    check_whole_file,
-    companions_of,
-    connect,
-    create_if_missing,
-    draw_number,
-    inspect_before_opening,
-    refuse_damage,
-    refuse_network_file_system,
-    refuse_unless_ours,
-    storage_errors,
-    temporary_file,
-)
+from hardwon.store.sqlite import connection as database
+from hardwon.store.sqlite.connection import NAME, SqliteSession, storage_errors
 from hardwon.store.sqlite.presence import File, file_at, refuse_foreign_log
 from hardwon.store.sqlite.schema import APPLICATION_ID, FORMAT_NAME, SCHEMA
 from hardwon.store.types import FORMAT, Finding, Progress, TokenKeep, TokenRow
@@ -46,36 +32,25 @@ WAL_FIXED_IN: Final = (3, 51, 3)
 _SIDE_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "record_vector")
 
 
-def check_library() -> Finding:
-    """Whether this SQLite keeps what it is given."""
-    version = apsw.sqlite_lib_version()
-    fixed = tuple(int(part) for part in version.split(".")) >= WAL_FIXED_IN
-    wanted = ".".join(map(str, WAL_FIXED_IN))
-    return Finding(
-        "sqlite",
-        fixed,
-        f"SQLite {version}; {wanted} or newer cannot corrupt a log checkpointed twice",
-    )
-
-
 def check_contents(session: SqliteSession) -> Iterator[Finding]:
-    """What is in the file, inside of one read transaction."""
+    """Whether this SQLite keeps what it is given, and what is in the file: inside of one read
+    transaction.
+    """
     connection = session.connection
-    settings = {
-        name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")
-    }
-    # A backup has no log until somebody writes to it.
-    durable = settings["journal_mode"] in ("wal", "delete") and (
-        settings["synchronous"],
-        settings["secure_delete"],
-    ) == (2, 1)
-    yield Finding(
-        "durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items())
+    version = apsw.sqlite_lib_version()
+    fixed = tuple(map(int, version.split("."))) >= WAL_FIXED_IN
+    wanted = f"{'.'.join(map(str, WAL_FIXED_IN))} or newer cannot corrupt a log checkpointed twice"
+    yield Finding("sqlite", fixed, f"SQLite {version}; {wanted}")
+    mode, *others = (
+        connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")
     )
-    same = schema_of(connection) == expected_schema()
-    yield Finding("schema", same, f"format {FORMAT}")
+    # A backup has no log until somebody writes to it.
+    durable = mode in ("wal", "delete") and others == [2, 1]
+    shown = "journal_mode {}, synchronous {}, secure_delete {}".format(mode, *others)
+    yield Finding("durability", durable, shown)
+    yield Finding("schema", schema_of(connection) == expected_schema(), f"format {FORMAT}")
     try:
-        damage = check_whole_file(connection)
+        damage = database.check_whole_file(connection)
     except apsw.IOError as error:
         damage = [f"the disk does not read it ({error})"]
     yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
@@ -96,7 +71,7 @@ def make_memory(connection: apsw.Connection) -> None:
         connection.pragma("application_id", APPLICATION_ID)
         sql = "INSERT INTO state (project_id, name, value) VALUES ('', ?, ?)"
         connection.execute(sql, (FORMAT_NAME, FORMAT)).fetchall()
-        draw_number(connection)
+        database.draw_number(connection)
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -131,7 +106,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
     The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
     """
     taken = PlaceError(f"{target} exists already and is kept: choose another name for the backup")
-    with temporary_file(target) as temporary:
+    with database.temporary_file(target) as temporary:
         if target.exists():
             raise taken
         files.make_folder(target.parent)
@@ -154,7 +129,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
 
 
 def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> None:
-    with closing(connect(source)) as origin, closing(apsw.Connection(str(target))) as copy:
+    with closing(database.connect(source)) as origin, closing(apsw.Connection(str(target))) as copy:
         # the finished file is synced once, before it gets its name
         copy.execute("PRAGMA synchronous = OFF").fetchall()
         # An open read transaction pins the instant: without it every commit of another process
@@ -168,7 +143,7 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
                     progress(backup.page_count - backup.remaining, backup.page_count)
         # a backup is one file, without a log beside it
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()
-        refuse_damage(copy, source)
+        database.refuse_damage(copy, source)
 
 
 def checksum_file(backup: Path) -> Path:
@@ -177,11 +152,10 @@ def checksum_file(backup: Path) -> Path:
 
 def _checksum_beside(backup: Path) -> str | None:
     """What the file beside a backup says; None where there is no such file."""
-    try:
+    with suppress(FileNotFoundError):
         text = checksum_file(backup).read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
-        return None
-    return (text.split() or [""])[0]
+        return (text.split() or [""])[0]
+    return None
 
 
 def restore(
@@ -194,16 +168,16 @@ def restore(
     transaction under its write lock: other processes may have it open and see either the old or the
     new one. A damaged one is moved aside.
     """
-    with temporary_file(target) as staged:
+    with database.temporary_file(target) as staged:
         if not backup.is_file():
             raise PlaceError(f"there is no backup at {backup}")
-        if any(companion.exists() for companion in companions_of(backup)):
+        if any(companion.exists() for companion in database.companions_of(backup)):
             raise PlaceError(
                 f"{backup} is a memory in use, not a backup of one (it has a log beside it): use "
-                f"backup to make one"
+                "backup to make one"
             )
         files.make_folder(target.parent)
-        refuse_network_file_system(target.parent)
+        database.refuse_network_file_system(target.parent)
         with files.create(staged) as copy:  # until it is in place: nobody sweeps what is open
             _stage(backup, staged, copy)
             if not target.exists():
@@ -215,20 +189,17 @@ def restore(
             if kept.exists():
                 raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
             try:
-                inspect_before_opening(target)
-            except OtherProgramError:
+                database.inspect_before_opening(target)
+            except database.OtherProgramError:
                 raise
             except (DamagedError, ForeignFileError):
                 # before the name is free: whoever comes next would find nothing, and begin anew
                 _begin_log(staged, target)
                 # The log goes first: a log left beside a database that it does not belong to would
                 # destroy the new one.
-                names = zip(
-                    (*companions_of(target), target), (*companions_of(kept), kept), strict=True
-                )
-                for name, new_name in names:
+                for name in (*database.companions_of(target), target):
                     if name.exists():
-                        name.rename(new_name)
+                        name.rename(kept.with_name(kept.name + name.name[len(target.name) :]))
                 files.sync(target.parent)
                 files.publish(staged, target)
                 return kept
@@ -250,26 +221,24 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
         )
     with storage_errors(backup):
         try:
-            with closing(
-                apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)
-            ) as connection:
-                refuse_unless_ours(connection, backup)
-                refuse_damage(connection, backup)
+            with closing(apsw.Connection(str(staged), apsw.SQLITE_OPEN_READWRITE)) as connection:
+                database.refuse_unless_ours(connection, backup)
+                database.refuse_damage(connection, backup)
         except apsw.NotADBError as error:
             raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
 
 
 def _begin_log(staged: Path, target: Path) -> None:
     """Makes a copy ready to be the memory."""
-    with storage_errors(target), closing(connect(staged)) as connection:
+    with storage_errors(target), closing(database.connect(staged)) as connection:
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
     files.sync(staged)
 
 
 def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | None) -> None:
     with (
-        closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
-        closing(connect(target)) as live,
+        closing(apsw.Connection(str(staged), apsw.SQLITE_OPEN_READONLY)) as origin,
+        closing(database.connect(target)) as live,
     ):
         # The first page takes the target's write lock and keeps it until the end. Only then is the
         # old content set aside: nothing can be acknowledged between the copy that is kept and the
@@ -316,12 +285,15 @@ class TokenFile(TokenKeep):
 
     def close(self) -> None:
         with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def add(self, token: TokenRow, ended_before_us: int) -> int:
-        create_if_missing(
+        database.create_if_missing(
             self._path, lambda new: new.execute(f"BEGIN; {_TOKENS} COMMIT").fetchall()
         )
         return super().add(token, ended_before_us)
@@ -332,9 +304,8 @@ class TokenFile(TokenKeep):
         any more, it is as if there were an empty one.
         """
         with self._lock, storage_errors(self._path):
-            if self._connection is not None and self._file != file_at(str(self._path)):
-                self._connection.close()
-                self._connection = None
+            if self._file != file_at(str(self._path)):
+                self._forget()
             if self._connection is None and self._path.exists():
                 self._open()
             connection = self._connection or apsw.Connection(":memory:")
@@ -345,7 +316,7 @@ class TokenFile(TokenKeep):
 
     def _open(self) -> None:
         self._file = file_at(str(self._path))
-        connection = connect(self._path)
+        connection = database.connect(self._path)
         # There is no log: a commit takes its journal's name away. Were that not synced, a power cut
         # would bring the journal back, and with it the token that was revoked.
         connection.execute("PRAGMA synchronous = EXTRA").fetchall()

@@ -44,7 +44,6 @@ _LOG_HEADER: Final = Struct(">8I")
 _FRAME_HEADER: Final = Struct(">6I")
 _LOG_MAGIC: Final = 0x377F0682  # the last bit tells the order of the bytes that are summed up
 COPY: Final = "the file is a copy that has no log"
-_OTHER_STATE: Final = "it was begun on another state of the file"
 
 
 @dataclass
@@ -78,19 +77,17 @@ class Log:
                     page, page_count, *frame_salts, _, _ = _FRAME_HEADER.unpack_from(frame)
                     if frame_salts != salts:
                         break
-                    log._add(at, page, page_count, frame[_FRAME_HEADER.size :])
+                    content = frame[_FRAME_HEADER.size :]
+                    log.pages.add(page)
+                    log.page_count = page_count or log.page_count
+                    if page == 1 and content.startswith(_MAGIC):  # else a power cut has torn it
+                        log.application_ids.add(int.from_bytes(content[68:72], "big"))
+                        log.numbers.append(number_in(content))
+                        log.frames.append(at)
                     at += 1
         except OSError:
             return None
         return log if log.page_count else None
-
-    def _add(self, frame: int, page: int, page_count: int, content: bytes) -> None:
-        self.pages.add(page)
-        self.page_count = page_count or self.page_count
-        if page == 1 and content.startswith(_MAGIC):  # else a power cut has torn it
-            self.application_ids.add(int.from_bytes(content[68:72], "big"))
-            self.numbers.append(number_in(content))
-            self.frames.append(frame)
 
     @property
     def is_whole(self) -> bool:
@@ -101,14 +98,11 @@ class Log:
         """Whether the file may have this number. `folded`: so many frames of the log are certainly
         in the file.
         """
-        newest = sum(frame <= folded for frame in self.frames)
-        if newest:
+        if newest := sum(frame <= folded for frame in self.frames):
             return number in self.numbers[newest - 1 :]
-        return (
-            not self.numbers
-            or number in self.numbers
-            or drawn_in(number) == drawn_before(self.numbers[0])
-        )
+        if not self.numbers or number in self.numbers:
+            return True
+        return drawn_in(number) == drawn_before(self.numbers[0])
 
 
 def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
@@ -121,15 +115,15 @@ def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
     log = Log.read(log_of(path))
     if log is None or log.start != start or not header.startswith(_MAGIC):
         return ""
+    sign = _find_sign(header, log)
     fits = log.is_whole or log.fits(number_in(header), folded)
-    sign = _find_sign(header, log, fits=fits)
-    if sign == _OTHER_STATE:
-        # The whole file is looked at only where something is wrong: it takes long.
-        sign = sign if _is_sound_alone(path) else ""
+    # The whole file is looked at only where something is wrong: it takes long.
+    if not sign and header[68:72] == _OUR_ID and not fits and _is_sound_alone(path):
+        sign = "it was begun on another state of the file"
     return sign if _read_start(log_of(path)) == start else ""
 
 
-def _find_sign(header: bytes, log: Log, *, fits: bool) -> str:
+def _find_sign(header: bytes, log: Log) -> str:
     is_ours = header[68:72] == _OUR_ID
     if header[18:20] == _ROLLBACK_MODE and (is_ours or APPLICATION_ID in log.application_ids):
         return COPY
@@ -140,7 +134,7 @@ def _find_sign(header: bytes, log: Log, *, fits: bool) -> str:
         return "its pages are of another size"
     if log.application_ids - {APPLICATION_ID}:
         return "it is another program's"
-    return "" if fits else _OTHER_STATE
+    return ""
 
 
 def is_backup(header: bytes) -> bool:
@@ -167,7 +161,7 @@ def _is_sound_alone(path: Path) -> bool:
     uri = f"file:{quote(str(path))}?immutable=1"
     try:
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        with closing(apsw.Connection(uri, flags=flags)) as connection:
+        with closing(apsw.Connection(uri, flags)) as connection:
             return not check_whole_file(connection)
     except (apsw.Error, UnicodeDecodeError):
         return False

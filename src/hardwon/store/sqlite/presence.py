@@ -129,7 +129,7 @@ class Presence:
             return
         try:
             self.lock(fcntl.F_UNLCK)
-            if not any(other.holds(self.file) for other in list(_OPEN)):
+            if not _is_held(self.file):
                 self.lock(fcntl.F_WRLCK)
         except OSError:
             _UNCLOSED.append(self)
@@ -225,20 +225,6 @@ def take(path: Path) -> Presence:
     return Presence(path)
 
 
-def hold(path: Path) -> Presence | None:
-    """From now on, by whoever has a connection to it already. None where that cannot be."""
-    presence = None
-    try:
-        presence = take(path)
-        presence.lock(fcntl.F_RDLCK)
-        presence.watch(path)
-    except OSError:
-        if presence:
-            presence.end()
-        return None
-    return presence
-
-
 # --- a log that is another file's ---
 
 
@@ -250,8 +236,7 @@ def refuse_foreign_log(path: Path, *, is_new: bool = False) -> None:
     nothing in. Those of this process look before it comes here.
     """
     log, index = companions_of(path)
-    file = file_at(str(path))
-    if not files.exists(log) or any(other.holds(file) for other in list(_OPEN)):
+    if not files.exists(log) or _is_held(file_at(str(path))):
         return
     try:
         presence = take(path)
@@ -357,13 +342,17 @@ class OpenFile:
     def hold(self, session: SqliteSession) -> None:
         """From now on the file has a log, which nobody else in this process is to take away."""
         session.select("SELECT count(*) FROM sqlite_schema")  # now the log and its index are open
-        self._presence = hold(self.path)
+        presence = self._presence = None
+        try:
+            presence = take(self.path)
+            presence.lock(fcntl.F_RDLCK)
+            presence.watch(self.path)
+            self._presence = presence
+        except OSError:  # then only what is at the path is looked at
+            if presence:
+                presence.end()
         self._settle(session)
         self.look()
-
-    def holds(self, file: File | None) -> bool:
-        """Whether this file is the one that is held open, so that its log stays. Not where none is."""
-        return self._presence is not None and self._presence.file == file
 
     def _settle(self, session: SqliteSession) -> None:
         """Folds in what somebody who was killed may have begun to: until that is done nobody could
@@ -498,6 +487,11 @@ class OpenFile:
 
 _OPEN: Final[weakref.WeakSet[OpenFile]] = weakref.WeakSet()
 _workers_told = -1
+
+
+def _is_held(file: File | None) -> bool:
+    """Whether this process has it open, so that its log stays."""
+    return any(one._presence and one._presence.file == file for one in list(_OPEN))
 
 
 def look_at_open(path: Path) -> None:
