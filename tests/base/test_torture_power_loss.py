@@ -68,7 +68,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     "a folder's own name is not synced": (OfRecords, mock.patch.object(files, "sync")),
     "commits are not synced": (
         OfRecords,
-        mock.patch("hardwon.store.sqlite.engine.connect", _in_a_hurry),
+        mock.patch("hardwon.store.sqlite.connection.connect", _in_a_hurry),
     ),
     "the emptied log is not synced": (OfRecords, mock.patch("hardwon.store.sqlite.engine.files")),
     "a page in the log counts as cut off": (

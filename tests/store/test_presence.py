@@ -98,7 +98,7 @@ def test_several_threads_that_open_it_at_once_all_use_it(
         time.sleep(0.05)
         return connect(*arguments)
 
-    monkeypatch.setattr("hardwon.store.sqlite.engine.connect", connect_slowly)
+    monkeypatch.setattr("hardwon.store.sqlite.connection.connect", connect_slowly)
 
     def work(number: int) -> str:
         time.sleep(number / 100)

@@ -53,38 +53,10 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Frequencies, rare_enough
 from hardwon.search.terms import Filters
+from hardwon.store import query, types
 from hardwon.store.knowledge import LEVEL_NAMES, TallyReader
-from hardwon.store.query import (
-    ORDINARY,
-    STORED,
-    TRUSTED_AUTHORS,
-    TRUSTED_RECORD,
-    Among,
-    Known,
-    Reader,
-    Scored,
-    event_of,
-    from_everybody,
-    is_packed,
-    original_of,
-    packed_body,
-    rarest,
-    sound_body,
-    unembedded,
-)
-from hardwon.store.types import (
-    Appended,
-    Bound,
-    Dialect,
-    Finding,
-    Progress,
-    Request,
-    Row,
-    Session,
-    Stored,
-    TokenKeep,
-    Values,
-)
+from hardwon.store.query import ORDINARY, STORED, TRUSTED_RECORD, Among, Reader, Scored
+from hardwon.store.types import Appended, Bound, Dialect, Request, Row, Session, Stored, Values
 from hardwon.text.terms import index_text, searchable_text
 
 # Old idempotency keys that go with each new one: more than come, and few enough to cost nothing.
@@ -176,7 +148,7 @@ def row_of(
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
     return row._replace(
-        body=packed_body(row.body, decision_id),
+        body=query.packed_body(row.body, decision_id),
         terms=index_text(summarize_fix(fix)),
         keys=tuple(sorted({*row.keys, exact_key("tidied", decision_id)})),
     )
@@ -193,9 +165,9 @@ def kept_row(
     what was written stays, and what was packed stays packed.
     """
     row = row_of(record, effective, credited, source)._replace(
-        body=sound_body(stored), digest=stored.digest
+        body=query.sound_body(stored), digest=stored.digest
     )
-    if is_packed(stored.body) and isinstance(record, Fix):
+    if query.is_packed(stored.body) and isinstance(record, Fix):
         decision_id = str(json.loads(stored.body)["decision"])
         return packed_row(row, record, decision_id)._replace(body=stored.body)
     return row
@@ -335,7 +307,7 @@ def taught_where(
     for author, status, *columns in session.each(sql, values):
         stored = Stored(*columns)
         try:
-            record = original_of(stored)
+            record = query.original_of(stored)
         except DamagedError:  # doctor names it
             continue
         yield RecordCounts(values[0], author, stored.at_us, record.id, status, tallies_of(record))
@@ -541,13 +513,13 @@ class Writer(Reader):
             "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'",
             (project,),
         )
-        return [record_id for record_id, body in rows if event_of(body).reason == reason]
+        return [record_id for record_id, body in rows if query.event_of(body).reason == reason]
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
         sql = f"SELECT r.seq, r.author, r.status, {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2"
         for seq, author, status, *columns in self.session.select(sql, (project, record_id)):
             kept = Stored._make(columns)
-            record, at_us = original_of(kept), kept.at_us
+            record, at_us = query.original_of(kept), kept.at_us
             taught = RecordCounts(project, author, at_us, record.id, status, tallies_of(record))
             return Kept(seq, taught, kept.body, record)
         return None
@@ -675,7 +647,7 @@ class Writer(Reader):
         body = self.session.value(
             "SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id)
         )
-        return None if body is None else event_of(body)
+        return None if body is None else query.event_of(body)
 
     # --- knowledge ---
 
@@ -683,7 +655,7 @@ class Writer(Reader):
         """How many attempts that recalled a record turned out well, and badly, by author."""
         rows = self.session.select(
             "SELECT author, sum(level1), sum(level0) FROM tally WHERE project_id = ?1 AND "
-            f"scope = 'credit' AND key = ?2 AND {TRUSTED_AUTHORS} GROUP BY author",
+            f"scope = 'credit' AND key = ?2 AND {query.TRUSTED_AUTHORS} GROUP BY author",
             (project, record_id),
         )
         return {author: (int(good), int(bad)) for author, good, bad in rows}
@@ -809,7 +781,7 @@ class Store(TallyReader):
         whole: bool = False,
     ) -> list[Scored]:
         """Records that contain any of the terms, with a text score (higher is better), best first;
-        `whole`: only those that contain both of the rarest two, which is soon known; where they are
+        `whole`: only those that contain both of the query.rarest two, which is soon known; where they are
         few, all of them, and the scores say nothing.
         Archived records are left out unless the filters ask for them. No terms, no hits.
         """
@@ -819,10 +791,10 @@ class Store(TallyReader):
             having, texts = known.frequencies.having, known.frequencies.texts
             # Without terms that very many records have, which cost the most and tell the least; all
             # of them, if need be.
-            few = rarest(having) if whole else rare_enough(having, texts)
+            few = query.rarest(having) if whole else rare_enough(having, texts)
             for chosen in dict.fromkeys((few, few if whole else wanted)) if having else ():
                 best = self._match(session, project, chosen, known, filters, limit, whole)
-                if hits := from_everybody(best, known.sources, known.vouched, limit):
+                if hits := query.from_everybody(best, known.sources, known.vouched, limit):
                     return hits
         return []
 
@@ -836,7 +808,7 @@ class Store(TallyReader):
         """A session for one search."""
 
     @abstractmethod
-    def _know(self, session: Any, project: str, terms: Sequence[str]) -> Known:
+    def _know(self, session: Any, project: str, terms: Sequence[str]) -> query.Known:
         """What is known of a project before it is searched for these terms; no frequencies where
         there is nothing to search.
         """
@@ -886,7 +858,7 @@ class Store(TallyReader):
     def count_without_vector(self, project: str) -> int:
         """How many those are; none where no embedder was ever used."""
         with self.snapshot(project) as session:
-            return unembedded(session, project)
+            return query.unembedded(session, project)
 
     # --- everything of a project ---
 
@@ -900,7 +872,7 @@ class Store(TallyReader):
         )
         with self.snapshot(project) as session:
             for *columns, events in session.each(sql, (project,)):
-                yield Stored._make(columns), [event_of(event) for event in json.loads(events)]
+                yield Stored._make(columns), [query.event_of(event) for event in json.loads(events)]
 
     def _gather_events(self, kinds: Iterable[EventKind] = ()) -> str:
         """The column with the events of the record `r`, of these kinds or of all, as a JSON list."""
@@ -936,21 +908,18 @@ class Store(TallyReader):
             ):
                 side = (tuple(json.loads(names)) for names in (tags, files, keys))
                 row = Row._make((project, *plain, *side, helped, hindered, None, None, None))
-                yield row, [event_of(event) for event in json.loads(events)]
+                yield row, [query.event_of(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
         """Every event by (time, id), tombstones included, as of one instant."""
         sql = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"
         with self.snapshot(project) as session:
             for (body,) in session.each(sql, (project,)):
-                yield event_of(body)
+                yield query.event_of(body)
 
-    @lazy
-    def _marks(self) -> dict[str, tuple[int, int]]:
-        """Of projects that were asked about: the last number of the store that was looked at, and
-        the last of the project.
-        """
-        return {}
+    # Of projects that were asked about: the last number of the store that was looked at, and the
+    # last of the project.
+    _marks: lazy[dict[str, tuple[int, int]]] = lazy(lambda _: {})
 
     def change_mark(self, project: str) -> tuple[int, int]:
         """Two numbers, of which one is another after anything was recorded, decided or forgotten in
@@ -995,19 +964,19 @@ class Store(TallyReader):
         """Gives back the room that nothing takes up any more."""
 
     @abstractmethod
-    def backup(self, target: Path, progress: Progress | None) -> str:
+    def backup(self, target: Path, progress: types.Progress | None) -> str:
         """Copies everything, all projects, as of one instant, into a new file; verified; returns
         its SHA-256.
         """
 
     @abstractmethod
-    def check(self, project: str) -> Iterator[Finding]:
+    def check(self, project: str) -> Iterator[types.Finding]:
         """What the store can say about its own health, a finding at a time: of this project, or of
         everything, where all projects lie together.
         """
 
     @abstractmethod
-    def tokens(self) -> TokenKeep:
+    def tokens(self) -> types.TokenKeep:
         """Where the tokens of this memory are kept. Whoever asked closes it."""
 
     @abstractmethod
@@ -1015,7 +984,7 @@ class Store(TallyReader):
         """Closes it for every thread. Closing twice is allowed."""
 
 
-def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[Finding]:
+def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[types.Finding]:
     """Whether what is kept beside records fits to them. `side_tables` have the number of a record
     as `seq`.
     """
@@ -1029,19 +998,19 @@ def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[Finding
         )
         for table in side_tables
     )
-    yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
+    yield types.Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
     misfits = session.value(
         "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
         "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
     )
-    yield Finding(
+    yield types.Finding(
         "vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for"
     )
     wrong = 0
     for *columns, body in session.each("SELECT id, record_id, kind, at_us, body FROM event"):
         try:
-            event = event_of(body)
+            event = query.event_of(body)
             wrong += columns != [event.id, event.record_id, event.kind, event.at_us]
         except DamagedError:
             wrong += 1
-    yield Finding("events", not wrong, f"{wrong} that do not say what their columns say")
+    yield types.Finding("events", not wrong, f"{wrong} that do not say what their columns say")

@@ -37,19 +37,8 @@ from hardwon.records.kinds import (
 )
 from hardwon.search.rank import Frequencies
 from hardwon.search.terms import Filters
-from hardwon.store.types import (
-    Bound,
-    Counts,
-    Cursor,
-    Dialect,
-    Found,
-    Routed,
-    Row,
-    Session,
-    Stored,
-    Values,
-    rounded_up,
-)
+from hardwon.store import types
+from hardwon.store.types import Bound, Dialect, Found, Row, Session, Stored, Values, rounded_up
 
 # Where more records match than are looked at, and some sources fill the list, others are asked for
 # without them, up to so many times: in a large memory, each takes as long as the search itself.
@@ -534,7 +523,7 @@ class Reader(ABC):
         self,
         project: str,
         filters: Filters,
-        before: Cursor | None,
+        before: types.Cursor | None,
         limit: int,
         *,
         trusted: bool = False,
@@ -782,7 +771,9 @@ class Query(Reader):
             (project, after_id, limit),
         )
 
-    def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
+    def fixes_before(
+        self, project: str, before_us: int, after: types.Cursor, limit: int
+    ) -> list[Stored]:
         """Fixes older than a time that come after the cursor and are not archived, oldest first."""
         return self._stored(
             f"record r{self.dialect.hint('record_by_time')} WHERE r.project_id = ?1 AND r.at_us < ?2 "
@@ -851,7 +842,7 @@ class Query(Reader):
 
     # --- figures ---
 
-    def counts(self, project: str) -> Counts:
+    def counts(self, project: str) -> types.Counts:
         """Zeros and empty maps for an empty project."""
         # One way through the index, which in a large memory takes its time, instead of one for each
         # figure.
@@ -882,7 +873,7 @@ class Query(Reader):
         sorts = [dict(sorted(counter.items())) for counter in times]
         ends = [first, last, waiting]
         figures: list[Any] = [times[0].total(), *apart, events, forgotten, *sorts, *ends]
-        return Counts(*figures)
+        return types.Counts(*figures)
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         """How many records pass the filters. `trusted` as in `page`."""
@@ -900,7 +891,7 @@ class Query(Reader):
         )
         return self._column(sql, project, len(beginning), beginning, limit)
 
-    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+    def routes(self, project: str, keys: Sequence[str]) -> list[types.Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of
         these keys.
         """
@@ -916,5 +907,5 @@ class Query(Reader):
         for *values, is_unrouted, records, size in self._select(sql, bound):
             pairs = zip(("outcome", "tool", *keys), values, strict=True)
             packet = {name: str(value) for name, value in pairs if value is not None}
-            routed.append(Routed(packet, bool(is_unrouted), records, size))
+            routed.append(types.Routed(packet, bool(is_unrouted), records, size))
         return routed

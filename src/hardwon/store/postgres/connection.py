@@ -22,23 +22,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import quote
 
-from hardwon import limits
-from hardwon.errors import (
-    BusyError,
-    DamagedError,
-    ForbiddenError,
-    FullError,
-    HardwonError,
-    InterruptedWriteError,
-    InvalidInputError,
-    MissingExtraError,
-    PlaceError,
-    StorageError,
-    UnknownOutcomeError,
-    UnreachableError,
-    how_to_install,
-    on_failure,
-)
+from hardwon import errors, limits
+from hardwon.errors import how_to_install, on_failure
 from hardwon.outside.locations import is_url, without_password
 from hardwon.records.fields import check_that
 from hardwon.store.pool import Pool, forked_midway
@@ -62,7 +47,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 except ImportError as missing:
-    raise MissingExtraError(
+    raise errors.MissingExtraError(
         f"psycopg cannot be imported ({type(missing).__name__}: {missing}); "
         f"{how_to_install('postgres')}"
     ) from missing
@@ -79,7 +64,7 @@ _SILENCE_S: Final = 30
 _CANCEL_S: Final = 2.0
 
 
-class ConnectionLostError(UnreachableError):
+class ConnectionLostError(errors.UnreachableError):
     """The connection was lost in the middle of a read: done again, it may succeed at once."""
 
 
@@ -92,37 +77,38 @@ _PORTS: Final = re.compile(r"[0-9,]*")
 # A server says why it lets nobody in as text only: a failed connection has no code. What is not
 # among these may pass.
 _REFUSED: Final = re.compile(
-    r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not "
-    r"exist|permission denied"
-    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ "
-    r"value|definition of service|service file",
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not exist|"
+    r"permission denied|is not permitted to log in|certificate|private key|does not support SSL|"
+    r"SCRAM|invalid \w+ value|definition of service|service file",
     re.IGNORECASE,
 )
 _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
 
+# what a server says that follows another one
+_ONLY_READS: Final = psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.FeatureNotSupported
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
 _NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
 # What the server says by its codes, as our errors.
-_REFUSALS: Final[tuple[tuple[frozenset[str], type[StorageError], str], ...]] = (
+_REFUSALS: Final[tuple[tuple[frozenset[str], type[errors.StorageError], str], ...]] = (
     (
         frozenset({"55P03", "40P01", "40001"}),
-        BusyError,
+        errors.BusyError,
         "was locked by another writer for too long; nothing was changed, try again",
     ),
     (
         frozenset({"53000", "53100", "53200"}),
-        FullError,
+        errors.FullError,
         "has no room: nothing was changed and everything acknowledged before is kept; free some "
         "space and try again",
     ),
     (
         frozenset({"57014"}),
-        StorageError,
+        errors.StorageError,
         "ended a statement: it took more than {seconds} seconds "
         "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it",
     ),
-    (_NOT_THERE, PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
-    (frozenset({"XX001", "XX002"}), DamagedError, "is damaged: restore a backup"),
+    (_NOT_THERE, errors.PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
+    (frozenset({"XX001", "XX002"}), errors.DamagedError, "is damaged: restore a backup"),
 )
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
@@ -181,14 +167,12 @@ class Address:
         try:
             parts = conninfo_to_dict(url)
         except psycopg.Error:
-            raise InvalidInputError.one("location", shown, _ALLOWED) from None
+            raise errors.InvalidInputError.one("location", shown, _ALLOWED) from None
+        values = {name: str(value) for name, value in parts.items() if value is not None}
         # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a
         # host or a port.
-        if "@" in str(parts.get("host") or "") or not _PORTS.fullmatch(
-            str(parts.get("port") or "")
-        ):
-            raise InvalidInputError.one("location", shown, _ALLOWED)
-        values = {name: str(value) for name, value in parts.items() if value is not None}
+        is_whole = "@" not in values.get("host", "") and _PORTS.fullmatch(values.get("port", ""))
+        check_that(is_whole, "location", shown, _ALLOWED)
         secrets = {values[name] for name in _SECRET if values.get(name)}
         secrets |= {quote(secret, safe="") for secret in secrets}
         # What we say where neither the URL nor, as far as we see, the environment or a service does.
@@ -321,15 +305,12 @@ class PostgresSession(Session):
                     while cursor.nextset():
                         pass
                     ((self.transaction,),) = cursor.fetchall()
-            except (
-                psycopg.errors.ReadOnlySqlTransaction,
-                psycopg.errors.FeatureNotSupported,
-            ) as error:
+            except _ONLY_READS as error:
                 if not is_writing:
                     raise
                 # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
-                raise UnreachableError(
+                raise errors.UnreachableError(
                     self._said(error, "only reads, as a server in recovery or a standby does")
                 ) from None
         self._is_writing = is_writing
@@ -339,9 +320,9 @@ class PostgresSession(Session):
         with self._own_errors():
             answer = self._connection.execute("COMMIT", prepare=False).statusmessage
         if answer != "COMMIT":  # an error in between was passed over
-            raise StorageError(
-                f"nothing was kept of a write to {self._address.location}: one of its statements "
-                f"had failed before; do it again"
+            raise errors.StorageError(
+                f"nothing was kept of a write to {self._address.location}: one of its statements had "
+                "failed before; do it again"
             )
 
     def outcome(self, transaction: str) -> str:
@@ -360,7 +341,7 @@ class PostgresSession(Session):
         """Where an interrupt came in the moment of COMMIT."""
         status = self._connection.info.transaction_status
         if status == TransactionStatus.IDLE and self.transaction:
-            with suppress(HardwonError):
+            with suppress(errors.HardwonError):
                 return self.outcome(self.transaction) != "aborted"
         return status not in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
@@ -399,7 +380,7 @@ class PostgresSession(Session):
         except psycopg.Error as error:
             raise self._failed(error) from self._address.cause(error)
 
-    def _failed(self, error: psycopg.Error) -> HardwonError:
+    def _failed(self, error: psycopg.Error) -> errors.HardwonError:
         code = error.sqlstate
         # What has no code the server did not say: it is the driver that cannot go on.
         ended = code in _GONE or code.startswith("08") if code else None
@@ -409,7 +390,7 @@ class PostgresSession(Session):
             self.close()
             if self._is_writing:
                 what = "was lost during a write, of which nothing was kept: do it again"
-                return InterruptedWriteError(self._said(error, what))
+                return errors.InterruptedWriteError(self._said(error, what))
             return ConnectionLostError(self._said(error, "was lost: try again"))
         # Whoever reaches a schema no longer, to whom it was known, finds nothing in it.
         if code == "42501" or (code in _NOT_THERE and self.schema != SCHEMA):
@@ -418,11 +399,11 @@ class PostgresSession(Session):
                 f"does not let the database user {user} do that: `hardwon postgres grant {user} "
                 "--project NAME` gives access, and `--as governor` lets it decide"
             )
-            return ForbiddenError(self._said(error, what))
+            return errors.ForbiddenError(self._said(error, what))
         for codes, kind, text in _REFUSALS:
             if code in codes:
                 return kind(self._said(error, text.format(seconds=limits.POSTGRES_STATEMENT_S)))
-        return StorageError(self._said(error, "refused an operation: run doctor"))
+        return errors.StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _said(self, error: psycopg.Error, what: str) -> str:
         message = self._address.masked(error.diag.message_primary or str(error))
@@ -448,17 +429,17 @@ def _connect(address: Address) -> PostgresSession:
     except psycopg.Error as error:
         message = address.masked(str(error))  # shown without its cause, which may hold secrets
         if _NO_DATABASE.search(message):
-            raise PlaceError(
+            raise errors.PlaceError(
                 f"there is no database at {address.location} ({message}): create it, then run "
                 "`hardwon postgres init`"
             ) from None
         if _REFUSED.search(message) or not isinstance(error, psycopg.OperationalError):
-            raise PlaceError(
+            raise errors.PlaceError(
                 f"the server of {address.location} lets nobody in this way ({message}): check user, "
                 "password, the server's pg_hba.conf, and sslmode and certificates where the URL "
                 "names some"
             ) from None
-        raise UnreachableError(
+        raise errors.UnreachableError(
             f"the database at {address.location} cannot be reached ({message})"
         ) from None
     session = PostgresSession(connection, address)
@@ -494,11 +475,9 @@ class Link:
             close=PostgresSession.close,
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
         )
+        busy_ms = limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
         settings = {
-            # 0: for ever
-            "lock_timeout": max(
-                1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms
-            ),
+            "lock_timeout": max(1, busy_ms),  # 0: for ever
             "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
             "idle_in_transaction_session_timeout": int(POSTGRES_IDLE_S * 1000),
             "jit": "off",
@@ -592,13 +571,13 @@ class Link:
             asked = True
             try:
                 session.commit()
-            except InterruptedWriteError:
+            except errors.InterruptedWriteError:
                 lost, session = session, None
                 self._pool.give_back(lost)
                 if not self.was_kept(schema, transaction, witness):
                     raise
             undos = []
-        except UnknownOutcomeError:
+        except errors.UnknownOutcomeError:
             undos = []  # it may have been kept, and must not lose what it refers to
             raise
         finally:
@@ -628,11 +607,11 @@ class Link:
                     session.begin(opening, is_writing=is_writing)
                     self._was_reached = True
                     return session
-            except UnreachableError as error:
+            except errors.UnreachableError as error:
                 self._pool.close_idle()
                 if next(pauses, self) is self:
                     waited_s = time.monotonic() - started
-                    raise UnreachableError(
+                    raise errors.UnreachableError(
                         f"{error}. It was tried for {waited_s:.1f} seconds; nothing was changed. "
                         "Check that the server runs and takes connections, and that host, port and "
                         "network are right"
@@ -649,7 +628,7 @@ class Link:
         outcome = ""
         pauses = _pauses(limits.POSTGRES_RETRY_S)
         while True:
-            with suppress(UnreachableError), self.reading(schema) as session:
+            with suppress(errors.UnreachableError), self.reading(schema) as session:
                 outcome = session.outcome(transaction)
             if outcome in ("committed", "aborted"):
                 break
@@ -660,7 +639,7 @@ class Link:
             try:
                 with self.reading(schema) as session:
                     is_there = session.first(*witness) is not None
-            except UnreachableError:
+            except errors.UnreachableError:
                 raise self._unknown("the server went away again") from None
             if is_there and not kept:
                 raise self._unknown("the server that answers now has another history")
@@ -668,8 +647,8 @@ class Link:
             kept = is_there
         return kept
 
-    def _unknown(self, why: str) -> UnknownOutcomeError:
-        return UnknownOutcomeError(
+    def _unknown(self, why: str) -> errors.UnknownOutcomeError:
+        return errors.UnknownOutcomeError(
             f"the connection to {self.location} was lost while a write was being kept, and nobody "
             f"can tell whether it was ({why}): look before you do it again"
         )

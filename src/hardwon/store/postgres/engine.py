@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -25,44 +25,14 @@ from hardwon.outside.locations import COPIES
 from hardwon.records.kinds import Event, Record
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store.base import Store, Writer, add_tallies, check_rows, count_differing
+from hardwon.store import base, query, types
+from hardwon.store.base import Store, Writer
 from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres import schema as tables
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
-from hardwon.store.postgres.schema import (
-    ACCESS,
-    COUNTS,
-    DERIVED_TABLES,
-    GOVERNOR,
-    PROJECT_TABLES,
-    SCHEMA,
-    TEXTS_COUNTED,
-    VOUCHED,
-    WORDS_COUNTED,
-    WRITER,
-)
 from hardwon.store.postgres.search import MOST, POSTGRES, TIMES, text_columns, write_json
-from hardwon.store.query import (
-    ROLLED_BACK,
-    Among,
-    Known,
-    Scored,
-    embedder_of,
-    found_columns,
-    found_of,
-    is_whole,
-    search_condition_of,
-)
-from hardwon.store.types import (
-    FORMAT,
-    Appended,
-    Bound,
-    Finding,
-    Found,
-    Progress,
-    Request,
-    Row,
-    TokenKeep,
-)
+from hardwon.store.query import Among, Known, Scored
+from hardwon.store.types import Appended, Bound, Finding, Found, Progress, Request, Row
 from hardwon.store.vectors import COSINE_MIN, find_nearest, read_chunks
 
 # pgvector indexes no longer vectors than that; longer ones are compared one by one.
@@ -117,7 +87,7 @@ class PostgresWriter(Writer):
         self._happened = 0
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
-        return GOVERNOR in self._reach.levels
+        return tables.GOVERNOR in self._reach.levels
 
     # --- appending ---
 
@@ -160,7 +130,7 @@ class PostgresWriter(Writer):
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            add_tallies(self.session, self.dialect, taught)
+            base.add_tallies(self.session, self.dialect, taught)
 
     # --- events and standing ---
 
@@ -216,7 +186,7 @@ class PostgresWriter(Writer):
         self._settle()
         super().recount(project)
         self.session.run("DELETE FROM term_count")
-        self.session.run("DELETE FROM state WHERE name = ANY (?1)", (list(COUNTS),))
+        self.session.run("DELETE FROM state WHERE name = ANY (?1)", (list(tables.COUNTS),))
         self.session.run("SELECT count_terms()")
 
     # --- the rest ---
@@ -299,7 +269,7 @@ def write_row(row: Row, *, lessons: bool = False) -> str:
 
 
 @dataclass(frozen=True)
-class TokenTable(TokenKeep):
+class TokenTable(types.TokenKeep):
     """The tokens of all memories in one database: what the file of tokens is to a memory in a file.
     Only whoever runs a server reaches them.
     """
@@ -310,11 +280,9 @@ class TokenTable(TokenKeep):
         """The connections are the store's."""
 
     def _transaction(self, *, writing: bool = False) -> AbstractContextManager[PostgresSession]:
-        return (
-            self._link.writing(SCHEMA, _CHANGING_TOKENS, alone=True)
-            if writing
-            else self._link.reading()
-        )
+        if writing:
+            return self._link.writing(tables.SCHEMA, _CHANGING_TOKENS, alone=True)
+        return self._link.reading()
 
 
 # --- store ---
@@ -347,9 +315,8 @@ class PostgresStore(Store):
         known = self._reached.get(project)
         if known is None:
             with self._link.reading() as session:
-                rows = session.select(
-                    "SELECT schema, level FROM reachable WHERE name = ?1", (project,)
-                )
+                sql = "SELECT schema, level FROM reachable WHERE name = ?1"
+                rows = session.select(sql, (project,))
                 if not rows:
                     user = session.value("SELECT session_user")
                     raise ForbiddenError(
@@ -392,7 +359,7 @@ class PostgresStore(Store):
     @contextmanager
     def write(self, project: str, *, alone: bool = True) -> Iterator[Writer]:
         reach = self._reach(project)
-        if WRITER not in reach.levels:
+        if tables.WRITER not in reach.levels:
             raise ForbiddenError(
                 f"this database user may read project {project!r} in {self.location} and write "
                 "nothing: `hardwon --memory URL postgres grant USER --project NAME --as writer` lets it"
@@ -405,7 +372,7 @@ class PostgresStore(Store):
             writer.finish()
 
     def make_rows(self, project: str, records: Sequence[Record]) -> list[Row]:
-        governs = GOVERNOR in self._reach(project).levels
+        governs = tables.GOVERNOR in self._reach(project).levels
         rows = super().make_rows(project, records)
         return [row._replace(sent=write_row(row, lessons=not governs)) for row in rows]
 
@@ -415,12 +382,12 @@ class PostgresStore(Store):
         return self.read(project)
 
     def _know(self, session: PostgresSession, project: str, terms: Sequence[str]) -> Known:  # noqa: ARG002
-        counts = [TEXTS_COUNTED, WORDS_COUNTED]
+        counts = [tables.TEXTS_COUNTED, tables.WORDS_COUNTED]
         known = dict(session.select(_KNOWN, (counts, list(terms)), often=True))
         having = {term: known.get(f"term {term}", 0) for term in terms}
         texts, words = (known.get(name, 0) for name in counts)
         rolled_back = "rolled back" in known
-        columns = found_columns(POSTGRES, votes="voted" in known, rolled_back=rolled_back)
+        columns = query.found_columns(POSTGRES, votes="voted" in known, rolled_back=rolled_back)
         frequencies = bm25.Frequencies(texts, words, having)
         return Known(frequencies, known["sources"], "vouched" in known, rolled_back, columns)
 
@@ -430,17 +397,9 @@ class PostgresStore(Store):
     def projects(self) -> list[str]:
         with self._link.reading() as session:
             reached = session.select("SELECT DISTINCT name, schema FROM reachable ORDER BY 1")
-            has_records = "SELECT {} WHERE EXISTS (SELECT 1 FROM {}.record)"
-            asked = [
-                has_records.format(f"?{number}", quoted(schema))
-                for number, (_, schema) in enumerate(reached, 1)
-            ]
-            rows = (
-                session.select(" UNION ALL ".join(asked), [name for name, _ in reached])
-                if asked
-                else []
-            )
-        return [str(name) for (name,) in rows]
+            exist = [f"EXISTS (SELECT 1 FROM {quoted(schema)}.record)" for _, schema in reached]
+            have_records = session.value(f"SELECT ARRAY[{', '.join(exist)}]::boolean[]")
+        return [str(name) for (name, _), has in zip(reached, have_records, strict=True) if has]
 
     # --- vectors ---
 
@@ -455,10 +414,10 @@ class PostgresStore(Store):
         }
         schema = self._reach(project).schema
         with self._link.reading(schema, settings if extension else None) as session:
-            kept = embedder_of(session, project)
+            kept = query.embedder_of(session, project)
             if kept is None:
                 return []
-            where, bound = search_condition_of(POSTGRES, project, filters)
+            where, bound = query.search_condition_of(POSTGRES, project, filters)
             of_length = f"v.dimension = {kept[1]:d}"
             vectors = (
                 f"record_vector v JOIN record r ON r.seq = v.seq WHERE {where} AND {of_length}"
@@ -480,22 +439,22 @@ class PostgresStore(Store):
                 cosines = dict(find_nearest(chunks, vector, limit))
             near = {seq: cosine for seq, cosine in cosines.items() if cosine > COSINE_MIN}
             sql = (
-                f"SELECT {found_columns(POSTGRES)} FROM record r JOIN record_text ON "
+                f"SELECT {query.found_columns(POSTGRES)} FROM record r JOIN record_text ON "
                 "record_text.seq = r.seq WHERE r.seq = ANY (?1)"
             )
             rows = session.select(sql, (list(near),))
-        hits = [(hit, near[hit.seq]) for hit in map(found_of, rows)]
+        hits = [(hit, near[hit.seq]) for hit in map(query.found_of, rows)]
         return sorted(hits, key=lambda pair: (-pair[1], pair[0].id))
 
     # --- the database ---
 
-    def tokens(self) -> TokenKeep:
+    def tokens(self) -> types.TokenKeep:
         return TokenTable(self._link)
 
     def untrue_tallies(self, project: str) -> int:
         # What is counted afresh lies in a table of this transaction alone, which nobody keeps.
         with self._link.scratch(self._reach(project).schema) as session:
-            return count_differing(session, POSTGRES, project)
+            return base.count_differing(session, POSTGRES, project)
 
     def size_bytes(self) -> int:
         sql = (
@@ -504,7 +463,7 @@ class PostgresStore(Store):
             "WHERE c.relkind = 'r' AND n.nspname = ANY (?1)"
         )
         # of the projects that this store was used for: there may be thousands of others
-        schemas = [SCHEMA, *(reach.schema for reach in self._reached.values())]
+        schemas = [tables.SCHEMA, *(reach.schema for reach in self._reached.values())]
         with self._link.reading() as session:
             return int(session.value(sql, (schemas,)))
 
@@ -512,12 +471,11 @@ class PostgresStore(Store):
         """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The
         server's log, and copies of it, are not ours to erase.
         """
-        try:
+        # Where that fails, what was erased is gone all the same, and its bytes go with the next
+        # vacuum of anybody.
+        with suppress(StorageError):
             return self._vacuum("SKIP_LOCKED")
-        except (
-            StorageError
-        ):  # what was erased is gone all the same, and its bytes go with the next vacuum of anybody
-            return False
+        return False
 
     def shrink(self) -> None:
         self._vacuum("ANALYZE")
@@ -528,7 +486,7 @@ class PostgresStore(Store):
             owns = setup.owns_database(session)
         schemas = [quoted(reach.schema) for reach in self._reached.values()]
         if owns and schemas:
-            tables = (f"{schema}.{table}" for schema in schemas for table in PROJECT_TABLES)
+            tables = (f"{schema}.{table}" for schema in schemas for table in tables.PROJECT_TABLES)
             self._link.maintain(f"VACUUM ({how}) {', '.join(tables)}")
         return owns
 
@@ -542,32 +500,27 @@ class PostgresStore(Store):
             indexed = setup.find_vector_index(session, reach.schema)
             vectors = "pgvector" if indexed else "no pgvector"
             yield Finding("postgresql", True, f"PostgreSQL {server}; {vectors}")
+            setting = "SELECT current_setting(?1)"
             names = ("fsync", "synchronous_commit", "full_page_writes")
-            fsync, commit, pages = (
-                session.value("SELECT current_setting(?1)", (name,)) for name in names
-            )
-            yield Finding(
-                "durability",
-                fsync == pages == "on" and commit != "off",
-                f"fsync {fsync}, synchronous_commit {commit}, full_page_writes {pages}",
-            )
+            fsync, commit, pages = (session.value(setting, (name,)) for name in names)
+            shown = f"fsync {fsync}, synchronous_commit {commit}, full_page_writes {pages}"
+            yield Finding("durability", fsync == pages == "on" and commit != "off", shown)
             yield _encryption(session)
             version, missing = setup.version_of(session), _missing(session, reach.schema)
             lacking = f"; missing: {', '.join(missing)}" if missing else ""
-            yield Finding("schema", version == FORMAT and not missing, f"format {version}{lacking}")
+            yield Finding(
+                "schema", version == types.FORMAT and not missing, f"format {version}{lacking}"
+            )
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
             damaged = [
                 record_id
                 for record_id, body, digest in session.each("SELECT id, body, digest FROM record")
-                if not is_whole(body, digest)
+                if not query.is_whole(body, digest)
             ]
-            yield Finding(
-                "integrity",
-                not damaged,
-                "; ".join(damaged[:5]) or "every record is what was written",
-            )
-            yield from check_rows(session, (*DERIVED_TABLES, "record_vector"))
+            shown = "; ".join(damaged[:5]) or "every record is what was written"
+            yield Finding("integrity", not damaged, shown)
+            yield from base.check_rows(session, (*tables.DERIVED_TABLES, "record_vector"))
 
     def close(self) -> None:
         self._link.close()
@@ -588,9 +541,9 @@ _KNOWN: Final = (
     "SELECT name, value FROM state WHERE name = ANY (?1) "
     "UNION ALL SELECT 'term ' || term, documents FROM term_count WHERE term = ANY (?2) "
     "UNION ALL SELECT 'sources', count(*) FROM source "
-    f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {VOUCHED}) "
+    f"UNION ALL SELECT 'vouched', 1 WHERE EXISTS (SELECT 1 FROM record WHERE {tables.VOUCHED}) "
     "UNION ALL SELECT 'voted', 1 WHERE EXISTS (SELECT 1 FROM tally WHERE scope = 'credit') "
-    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({ROLLED_BACK})"
+    f"UNION ALL SELECT 'rolled back', 1 WHERE EXISTS ({query.ROLLED_BACK})"
 )
 
 
@@ -637,7 +590,7 @@ class _Search:
 
     def _ask(self, whose: Sequence[Among], most: int | None) -> None:
         """The best records of each that pass the filters, of those that match best."""
-        where, bound = search_condition_of(
+        where, bound = query.search_condition_of(
             POSTGRES, self.project, self.filters, rolled_back=self.known.rolled_back
         )
         frequencies = self.known.frequencies
@@ -712,7 +665,7 @@ class _Search:
             bound,
             often=True,
         )
-        found = [found_of(row[2 * len(whose) :]) for row in rows]
+        found = [query.found_of(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
             chosen_ones = [
                 each for each, row in zip(found, rows, strict=True) if row[len(whose) + number]
@@ -744,28 +697,23 @@ def _encryption(session: PostgresSession) -> Finding:
         "FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE pid = pg_backend_pid()"
     )
     encrypted, version, local = row or (False, None, False)
-    shown = (
-        f"TLS ({version})"
-        if encrypted
-        else "none, and none needed on this machine"
-        if local
-        else "none: add sslmode=verify-full"
-    )
+    missing = "none, and none needed on this machine" if local else "none: add sslmode=verify-full"
+    shown = f"TLS ({version})" if encrypted else missing
     return Finding("encryption", bool(encrypted or local), shown)
 
 
 def _missing(session: PostgresSession, schema: str) -> list[str]:
     """Tables that should be there."""
-    wanted = [f"{quoted(schema)}.{name}" for name in PROJECT_TABLES]
+    wanted = [f"{quoted(schema)}.{name}" for name in tables.PROJECT_TABLES]
     sql = "SELECT name FROM unnest(?1::text[]) AS w (name) WHERE to_regclass(name) IS NULL"
-    return [str(name) for (name,) in session.select(sql, ([*wanted, f"{SCHEMA}.token"],))]
+    return [str(name) for (name,) in session.select(sql, ([*wanted, f"{tables.SCHEMA}.token"],))]
 
 
 def _isolation(session: PostgresSession, schema: str) -> Finding:
     """Whether the schema is closed to everybody but the roles of the project, and none of these is
     a login.
     """
-    roles = [setup.role_name(schema, access) for access in ACCESS]
+    roles = [setup.role_name(schema, access) for access in tables.ACCESS]
     strangers = session.select(
         "SELECT coalesce(r.rolname, 'everybody') FROM pg_namespace n CROSS JOIN "
         "aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
@@ -777,11 +725,6 @@ def _isolation(session: PostgresSession, schema: str) -> Finding:
         "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolcanlogin)",
         (roles,),
     )
-    wrong = sorted({str(name) for (name,) in (*strangers, *mighty)})
-    return Finding(
-        "isolation",
-        not wrong,
-        f"not in force for: {', '.join(wrong)}"
-        if wrong
-        else "only the roles of the project reach its schema",
-    )
+    if wrong := ", ".join(sorted({str(name) for (name,) in (*strangers, *mighty)})):
+        return Finding("isolation", False, f"not in force for: {wrong}")
+    return Finding("isolation", True, "only the roles of the project reach its schema")
