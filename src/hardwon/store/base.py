@@ -488,12 +488,9 @@ class Writer(Reader):
         """Of rows that were not added, which are some: why."""
         within = self.dialect.within("id", "?2")
         asked = rows[0].project_id, self.dialect.list_values(row.id for row in rows)
-        gone = {record_id for (record_id,) in self.session.select(self.dialect.forgotten, asked)}
-        kept = dict(
-            self.session.select(
-                f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}", asked
-            )
-        )
+        gone = self.session.column(self.dialect.forgotten, asked)
+        sql = f"SELECT id, digest FROM record WHERE project_id = ?1 AND {within}"
+        kept = dict(self.session.select(sql, asked))
         for row in rows:
             if row.id in gone:
                 result.forgotten.append(row.id)
@@ -504,15 +501,13 @@ class Writer(Reader):
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
         sql = "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2"
-        row = self.session.first(sql, (project, record_id))
-        return row[0] if row else None
+        seq: int | None = self.session.value(sql, (project, record_id))
+        return seq
 
     def arrived(self, project: str, reason: str) -> list[str]:
         """Ids of the records that came from elsewhere with this reason."""
-        rows = self.session.each(
-            "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'",
-            (project,),
-        )
+        sql = "SELECT record_id, body FROM event WHERE project_id = ?1 AND kind = 'imported'"
+        rows = self.session.each(sql, (project,))
         return [record_id for record_id, body in rows if query.event_of(body).reason == reason]
 
     def _kept(self, project: str, record_id: str) -> Kept | None:
@@ -538,9 +533,8 @@ class Writer(Reader):
         all; verified or published, as vouched for.
         """
         place = project, record_id
-        before = self.session.first(
-            "SELECT status, author FROM record WHERE project_id = ?1 AND id = ?2", place
-        )
+        sql = "SELECT status, author FROM record WHERE project_id = ?1 AND id = ?2"
+        before = self.session.first(sql, place)
         if before is None:
             return
         standing = status, source or before[1]
@@ -573,10 +567,8 @@ class Writer(Reader):
         """
         seq = self._seq_of(row.project_id, row.id)
         if seq is not None:
-            self.session.run(
-                "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1",
-                (seq, row.body, row.digest),
-            )
+            sql = "UPDATE record SET body = ?2, digest = ?3 WHERE seq = ?1"
+            self.session.run(sql, (seq, row.body, row.digest))
             self._rewrite(seq, row)
             self._drop_vector(seq)  # its text is another
             for listener in self._listeners([row.kind]):
@@ -586,9 +578,10 @@ class Writer(Reader):
         """Removes the records, what is indexed of them, what they taught and their events, keeps
         the tombstones; how many there were.
         """
-        run = self.session.run
-        erased = 0
-        gone: list[Kept] = []
+        run, erased, gone = self.session.run, 0, list[Kept]()
+        events = (
+            "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'"
+        )
         for record_id in record_ids:
             seq = self._seq_of(project, record_id)
             if seq is not None:
@@ -600,10 +593,7 @@ class Writer(Reader):
                 self._drop_vector(seq)
                 run("DELETE FROM record WHERE project_id = ?1 AND seq = ?2", (project, seq))
                 erased += 1
-            run(
-                "DELETE FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind <> 'forgotten'",
-                (project, record_id),
-            )
+            run(events, (project, record_id))
         take_back(self.session, [kept.taught for kept in gone])
         for listener in self._listeners({kept.record.kind for kept in gone}):
             listener.on_erase(gone)
@@ -628,13 +618,12 @@ class Writer(Reader):
             "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') "
             "ON CONFLICT DO NOTHING"
         )
-        return [
-            event
-            for event in events
-            if self.session.run(
-                sql, (project, event.id, event.record_id, event.kind, event.at_us, event.to_json())
-            )
-        ]
+        kept = []
+        for event in events:
+            said = event.id, event.record_id, event.kind, event.at_us, event.to_json()
+            if self.session.run(sql, (project, *said)):
+                kept.append(event)
+        return kept
 
     def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
         """Those of these records that something happened to, in any order."""
@@ -644,20 +633,19 @@ class Writer(Reader):
 
     def event(self, project: str, event_id: str) -> Event | None:
         """One event by its id; None where there is none."""
-        body = self.session.value(
-            "SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id)
-        )
+        sql = "SELECT body FROM event WHERE project_id = ?1 AND id = ?2"
+        body = self.session.value(sql, (project, event_id))
         return None if body is None else query.event_of(body)
 
     # --- knowledge ---
 
     def votes(self, project: str, record_id: str) -> dict[str, tuple[int, int]]:
         """How many attempts that recalled a record turned out well, and badly, by author."""
-        rows = self.session.select(
+        sql = (
             "SELECT author, sum(level1), sum(level0) FROM tally WHERE project_id = ?1 AND "
-            f"scope = 'credit' AND key = ?2 AND {query.TRUSTED_AUTHORS} GROUP BY author",
-            (project, record_id),
+            f"scope = 'credit' AND key = ?2 AND {query.TRUSTED_AUTHORS} GROUP BY author"
         )
+        rows = self.session.select(sql, (project, record_id))
         return {author: (int(good), int(bad)) for author, good, bad in rows}
 
     def recount(self, project: str) -> None:

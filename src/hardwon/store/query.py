@@ -463,7 +463,7 @@ def unembedded(session: Session, project: str) -> int:
 
 def rolled_back_authors(session: Session, project: str) -> set[str]:
     """The sources that do not count at present."""
-    return {author for (author,) in session.select(ROLLED_BACK, (project,))}
+    return set(session.column(ROLLED_BACK, (project,)))
 
 
 # --- readers ---
@@ -499,7 +499,8 @@ class Reader(ABC):
 
     def _column(self, sql: str, *values: Any) -> list[Any]:
         """The first value of every row, of the project that value 1 is."""
-        return [value for (value, *_) in self._select(sql, values)]
+        with self.read(values[0]) as session:
+            return session.column(sql, values)
 
     def _stored(self, source: str, values: Values) -> list[Stored]:
         """The records `r` of a source, which is all that comes after FROM."""

@@ -44,9 +44,13 @@ class Session(ABC):
     def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """All rows."""
 
-    @abstractmethod
+    def column(self, sql: str, values: Values = ()) -> list[Any]:
+        """The first value of every row."""
+        return [row[0] for row in self.select(sql, values)]
+
     def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
         """The first row, None where there is none."""
+        return next(iter(self.select(sql, values)), None)
 
     def value(self, sql: str, values: Values = ()) -> Any:
         """The first value of the first row, None where there is none."""

@@ -258,10 +258,6 @@ class PostgresSession(Session):
         """
         return self._execute(sql, values, often=often).fetchall()
 
-    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
-        return row
-
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
 

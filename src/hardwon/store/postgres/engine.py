@@ -706,7 +706,7 @@ def _missing(session: PostgresSession, schema: str) -> list[str]:
     """Tables that should be there."""
     wanted = [f"{quoted(schema)}.{name}" for name in tables.PROJECT_TABLES]
     sql = "SELECT name FROM unnest(?1::text[]) AS w (name) WHERE to_regclass(name) IS NULL"
-    return [str(name) for (name,) in session.select(sql, ([*wanted, f"{tables.SCHEMA}.token"],))]
+    return session.column(sql, ([*wanted, f"{tables.SCHEMA}.token"],))
 
 
 def _isolation(session: PostgresSession, schema: str) -> Finding:
@@ -714,17 +714,15 @@ def _isolation(session: PostgresSession, schema: str) -> Finding:
     a login.
     """
     roles = [setup.role_name(schema, access) for access in tables.ACCESS]
-    strangers = session.select(
+    strangers = session.column(
         "SELECT coalesce(r.rolname, 'everybody') FROM pg_namespace n CROSS JOIN "
         "aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
         "WHERE n.nspname = ?1 AND a.grantee <> n.nspowner "
         "AND coalesce(r.rolname, '') <> ALL (?2::text[])",
         (schema, roles),
     )
-    mighty = session.select(
-        "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolcanlogin)",
-        (roles,),
-    )
-    if wrong := ", ".join(sorted({str(name) for (name,) in (*strangers, *mighty)})):
+    sql = "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolcanlogin)"
+    mighty = session.column(sql, (roles,))
+    if wrong := ", ".join(sorted({*strangers, *mighty})):
         return Finding("isolation", False, f"not in force for: {wrong}")
     return Finding("isolation", True, "only the roles of the project reach its schema")

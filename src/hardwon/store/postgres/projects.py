@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from hardwon import limits
-from hardwon.errors import ForbiddenError, HardwonError, PlaceError
+from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import check_that
 from hardwon.records.kinds import Metadata
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
@@ -33,6 +33,8 @@ _SETTING_UP: Final = 0x48415244
 # its rights.
 _HAS_RIGHTS: Final = "coalesce((to_jsonb(a) ->> 'inherit_option')::boolean, m.rolinherit)"
 
+# For the rest of a transaction: what is made belongs to the owner, whoever sets up.
+_AS_OWNER: Final = f"SET LOCAL ROLE {OWNER}"
 _SLUG_CHARS: Final = 24
 # PostgreSQL 15: the oldest that is tested.
 SERVER_MIN: Final = 150_000
@@ -69,15 +71,11 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
     """Makes what is missing: what projects share, and the schemas and roles of these. Done again,
     it changes nothing.
     """
+    allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
     for project in projects:
         name = Metadata(project_id=project).project_id
-        allowed = f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank"
-        check_that(
-            name.strip() and len(name.encode()) <= limits.PROJECT_BYTES_MAX,
-            "project",
-            project,
-            allowed,
-        )
+        is_short = len(name.encode()) <= limits.PROJECT_BYTES_MAX
+        check_that(name.strip() and is_short, "project", project, allowed)
     try:
         with administering(link) as session:
             if session.value("SELECT current_setting('server_version_num')::int") < SERVER_MIN:
@@ -91,16 +89,20 @@ def initialise(link: Link, projects: Sequence[str]) -> None:
             # pgvector, where the server has it and this user may; without it, vectors are compared
             # one by one
             available = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
-            if extension_schema(session) is None and session.select(available):
-                _try(session, f"CREATE EXTENSION vector SCHEMA {SCHEMA}", ForbiddenError)
-            extension = extension_schema(session)
+            if session.value(_EXTENSION) is None and session.select(available):
+                session.run("SAVEPOINT trying")
+                try:
+                    session.run(f"CREATE EXTENSION vector SCHEMA {SCHEMA}")
+                except ForbiddenError:
+                    session.run("ROLLBACK TO SAVEPOINT trying")
+            extension = session.value(_EXTENSION)
             for project in projects:
                 _make_project(session, project, extension)
     except ForbiddenError as error:
         raise ForbiddenError(
             f"this user may not set {link.location} up ({error.__cause__ or error}): it takes "
-            f"CREATEROLE and CREATE on the database, and, where another user set a database of "
-            f"this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; a superuser has all of that"
+            "CREATEROLE and CREATE on the database, and, where another user set a database of this "
+            f"server up, their roles {SCHEMA}_… WITH ADMIN OPTION; a superuser has all of that"
         ) from None
 
 
@@ -132,14 +134,12 @@ def describe(link: Link) -> Setup:
     itself alone.
     """
     with link.reading() as session:
-        version = version_of(session)
         owns = owns_database(session)
         known = session.select(f"SELECT name, schema FROM {'project' if owns else 'reachable'}")
-        reached = {
-            role_name(schema, access): (str(name), access)
-            for name, schema in known
-            for access in ACCESS
-        }
+        roles = [
+            (role_name(schema, access), name, access) for name, schema in known for access in ACCESS
+        ]
+        reached = {role: (str(name), access) for role, name, access in roles}
         members = session.select(
             "SELECT m.rolname, g.rolname FROM pg_auth_members a "
             "JOIN pg_roles m ON m.oid = a.member JOIN pg_roles g ON g.oid = a.roleid "
@@ -151,17 +151,13 @@ def describe(link: Link) -> Setup:
             project, access = reached.get(role, ("", "server"))
             before = furthest.get((user, project), access)
             furthest[user, project] = max(before, access, key=[*ACCESS, "server"].index)
-        return Setup(
-            link.location,
-            version,
-            session.value("SELECT current_setting('server_version')"),
-            sorted({str(name) for name, _ in known}),
-            [
-                Grant(user, project or None, furthest[user, project])
-                for user, project in sorted(furthest)
-            ],
-            extension_schema(session) is not None,
-        )
+        server = session.value("SELECT current_setting('server_version')")
+        names = sorted({str(name) for name, _ in known})
+        grants = [
+            Grant(user, name or None, furthest[user, name]) for user, name in sorted(furthest)
+        ]
+        vectors = session.value(_EXTENSION) is not None
+        return Setup(link.location, version_of(session), server, names, grants, vectors)
 
 
 # --- what projects share ---
@@ -175,15 +171,10 @@ def _make_shared(session: PostgresSession) -> None:
     session.run(f"GRANT CREATE ON DATABASE {quoted(database)} TO {OWNER}")
     session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
     if session.value("SELECT to_regclass('hardwon.migrated') IS NULL"):
-        _act_as_owner(session)
+        session.run(_AS_OWNER)
         session.run("CREATE TABLE migrated (version integer NOT NULL PRIMARY KEY)")
         session.run(SHARED)
         session.run(f"INSERT INTO migrated VALUES ({FORMAT})")
-
-
-def _act_as_owner(session: PostgresSession) -> None:
-    """For the rest of the transaction: what is made belongs to the owner, whoever sets up."""
-    session.run(f"SET LOCAL ROLE {OWNER}")
 
 
 def owns_database(session: PostgresSession) -> bool:
@@ -196,16 +187,11 @@ def version_of(session: PostgresSession) -> int:
     return int(session.value(f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migrated"))
 
 
+# Where pgvector is, quoted.
 _EXTENSION: Final = (
     "SELECT quote_ident(n.nspname) FROM pg_extension e "
     "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
 )
-
-
-def extension_schema(session: PostgresSession) -> str | None:
-    """Where pgvector is, quoted; None where it is not."""
-    schema: str | None = session.value(_EXTENSION)
-    return schema
 
 
 def find_vector_index(session: PostgresSession, schema: str) -> str | None:
@@ -216,15 +202,6 @@ def find_vector_index(session: PostgresSession, schema: str) -> str | None:
         (f"{quoted(schema)}.record_vector",),
     )
     return place
-
-
-def _try(session: PostgresSession, statement: str, *refusals: type[HardwonError]) -> None:
-    """Where it is refused so, all stays as it is."""
-    session.run("SAVEPOINT trying")
-    try:
-        session.run(statement)
-    except refusals:
-        session.run("ROLLBACK TO SAVEPOINT trying")
 
 
 # --- projects ---
@@ -243,22 +220,16 @@ def _make_project(session: PostgresSession, project: str, extension: str | None)
         schema = "_".join(filter(None, (SCHEMA, slug, mark)))
     for access in ACCESS:
         _make_role(session, role_name(schema, access))
-    _act_as_owner(session)
+    session.run(_AS_OWNER)
     if not known:
-        _make_schema(session, project, schema, extension)
+        session.run(f"CREATE SCHEMA {quoted(schema)}")
+        session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
+        session.run(project_schema(schema, extension))
+        session.run(f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, FORMAT))
+        session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
     elif extension:
         session.run(with_vectors(schema, extension))
     session.run("SET LOCAL ROLE NONE")
-
-
-def _make_schema(
-    session: PostgresSession, project: str, schema: str, extension: str | None
-) -> None:
-    session.run(f"CREATE SCHEMA {quoted(schema)}")
-    session.run(f"SET LOCAL search_path TO {quoted(schema)}, pg_catalog, pg_temp")
-    session.run(project_schema(schema, extension))
-    session.run(f"INSERT INTO {SCHEMA}.project VALUES (?1, ?2, ?3)", (project, schema, FORMAT))
-    session.run(f"SET LOCAL search_path TO {SCHEMA}, pg_catalog, pg_temp")
 
 
 def _roles_of(session: PostgresSession, user: str, project: str | None) -> list[str]:
@@ -308,13 +279,12 @@ def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
 
 def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
     """Who made it a member that has the rights of the role."""
-    rows = session.select(
+    return session.column(
         "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid "
         "JOIN pg_roles m ON m.oid = a.member JOIN pg_roles b ON b.oid = a.grantor "
         f"WHERE g.rolname = ?1 AND m.rolname = ?2 AND {_HAS_RIGHTS} ORDER BY 1",
         (role, member),
     )
-    return [str(name) for (name,) in rows]
 
 
 # --- databases of other versions ---

@@ -76,9 +76,6 @@ class SqliteSession(Session):
     def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql, values).fetchall()
 
-    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
-        return self.connection.execute(sql, values).fetchone()
-
     def run(self, sql: str, values: Values = ()) -> int:
         self.connection.execute(sql, values)
         return self.connection.changes()
@@ -330,13 +327,13 @@ class WordIndex:
         Whether there is a signpost to which no living term leads any more.
         """
         vocabulary = self._vocabulary()
-        for (signpost,) in self._session.select(f"SELECT term FROM main.{self.name}_idx"):
+        sql = f"SELECT term FROM {vocabulary} WHERE term >= ? LIMIT 1"
+        for signpost in self._session.column(f"SELECT term FROM main.{self.name}_idx"):
             # Its first byte names the index; a signpost may end within a character, so it is
             # compared as bytes.
             beginning = bytes(signpost)[1:]
-            sql = f"SELECT term FROM {vocabulary} WHERE term >= ? LIMIT 1"
-            terms = self._session.select(sql, (beginning.decode(errors="ignore"),))
-            if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
+            terms = self._session.column(sql, (beginning.decode(errors="ignore"),))
+            if beginning and not any(term.encode().startswith(beginning) for term in terms):
                 return True
         return False
 
@@ -393,7 +390,7 @@ PROJECTS: Final = (
 
 def indexes_in(session: SqliteSession) -> list[WordIndex]:
     """Of all projects that have records."""
-    return [WordIndex(session, str(project)) for (project,) in session.select(PROJECTS)]
+    return [WordIndex(session, str(project)) for project in session.column(PROJECTS)]
 
 
 # --- before it is open ---

@@ -94,7 +94,7 @@ class SqliteWriter(Writer):
         others: list[Row] = []
         if something_forgotten and rows:
             asked = rows[0].project_id, SQLITE.list_values(row.id for row in rows)
-            gone = {record_id for (record_id,) in connection.execute(SQLITE.forgotten, asked)}
+            gone = set(self.session.column(SQLITE.forgotten, asked))
             others = [row for row in rows if row.id in gone]
             rows = [row for row in rows if row.id not in gone]
         numbered = list(enumerate(rows, first))
@@ -535,7 +535,7 @@ class SqliteStore(Store):
 
     def projects(self) -> list[str]:
         with self._connected() as session:
-            return [str(name) for (name,) in session.select(database.PROJECTS)]
+            return session.column(database.PROJECTS)
 
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
@@ -559,8 +559,7 @@ class SqliteStore(Store):
             cosines = dict(vectors.find_nearest(chunks(), vector, _NEAREST_SPARE * limit))
             rows = session.select(reading, (*values, SQLITE.list_values(cosines)))
             if len(rows) < limit and len(cosines) == _NEAREST_SPARE * limit:
-                passing = session.select(f"SELECT r.seq FROM record r WHERE {where}", values)
-                among = [seq for (seq,) in passing]
+                among = session.column(f"SELECT r.seq FROM record r WHERE {where}", values)
                 cosines = dict(vectors.find_nearest(chunks(), vector, limit, among))
                 rows = session.select(reading, (*values, SQLITE.list_values(cosines)))
         hits = [(hit, cosines[hit.seq]) for hit in map(query.found_of, rows)]
