@@ -36,7 +36,6 @@ from hardwon.lessons.keys import exact_key
 from hardwon.lessons.teaching import find_keys, teach_record
 from hardwon.records.fields import make_digest, to_us
 from hardwon.records.kinds import (
-    ROUTES,
     TRAVELLING,
     VOUCHED_STATUSES,
     AnyRecord,
@@ -81,63 +80,41 @@ def row_of(
     try:
         body = record.to_json_bytes()
     except ValueError as error:  # something put into the record after it was checked
-        raise InvalidInputError.one(
-            "record", record.id, f"values that JSON can hold ({error})"
-        ) from None
+        wanted = f"values that JSON can hold ({error})"
+        raise InvalidInputError.one("record", record.id, wanted) from None
     # it holds one that was small enough
     if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, Cleaned):
-        raise InvalidInputError.one(
-            "record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes"
-        )
+        wanted = f"at most {limits.RECORD_BYTES_MAX} bytes"
+        raise InvalidInputError.one("record", f"{len(body)} bytes", wanted)
     tool = task_id = model = issue_type = None
-    has_keys = True
+    outcome = judge_record(record) or None
     if isinstance(record, Experience):
-        outcome = judge_record(record) or None
         tool = None if record.unrouted else record.tool
-        extra = record.__pydantic_extra__
-        routed_by, _ = ROUTES.get((record.outcome, record.tool)) or ("", ())
-        task_id = extra.get("task_id")
-        # most have none but the one that they are routed by
-        has_keys = bool(record.unrouted or record.own_schema) or len(extra) > (routed_by in extra)
+        task_id = record.__pydantic_extra__.get("task_id")
     elif isinstance(record, Decision):
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
-    else:
-        outcome = judge_record(record) or None
-        if isinstance(record, Episode):
-            task_id = record.task_id
-        elif isinstance(record, Fix):
-            model, issue_type = record.issue.model, record.issue.issue_type
-        elif isinstance(record, Cleaned):
-            model, issue_type = record.model, record.issue_type
+    elif isinstance(record, Episode):
+        task_id = record.task_id
+    elif isinstance(record, Fix):
+        model, issue_type = record.issue.model, record.issue.issue_type
+    elif isinstance(record, Cleaned):
+        model, issue_type = record.model, record.issue_type
+    about = outcome, tool, task_id if isinstance(task_id, str) else None, model, issue_type
     metadata = record.metadata
-    envelope, related = metadata.validation, [file.path for file in metadata.context.related_files]
-    has_keys = has_keys or bool(metadata.source.id or envelope.failure_hash)
-    at_us, lessons = to_us(metadata.context.timestamp), tallies_of(record)
-    teaching = teach_record(record)
-    keys = set(keys_of(record)) if has_keys else set()
-    if teaching:
-        keys.update(find_keys(teaching))
+    envelope, at_us = metadata.validation, to_us(metadata.context.timestamp)
     status = (effective or envelope).status
     project, author = metadata.project_id, source or metadata.source.author
+    lessons, teaching = tallies_of(record), teach_record(record)
+    keys = {*keys_of(record), *(find_keys(teaching) if teaching else ())}
+    paths = {file.path for file in metadata.context.related_files}
     return Row(
-        project,
-        record.id,
-        record.kind,
-        at_us,
-        author,
-        outcome,
-        tool,
-        task_id if isinstance(task_id, str) else None,
-        model,
-        issue_type,
-        body.decode(),
-        make_digest(body),
+        *(project, record.id, record.kind, at_us, author, *about, body.decode(), make_digest(body)),
         status,
         effective.to_json() if effective and effective != envelope else None,
         teaching.to_json() if teaching else None,
         index_text(searchable_text(record)),
-        tuple(sorted(set(metadata.tags))) if metadata.tags else (),
-        tuple(sorted(set(related))) if related else (),
+        tuple(sorted(set(metadata.tags))),
+        tuple(sorted(paths)),
         tuple(sorted(keys)),
         *credited,
         RecordCounts(project, author, at_us, record.id, status, lessons) if lessons else None,

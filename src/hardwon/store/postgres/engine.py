@@ -486,8 +486,8 @@ class PostgresStore(Store):
             owns = setup.owns_database(session)
         schemas = [quoted(reach.schema) for reach in self._reached.values()]
         if owns and schemas:
-            tables = (f"{schema}.{table}" for schema in schemas for table in tables.PROJECT_TABLES)
-            self._link.maintain(f"VACUUM ({how}) {', '.join(tables)}")
+            names = (f"{schema}.{table}" for schema in schemas for table in tables.PROJECT_TABLES)
+            self._link.maintain(f"VACUUM ({how}) {', '.join(names)}")
         return owns
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
