@@ -20,14 +20,7 @@ from pathlib import Path
 from traceback import TracebackException
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from hardwon import limits
-from hardwon.errors import (
-    EmbeddingError,
-    HardwonError,
-    InvalidInputError,
-    MissingExtraError,
-    how_to_install,
-)
+from hardwon import errors, limits
 from hardwon.first_use import Later
 from hardwon.outside.files import user_folder
 from hardwon.outside.llm import Api, Endpoint
@@ -48,11 +41,11 @@ _EMBED_MODEL_TEXTS: Final = 8
 _EMBED_NUMBER_BYTES: Final = 40
 
 np: Any = Later("numpy")
-INSTALL: Final = how_to_install("embeddings")
+INSTALL: Final = errors.how_to_install("embeddings")
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
 _FLOAT_MAX: Final = sys.float_info.max
 _EMBEDDINGS: Final = Api(
-    "embedding", "/embeddings", "is the base URL that of an embeddings API?", EmbeddingError
+    "embedding", "/embeddings", "is the base URL that of an embeddings API?", errors.EmbeddingError
 )
 
 
@@ -81,12 +74,10 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     """
     np = _package("numpy")
     name, dimension = _check_name(embedder.name), _check_dimension(embedder.dimension)
-    listed: object = texts
-    if isinstance(listed, str | bytes) or not isinstance(listed, Sequence):
-        raise InvalidInputError.one("texts", listed, "a list of texts")
-    for place, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise InvalidInputError.one(f"texts.{place}", text, "text")
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, str | bytes)
+    check_that(is_list, "texts", texts, "a list of texts")
+    for place, text in enumerate(texts):
+        check_that(isinstance(text, str), f"texts.{place}", text, "text")
     # Without half characters, which no tokenizer and no endpoint takes.
     fitted = [
         text[: limits.EMBED_TEXT_CHARS_MAX].encode(errors="replace").decode() for text in texts
@@ -100,11 +91,8 @@ def as_vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[numpy.float3
     different = len({text for text in fitted if text.strip()})
     # one text may mean nothing to an embedder; if none does, it is broken
     if different > 1 and not vectors.any():
-        raise EmbeddingError(
-            _problem(
-                name, f"nothing but zeros for {different} different texts", len(fitted), dimension
-            )
-        )
+        returned = f"nothing but zeros for {different} different texts"
+        raise _problem(name, returned, len(fitted), dimension)
     return vectors
 
 
@@ -112,18 +100,18 @@ def _unit_rows(name: str, answer: object, count: int, dimension: int) -> Any:
     """What an embedder returned, where it is an array of numbers in the shape that is wanted."""
     np = _package("numpy")
     sort = f"a {type(answer).__name__} that is no array"
-    before, _, after = _problem(name, f"{sort} (\0)", count, dimension).rpartition("\0")
+    before, _, after = str(_problem(name, f"{sort} (\0)", count, dimension)).rpartition("\0")
     with _as_embedding_error(before, after):
         array = np.asarray(answer)
     if array.dtype.kind not in "fiu":
-        raise EmbeddingError(_problem(name, f"{sort} of real numbers", count, dimension))
+        raise _problem(name, f"{sort} of real numbers", count, dimension)
     if array.shape != (count, dimension):
-        raise EmbeddingError(_problem(name, f"an array of shape {array.shape}", count, dimension))
+        raise _problem(name, f"an array of shape {array.shape}", count, dimension)
     with np.errstate(all="ignore"):  # numbers beyond 64 bits become infinite, and are refused below
         rows = array.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if bad.size:
-        raise EmbeddingError(_problem(name, f"NaN or infinity in row {bad[0]}", count, dimension))
+        raise _problem(name, f"NaN or infinity in row {bad[0]}", count, dimension)
     # By the largest number first: the squares of very large or small ones are infinite or zero.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows /= np.where(largest == 0, 1, largest)
@@ -131,8 +119,8 @@ def _unit_rows(name: str, answer: object, count: int, dimension: int) -> Any:
     return (rows / np.where(length == 0, 1, length)).astype(np.float32)
 
 
-def _problem(name: str, returned: str, count: int, dimension: int) -> str:
-    return (
+def _problem(name: str, returned: str, count: int, dimension: int) -> errors.EmbeddingError:
+    return errors.EmbeddingError(
         f"{_title(name)} returned {returned}; wanted: an array of finite numbers of shape "
         f"({count}, {dimension}), one row for each text"
     )
@@ -179,9 +167,8 @@ class WordLlamaEmbedder(_ModelOfPackage):
         # told its own folder.
         folder = Path(package.__file__).parent
         with _as_embedding_error(f"{_title(self.name)} could not load the model of its package: "):
-            model = package.WordLlama.load(
-                cache_dir=folder, dim=self.dimension, disable_download=True
-            )
+            load = partial(package.WordLlama.load, dim=self.dimension, disable_download=True)
+            model = load(cache_dir=folder)
         self._vectors = partial(model.embed, batch_size=_EMBED_MODEL_TEXTS)
 
 
@@ -199,16 +186,10 @@ class FastembedEmbedder(_ModelOfPackage):
         self.model: Final = model
         # Looked up first: a model that fastembed does not know should not be reported as a failed
         # download.
-        known = {
-            each["model"].lower(): each["dim"]
-            for each in package.TextEmbedding.list_supported_models()
-        }
-        check_that(
-            model.lower() in known,
-            "model",
-            model,
-            "one that fastembed.TextEmbedding.list_supported_models() names",
-        )
+        listed = package.TextEmbedding.list_supported_models()
+        known = {one["model"].lower(): one["dim"] for one in listed}
+        allowed = "one that fastembed.TextEmbedding.list_supported_models() names"
+        check_that(model.lower() in known, "model", model, allowed)
         self.dimension = _check_dimension(known[model.lower()])
         # Its version is a part of the name, because releases have changed how the same model's
         # vectors are made.
@@ -246,9 +227,8 @@ class EndpointEmbedder:
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
         self.name: Final = f"endpoint:{model}"
-        self._endpoint = Endpoint(
-            _EMBEDDINGS, base_url, model, api_key, timeout_s, f"{_title(self.name)}: "
-        )
+        title = f"{_title(self.name)}: "
+        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s, title)
         self._dimension = None if dimension is None else _check_dimension(dimension)
         _check_name(self.name)
 
@@ -300,9 +280,8 @@ class EndpointEmbedder:
                 case {"index": int(index), "embedding": list(row)}:
                     rows[index] = row
                 case _:
-                    raise self._endpoint.error(
-                        "sent data of which one has no index, or no embedding that is a list"
-                    )
+                    problem = "sent data of which one has no index, or no embedding that is a list"
+                    raise self._endpoint.error(problem)
         if len(items) != count or rows.keys() != set(range(count)):
             wanted = f"{count}, with each index from 0 to {count - 1} once"
             raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
@@ -311,13 +290,10 @@ class EndpointEmbedder:
             if not least <= len(row) <= most:
                 wanted = str(dimension) if dimension else f"1 to {most}"
                 raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {wanted}")
-            if not all(
-                type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX
-                for number in row
-            ):
-                raise self._endpoint.error(
-                    "sent a vector with something in it that is no finite number"
-                )
+            numbers = (number for number in row if type(number) in (int, float))
+            if sum(-_FLOAT_MAX <= number <= _FLOAT_MAX for number in numbers) < len(row):
+                problem = "sent a vector with something in it that is no finite number"
+                raise self._endpoint.error(problem)
         return [rows[index] for index in range(count)]
 
 
@@ -327,9 +303,8 @@ class CallableEmbedder:
     """
 
     def __init__(self, function: Callable[[list[str]], object], name: str, dimension: int) -> None:
-        check_that(
-            callable(function), "function", function, "a function that takes a list of texts"
-        )
+        allowed = "a function that takes a list of texts"
+        check_that(callable(function), "function", function, allowed)
         self._function = function
         self.name: Final = _check_name(name)
         self.dimension: Final = _check_dimension(dimension)
@@ -351,22 +326,16 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise MissingExtraError(
-            f"{name} cannot be imported ({_describe(error)}); {INSTALL}"
-        ) from error
+        missing = f"{name} cannot be imported ({_describe(error)}); {INSTALL}"
+        raise errors.MissingExtraError(missing) from error
 
 
 def _check_name(name: object) -> str:
-    if (
-        not isinstance(name, str)
-        or not name.strip()
-        or not name.isprintable()
-        or len(name) > limits.NAME_CHARS_MAX
-    ):
-        raise InvalidInputError.one(
-            "the embedder's name", name, f"1 to {limits.NAME_CHARS_MAX} characters on one line"
-        )
-    return name
+    is_name = isinstance(name, str) and name.strip() and name.isprintable()
+    allowed = f"1 to {limits.NAME_CHARS_MAX} characters on one line"
+    is_short = len(str(name)) <= limits.NAME_CHARS_MAX
+    check_that(is_name and is_short, "the embedder's name", name, allowed)
+    return str(name)
 
 
 def _check_dimension(dimension: object) -> int:
@@ -384,10 +353,10 @@ def _as_embedding_error(before: str, after: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except HardwonError:
+    except errors.HardwonError:
         raise
     except Exception as error:  # a foreign model or function may fail in any way
-        raise EmbeddingError(f"{before}{_describe(error)}{after}") from error
+        raise errors.EmbeddingError(f"{before}{_describe(error)}{after}") from error
 
 
 def _describe(error: Exception) -> str:

@@ -35,6 +35,7 @@ _SWEEP_EMPTY_AFTER_S: Final = 60
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{12}\.part(?:-(?:wal|shm|journal))?")
+DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 _GITIGNORE: Final = ".gitignore"
 _ALL: Final = b"# A memory is of one machine.\n*\n"
 
@@ -43,20 +44,15 @@ def user_folder(sort: Literal["data", "config", "cache"]) -> Path:
     """Where we keep what is the user's own: as XDG_DATA_HOME and the like say, else as usual."""
     usual = {"data": "~/.local/share", "config": "~/.config", "cache": "~/.cache"}
     if sys.platform == "darwin":
-        usual = {
-            **dict.fromkeys(usual, "~/Library/Application Support"),
-            "cache": "~/Library/Caches",
-        }
+        usual = dict.fromkeys(usual, "~/Library/Application Support")
+        usual["cache"] = "~/Library/Caches"
     named = os.environ.get(f"XDG_{sort.upper()}_HOME", "").strip()
     return Path(os.path.expanduser(named or usual[sort]), "hardwon")  # noqa: PTH111  # a user may have no home
 
 
 def repository_root(start: Path) -> Path | None:
     """The folder that holds `.git`, at `start` or above it."""
-    for folder in (start, *start.parents):
-        if (folder / ".git").exists():
-            return folder
-    return None
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
 def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:
@@ -156,9 +152,8 @@ def sweep(folder: Path) -> list[str]:
     swept: list[str] = []
     with suppress(OSError):
         # a database before what SQLite keeps beside it, which is nobody's as long as it is there
-        names = sorted(
-            entry.name for entry in os.scandir(folder) if _TEMPORARY.fullmatch(entry.name)
-        )
+        every = (entry.name for entry in os.scandir(folder))
+        names = sorted(filter(_TEMPORARY.fullmatch, every))
         for left in map(folder.joinpath, names):
             database = left.with_name(left.name[: left.name.rindex(".part") + len(".part")])
             if database != left and database.exists():
@@ -255,27 +250,23 @@ def read_object(
         text = read_regular(path, bytes_max + 1)
         written_us = max(0, path.stat().st_mtime_ns // 1000)
 
-    def refused(shown: object, allowed: str) -> InvalidInputError:
-        return InvalidInputError([Problem("file", shown, allowed)], path.name)
-
-    if len(text) > bytes_max:
-        allowed = f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that"
-        raise refused(f"{len(text)} bytes or more", allowed)
-    try:
-        content = from_json(text, allow_inf_nan=allow_inf_nan)
-    except ValueError as error:
-        allowed = f"{what} as JSON ({error}); the file was left as it is"
-        raise refused(text[:40], allowed) from None
-    if not isinstance(content, dict):
-        raise refused(content, f"an object with the keys of {what}")
-    return content, written_us
+    shown: object = f"{len(text)} bytes or more"
+    allowed = f"at most {bytes_max} bytes: shorten it in a copy of the file, and adopt that"
+    if len(text) <= bytes_max:
+        try:
+            shown = from_json(text, allow_inf_nan=allow_inf_nan)
+            if isinstance(shown, dict):
+                return shown, written_us
+            allowed = f"an object with the keys of {what}"
+        except ValueError as error:
+            shown, allowed = text[:40], f"{what} as JSON ({error}); the file was left as it is"
+    raise InvalidInputError([Problem("file", shown, allowed)], path.name)
 
 
 def _refuse_irregular(path: Path, mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise PlaceError(
-            f"{path} is no regular file and was left as it is: move it away, or choose another "
-            f"place"
+            f"{path} is no regular file and was left as it is: move it away, or choose another place"
         )
 
 
@@ -379,6 +370,10 @@ def boot_id() -> str:
 _LOCK_PAUSE_MAX_S: Final = 0.005
 
 
+def _open_or_make(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+
+
 class LockedFile:
     """A file whose lock this process holds."""
 
@@ -397,18 +392,14 @@ class LockedFile:
         lock = self.path.with_name(f".{self.path.name}.lock")
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         while True:
-            self._file = io.FileIO(
-                lock,
-                "r+",
-                opener=lambda name, flags: os.open(
-                    name, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE
-                ),
-            )
+            self._file = io.FileIO(lock, "r+", opener=_open_or_make)
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _leads_to(lock, self._lock):
-                    share_like(self._lock, self.like)
-                    return
+                # somebody may have cleared the folder in between
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.lstat(lock), os.fstat(self._lock)):
+                        share_like(self._lock, self.like)
+                        return
             except BlockingIOError:
                 most_s = _LOCK_PAUSE_MAX_S
                 time.sleep(most_s * (os.urandom(1)[0] % 10 + 1) / 10)  # not in step with others
@@ -437,8 +428,8 @@ class LockedFile:
         except OSError as error:
             raise PlaceError(
                 f"{self.path} cannot be read as what it should be and could not be moved aside "
-                f"({error.strerror or error}). "
-                "It was left as it is: move it away, or choose another path"
+                f"({error.strerror or error}). It was left as it is: move it away, or choose another "
+                "path"
             ) from error
         return aside
 
@@ -480,18 +471,6 @@ def lock_file(path: Path, like: Path | None = None) -> Iterator[LockedFile]:
         held.close()
 
 
-def _leads_to(lock: Path, handle: int) -> bool:
-    """Whether the name still leads to what was locked: somebody may have cleared the folder in
-    between.
-    """
-    try:
-        status = lock.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    ours = os.fstat(handle)
-    return (status.st_dev, status.st_ino) == (ours.st_dev, ours.st_ino)
-
-
 def read_replaced(path: Path) -> bytes | None:
     """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed
     to read it.
@@ -502,8 +481,7 @@ def read_replaced(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise PlaceError(
-            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its "
-            f"folder"
+            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its folder"
         ) from error
 
 
@@ -541,12 +519,8 @@ def target(
 def refuse_database(field: str, path: Path, such_as: str) -> None:
     """InvalidInputError where a file, at the end of all links, has the name of a database."""
     # in small letters: some file systems take both for one
-    check_that(
-        not path.name.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal")),
-        field,
-        str(path),
-        f"a name that no database has, such as {such_as}",
-    )
+    is_database = path.name.lower().endswith(DATABASE_SUFFIXES)
+    check_that(not is_database, field, str(path), f"a name that no database has, such as {such_as}")
 
 
 def refuse_own(

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.outside.files import is_of_the_system, open_no_link, repository_root, sha1_of_open
+from hardwon.outside import files
+from hardwon.outside.files import DATABASE_SUFFIXES, is_of_the_system, open_no_link, sha1_of_open
 from hardwon.records.kinds import RelatedFile
 from hardwon.text.entities import holds_secrets
 
@@ -78,6 +79,9 @@ _CHECKOUTS_REMEMBERED_MAX: Final = 8
 # --- git ---
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
+
+
+_BARE: Final = re.compile(r"(?im)^\s*bare\s*=\s*(?:true|yes|on|1)\s*$")
 
 
 class Head(NamedTuple):
@@ -137,9 +141,7 @@ class Repository:
         settings = ""
         with suppress(OSError):
             settings = (self._git_dir / "config").read_text(encoding="utf-8", errors="replace")
-        return self._git_dir != self._common_dir or not re.search(
-            r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", settings, flags=re.IGNORECASE | re.MULTILINE
-        )
+        return self._git_dir != self._common_dir or not _BARE.search(settings)
 
     @property
     def index_stamp(self) -> Signature | None:
@@ -216,7 +218,7 @@ def in_index(file: Path) -> str | None:
     so that whoever clones it gets the file; None where it does not. Hooks wait for it: git is asked
     only where the index seems to name the file.
     """
-    root = repository_root(file.parent)
+    root = files.repository_root(file.parent)
     if root is None:
         return None
     try:
@@ -283,23 +285,20 @@ def last_commit(root: Path) -> Commit | None:
     not say.
     """
     listed = git(root, "log", "-2", "--first-parent", "--format=%H %ct", "HEAD")
-    lines = [line.split() for line in (listed or "").splitlines()]
-    if not lines or not all(
-        len(line) == 2 and _COMMIT.match(line[0]) and line[1].isdigit() for line in lines
-    ):
+    lines = re.findall(r"^([0-9a-f]{40,64}) (\d+)$", listed or "", re.MULTILINE)
+    if not lines:
         return None
     made = lines[0][0]
     parent, parent_s = lines[1] if len(lines) > 1 else ("", "")
     replaced = (git(root, "rev-parse", "--quiet", "--verify", "HEAD@{1}") or "").strip()
     compared = ("--no-commit-id", "--name-only", "-z", parent or "--root", made)
+    changed = (git(root, "diff-tree", "-r", *compared) or "").split("\0")
     return Commit(
         root=root,
         id=made,
-        before=tuple(name for name in dict.fromkeys((parent, replaced)) if name),
+        before=tuple(filter(None, dict.fromkeys((parent, replaced)))),
         parent_at=datetime.fromtimestamp(int(parent_s), UTC) if parent else None,
-        changed=frozenset(
-            filter(None, (git(root, "diff-tree", "-r", *compared) or "").split("\0"))
-        ),
+        changed=frozenset(filter(None, changed)),
         is_everything=git(root, "status", "--porcelain", "--untracked-files=no") == "",
     )
 
@@ -309,8 +308,7 @@ def last_commit(root: Path) -> Commit | None:
 UNSURE: Final = "?"  # instead of a SHA-1: it cannot be said what is there
 _NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
 _NO_SUCH_COMMIT: Final = re.compile(
-    rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object",
-    re.IGNORECASE,
+    rb"(?i)bad object|bad revision|unknown revision|ambiguous argument|not a valid object"
 )
 
 
@@ -462,9 +460,8 @@ class Checkout:
                     break
             if len(sha1_by_path) >= _FILES_FOUND_MAX:
                 break
-        return [
-            _related_file(path, sha1) for path, sha1 in sha1_by_path.items() if path.isprintable()
-        ]
+        printable = ((path, sha1) for path, sha1 in sha1_by_path.items() if path.isprintable())
+        return [_related_file(path, sha1) for path, sha1 in printable]
 
     def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
         """Whether all files are known to be what they were: the common case, which every hit waits
@@ -477,11 +474,8 @@ class Checkout:
         file, UNSURE where that cannot be said.
         """
         full = path if path.startswith("/") else f"{self._root}/{path}"
-        if (
-            len(path) > limits.PATH_CHARS_MAX
-            or ".." in path.split("/")
-            or (full is path and is_of_the_system(path, self._real_root))
-        ):
+        made_up = full is path and is_of_the_system(path, self._real_root)
+        if made_up or len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
             return UNSURE
         try:
             status = os.stat(full)  # noqa: PTH116  # this runs for every related file of every hit
@@ -501,7 +495,7 @@ class Checkout:
         if (
             (full.startswith(self._prefix) and (in_git or not inside))
             or is_of_the_system(real, self._real_root)
-            or real.lower().endswith((".db", ".db-wal", ".db-shm", ".db-journal"))
+            or real.lower().endswith(DATABASE_SUFFIXES)
             or (status.st_dev, status.st_ino) in identities_of(self._memory_file)
         ):
             return UNSURE
@@ -571,9 +565,8 @@ class Checkout:
         kept = _listings.get(self._root)
         if kept and kept[0] == stamp and now_s - kept[1] < _LISTING_KEPT_S:
             return kept[2]
-        answer = _ask_git(
-            self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience
-        )
+        listed = "ls-files -z -t -c -o --exclude-standard".split()
+        answer = _ask_git(self._root, listed, patience)
         if answer is None:
             return None
         if len(_listings) >= _CHECKOUTS_REMEMBERED_MAX:

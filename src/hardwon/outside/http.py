@@ -11,7 +11,7 @@ It is imported where it is used: a program that asks nothing does not pay for it
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from socket import SHUT_RDWR, gaierror, socket
@@ -41,31 +41,17 @@ class HttpError(Exception):
     """
 
 
-class CutOffError(ConnectionError):
-    """An answer ended before its length was reached."""
-
-
-def connect_to(
-    origin: str, timeout_s: float, context: ssl.SSLContext | None = None
-) -> HTTPConnection:
-    """A connection that is still to be made. `context` is for https."""
+def connect_to(origin: str, timeout_s: float, tls: ssl.SSLContext | None = None) -> HTTPConnection:
+    """A connection that is still to be made. `tls` is for https."""
     parts = urlsplit(origin)
     host = parts.hostname or ""
     if parts.scheme == "https":
-        return HTTPSConnection(host, parts.port, timeout=timeout_s, context=context)
+        return HTTPSConnection(host, parts.port, timeout=timeout_s, context=tls)
     return HTTPConnection(host, parts.port, timeout=timeout_s)
 
 
-def read_pieces(response: HTTPResponse) -> Iterator[bytes]:
-    """An answer as it arrives. Raises CutOffError where it ends before its length is reached."""
-    while piece := response.read1(READ_AT_ONCE_BYTES):
-        yield piece
-    if response.length:
-        raise CutOffError
-
-
 def post(
-    url: str, headers: Mapping[str, str], content: bytes, *, timeout_s: float, reply_bytes_max: int
+    url: str, headers: Mapping[str, str], content: bytes, timeout_s: float, reply_bytes_max: int
 ) -> HttpReply:
     """The server's answer, as it was sent: nothing is decompressed.
 
@@ -83,9 +69,7 @@ def post(
     # the status of an error matters more than its text
     if error is None or exchange.status not in (0, 200):
         return HttpReply(exchange.status, exchange.headers, exchange.body)
-    raise HttpError(
-        str(error) if isinstance(error, HttpError) else _problem(error, exchange, timeout_s)
-    )
+    raise error if isinstance(error, HttpError) else HttpError(_problem(error, exchange, timeout_s))
 
 
 class _Exchange:
@@ -116,9 +100,8 @@ class _Exchange:
                 if self._is_over:
                     return
                 self.connected = True
-                self._connection.request(
-                    "POST", self._path, content, {**headers, "Connection": "close"}
-                )
+                sent = {**headers, "Connection": "close"}
+                self._connection.request("POST", self._path, content, sent)
                 with self._connection.getresponse() as response:
                     self._read(response)
         except (HTTPException, OSError, UnicodeError, HttpError) as error:
@@ -128,12 +111,14 @@ class _Exchange:
         self.headers = {name.lower(): value for name, value in response.headers.items()}
         self.status = response.status
         body = bytearray()
-        for piece in read_pieces(response):
+        while piece := response.read1(READ_AT_ONCE_BYTES):
             body += piece
             if len(body) > self._reply_bytes_max:
                 raise HttpError(
                     f"sent more than {self._reply_bytes_max} bytes, which were not read"
                 )
+        if response.length:
+            raise IncompleteRead(bytes(body), response.length)
         self.body = bytes(body)
 
     def hang_up(self) -> None:
@@ -160,11 +145,8 @@ def _problem(error: BaseException, exchange: _Exchange, timeout_s: float) -> str
         case OSError() | IncompleteRead() if exchange.connected:
             return "closed the connection before its answer was complete; try again"
         case ssl.SSLError() | ConnectionError() if exchange.secure:
-            reason = (
-                getattr(error, "verify_message", "")
-                or getattr(error, "reason", "")
-                or "the connection was closed"
-            )
+            told = getattr(error, "verify_message", "") or getattr(error, "reason", "")
+            reason = told or "the connection was closed"
             return f"could not be trusted, and was sent nothing: TLS failed ({reason})"
         case OSError():
             return f"could not be reached: {error.strerror or type(error).__name__}"

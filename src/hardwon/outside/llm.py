@@ -136,19 +136,13 @@ class Endpoint:
     def __init__(
         self, api: Api, base_url: str, model: str, api_key: str, timeout_s: float, title: str = ""
     ) -> None:
-        check_that(
-            0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX,
-            "timeout_s",
-            timeout_s,
-            f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds",
-        )
+        allowed = f"more than 0 and at most {limits.LLM_TIMEOUT_S_MAX:g} seconds"
+        check_that(0 < timeout_s <= limits.LLM_TIMEOUT_S_MAX, "timeout_s", timeout_s, allowed)
         self._origin, _ = _origin_and_host(api, base_url)
         # http.client would refuse the same, with an error that shows the key
         if not re.fullmatch(r"[!-~]*", api_key):
-            raise api.error(
-                f"the {api.noun} API key holds spaces, line breaks or other characters that no key "
-                "has; was it pasted whole?"
-            )
+            problem = "holds spaces, line breaks or other characters that no key has; was it pasted whole?"
+            raise api.error(f"the {api.noun} API key {problem}")
         if not model.strip() or not model.isprintable() or len(model) > limits.NAME_CHARS_MAX:
             raise api.error(
                 f"the {api.noun} model's name is blank, too long or holds control characters; "
@@ -176,22 +170,13 @@ class Endpoint:
     def _reply(self, question: Mapping[str, object]) -> object:
         from hardwon.outside import http  # it takes long to load
 
-        headers = {
-            "User-Agent": "hardwon",
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "Content-Type": "application/json",
-        }
+        headers = {"User-Agent": "hardwon", "Accept-Encoding": "identity"}
+        headers |= dict.fromkeys(("Accept", "Content-Type"), "application/json")
         if key := self._key():
             headers["Authorization"] = f"Bearer {key}"
         try:
-            reply = http.post(
-                self.base_url + self._api.path,
-                headers,
-                json.dumps(question).encode(),
-                timeout_s=self._timeout_s,
-                reply_bytes_max=limits.LLM_REPLY_BYTES_MAX,
-            )
+            url, content = self.base_url + self._api.path, json.dumps(question).encode()
+            reply = http.post(url, headers, content, self._timeout_s, limits.LLM_REPLY_BYTES_MAX)
         except http.HttpError as error:
             raise self.error(str(error)) from None
         if reply.status != 200:
@@ -236,16 +221,13 @@ class Endpoint:
         key = self._key()
         # Invisible characters go first: taken out later, they could join what was found to be
         # harmless apart.
-        plain = "".join(
-            char if char.isprintable() else " " for char in text[: limits.BEGINNING_CHARS * 50]
-        )
-        plain = redact(plain)[0]
+        beginning = text[: limits.BEGINNING_CHARS * 50]
+        plain = redact("".join(char if char.isprintable() else " " for char in beginning))[0]
         if key:
             plain = plain.replace(key, "[REDACTED:api-key]")
         shown, hidden = plain.lower(), key.lower()
-        if any(
-            hidden[at : at + _PIECE_CHARS] in shown for at in range(len(hidden) - _PIECE_CHARS + 1)
-        ):
+        pieces = (hidden[at : at + _PIECE_CHARS] for at in range(len(key) - _PIECE_CHARS + 1))
+        if any(piece in shown for piece in pieces):
             return "; what it says is not shown, because it repeats a part of the key"
         plain = " ".join(plain.split())
         if len(plain) > limits.BEGINNING_CHARS:
@@ -264,9 +246,10 @@ def _origin_and_host(api: Api, base_url: str) -> tuple[str, str]:
     # urlsplit takes line breaks and tabs out without a word, and then sees another host than a
     # reader does.
     if not re.fullmatch(r"[!-~]+", base_url) or "\\" in base_url:
-        raise refusal(
+        problem = (
             "is empty or holds spaces, backslashes, control characters or letters beyond ASCII"
         )
+        raise refusal(problem)
     try:
         parts = urlsplit(base_url)
         if parts.netloc.startswith("["):
