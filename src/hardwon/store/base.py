@@ -124,11 +124,9 @@ def row_of(
 
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
     """The row of a fix whose details are packed away: found by its summary."""
-    return row._replace(
-        body=query.packed_body(row.body, decision_id),
-        terms=index_text(summarize_fix(fix)),
-        keys=tuple(sorted({*row.keys, exact_key("tidied", decision_id)})),
-    )
+    body, terms = query.packed_body(row.body, decision_id), index_text(summarize_fix(fix))
+    keys = {*row.keys, exact_key("tidied", decision_id)}
+    return row._replace(body=body, terms=terms, keys=tuple(sorted(keys)))
 
 
 def kept_row(
@@ -693,12 +691,9 @@ class Writer(Reader):
 
     def _drop_requests(self, kept_since_us: int) -> None:
         """Some of those that are older."""
-        self.session.run(
-            "DELETE FROM request WHERE (project_id, key) IN "
-            f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT "
-            f"{REQUESTS_DROPPED_AT_ONCE})",
-            (kept_since_us,),
-        )
+        older = f"FROM request WHERE at_us < ?1 LIMIT {REQUESTS_DROPPED_AT_ONCE}"
+        sql = f"DELETE FROM request WHERE (project_id, key) IN (SELECT project_id, key {older})"
+        self.session.run(sql, (kept_since_us,))
 
 
 # --- the store ---
@@ -853,16 +848,13 @@ class Store(TallyReader):
         instant.
         """
         beside = {"record_tag": "tag", "record_file": "path", "record_key": "key"}
-        columns = [
-            *(f"r.{name}" for name in Row._fields[1:ROW_FIELDS]),
-            "coalesce(record_text.terms, '')",
-            *(
-                f"(SELECT {self.dialect.gather(name, name)} FROM {table} WHERE seq = r.seq)"
-                for table, name in beside.items()
-            ),
-            "r.helped, r.hindered",
-            self._gather_events(),
+        own = [f"r.{name}" for name in Row._fields[1:ROW_FIELDS]]
+        names = [
+            f"(SELECT {self.dialect.gather(name, name)} FROM {table} WHERE seq = r.seq)"
+            for table, name in beside.items()
         ]
+        columns = [*own, "coalesce(record_text.terms, '')", *names, "r.helped, r.hindered"]
+        columns.append(self._gather_events())
         sql = (
             f"SELECT {', '.join(columns)} FROM record r LEFT JOIN record_text "
             "ON record_text.seq = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
@@ -953,16 +945,14 @@ def check_rows(session: Session, side_tables: Iterable[str]) -> Iterator[types.F
     """Whether what is kept beside records fits to them. `side_tables` have the number of a record
     as `seq`.
     """
-    strays = session.value(
+    forgotten = (
         "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id "
         "AND e.record_id = r.id WHERE e.kind = 'forgotten'"
-    ) + sum(
-        session.value(
-            f"SELECT count(*) FROM {table} s "
-            "WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.seq = s.seq)"
-        )
-        for table in side_tables
     )
+    orphans = (
+        "SELECT count(*) FROM {} s WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.seq = s.seq)"
+    )
+    strays = sum(map(session.value, (forgotten, *map(orphans.format, side_tables))))
     yield types.Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
     misfits = session.value(
         "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "

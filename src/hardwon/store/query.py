@@ -746,11 +746,9 @@ class Query(Reader):
         if not any(hit.session for hit in hits):
             return []
         where, bound = search_condition_of(self.dialect, project, filters)
-        places = ", ".join(
-            f"(CAST({bound.add(hit.seq)} AS bigint), {bound.add(session_key(hit.session))})"
-            for hit in hits
-            if hit.session
-        )
+        known = [(hit.seq, session_key(hit.session)) for hit in hits if hit.session]
+        place = "(CAST({} AS bigint), {})".format
+        places = ", ".join(place(bound.add(seq), bound.add(key)) for seq, key in known)
         other = "(SELECT {}(k.seq) FROM record_key k WHERE k.project_id = ?1 AND k.key = hit.key AND k.seq {} hit.seq)"
         sql = (
             f"WITH hit (seq, key) AS (VALUES {places}), near (hit, seq) AS ("

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon.errors import DamagedError
 from hardwon.first_use import Later
@@ -20,11 +20,8 @@ NUMBER_BYTES: Final = 4
 _CHUNK_ROWS: Final = 4_096  # as many are in memory at once
 
 
-class Chunk(NamedTuple):
-    """Row numbers, and a row of numbers for each."""
-
-    seqs: Any
-    matrix: Any
+# Row numbers, and a row of numbers for each.
+Chunk = tuple[Any, Any]
 
 
 def read_chunks(rows: Iterable[tuple[Any, ...]], dimension: int) -> Iterator[Chunk]:
@@ -38,7 +35,7 @@ def read_chunks(rows: Iterable[tuple[Any, ...]], dimension: int) -> Iterator[Chu
             )
         numbers = np.frombuffer(b"".join([blob for _, blob in some]), dtype="<f4")
         seqs = np.array([seq for seq, _ in some], dtype=np.int64)
-        yield Chunk(seqs, numbers.reshape(len(some), dimension))
+        yield seqs, numbers.reshape(len(some), dimension)
 
 
 def find_nearest(

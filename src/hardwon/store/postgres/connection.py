@@ -89,26 +89,21 @@ _ONLY_READS: Final = psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.Featu
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
 _NOT_THERE: Final = frozenset({"3D000", "3F000", "42P01", "42883"})
 # What the server says by its codes, as our errors.
-_REFUSALS: Final[tuple[tuple[frozenset[str], type[errors.StorageError], str], ...]] = (
-    (
-        frozenset({"55P03", "40P01", "40001"}),
-        errors.BusyError,
-        "was locked by another writer for too long; nothing was changed, try again",
-    ),
-    (
-        frozenset({"53000", "53100", "53200"}),
-        errors.FullError,
-        "has no room: nothing was changed and everything acknowledged before is kept; free some "
-        "space and try again",
-    ),
-    (
-        frozenset({"57014"}),
-        errors.StorageError,
-        "ended a statement: it took more than {seconds} seconds "
-        "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it",
-    ),
+_LOCKED: Final = "was locked by another writer for too long; nothing was changed, try again"
+_FULL: Final = (
+    "has no room: nothing was changed and everything acknowledged before is kept; free some space and "
+    "try again"
+)
+_SLOW: Final = (
+    f"ended a statement: it took more than {limits.POSTGRES_STATEMENT_S} seconds "
+    "(limits.POSTGRES_STATEMENT_S), or somebody cancelled it"
+)
+_REFUSALS: Final = (
+    ({"55P03", "40P01", "40001"}, errors.BusyError, _LOCKED),
+    ({"53000", "53100", "53200"}, errors.FullError, _FULL),
+    ({"57014"}, errors.StorageError, _SLOW),
     (_NOT_THERE, errors.PlaceError, "has no memory in it: `hardwon postgres init` makes one"),
-    (frozenset({"XX001", "XX002"}), errors.DamagedError, "is damaged: restore a backup"),
+    ({"XX001", "XX002"}, errors.DamagedError, "is damaged: restore a backup"),
 )
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
@@ -180,12 +175,8 @@ class Address:
         if "service" not in values and "PGSERVICE" not in os.environ:
             if "PGCONNECT_TIMEOUT" not in os.environ:
                 ours["connect_timeout"] = POSTGRES_CONNECT_S
-            ours |= {
-                "keepalives_idle": _SILENCE_S,
-                "keepalives_interval": _SILENCE_S // 3,
-                "keepalives_count": 3,
-                "tcp_user_timeout": _SILENCE_S * 1000,
-            }
+            ours |= {"keepalives_idle": _SILENCE_S, "keepalives_interval": _SILENCE_S // 3}
+            ours |= {"keepalives_count": 3, "tcp_user_timeout": _SILENCE_S * 1000}
         defaults = {name: value for name, value in ours.items() if name not in values}
         return cls(url, shown, defaults, tuple(sorted(secrets, key=len, reverse=True)))
 
@@ -398,7 +389,7 @@ class PostgresSession(Session):
             return errors.ForbiddenError(self._said(error, what))
         for codes, kind, text in _REFUSALS:
             if code in codes:
-                return kind(self._said(error, text.format(seconds=limits.POSTGRES_STATEMENT_S)))
+                return kind(self._said(error, text))
         return errors.StorageError(self._said(error, "refused an operation: run doctor"))
 
     def _said(self, error: psycopg.Error, what: str) -> str:

@@ -226,11 +226,8 @@ class PostgresWriter(Writer):
             "JOIN record r ON r.id = u.id ORDER BY r.seq ON CONFLICT (seq) DO "
         )
         # one that is there stays, unless somebody may decide
-        sql += (
-            f"UPDATE SET vector = excluded.vector, dimension = excluded.dimension{change}"
-            if self.may_govern(project)
-            else "NOTHING"
-        )
+        replacing = f"UPDATE SET vector = excluded.vector, dimension = excluded.dimension{change}"
+        sql += replacing if self.may_govern(project) else "NOTHING"
         numbers = [as_numbers(array("f", blob)) if extension else None for _, blob in kept]
         self.session.run(sql, ([found for found, _ in kept], [blob for _, blob in kept], numbers))
 
@@ -513,11 +510,8 @@ class PostgresStore(Store):
             )
             yield _isolation(session, reach.schema)
         with self.snapshot(project) as session:
-            damaged = [
-                record_id
-                for record_id, body, digest in session.each("SELECT id, body, digest FROM record")
-                if not query.is_whole(body, digest)
-            ]
+            kept = session.each("SELECT id, body, digest FROM record")
+            damaged = [name for name, body, digest in kept if not query.is_whole(body, digest)]
             shown = "; ".join(damaged[:5]) or "every record is what was written"
             yield Finding("integrity", not damaged, shown)
             yield from base.check_rows(session, (*tables.DERIVED_TABLES, "record_vector"))
@@ -577,11 +571,8 @@ class _Search:
         fresh = [found for found in rows if found.seq not in self.scores]
         scores = bm25.scores(self.terms, [found.terms for found in fresh], self.known.frequencies)
         self.scores.update(zip((found.seq for found in fresh), scores, strict=True))
-        scored = sorted(
-            ((found, self.scores[found.seq]) for found in rows),
-            key=lambda pair: (pair[1], pair[0].at_us, pair[0].id),
-            reverse=True,
-        )
+        scored = [(found, self.scores[found.seq]) for found in rows]
+        scored.sort(key=lambda pair: (pair[1], pair[0].at_us, pair[0].id), reverse=True)
         return scored[: self.limit]
 
     @property
@@ -601,10 +592,9 @@ class _Search:
         searched = rarest[: max(1, few)]
         # Each term, what to search for to find it, and how often a text that is found seems to have
         # it. Terms have no quotes or backslashes in them: `text.terms` makes them.
+        signs = [(term, times, sign) for term in searched for times, sign in enumerate(TIMES, 1)]
         queries = [
-            (term, f"'{sign}{term}'", bm25.weight_of(term) * times)
-            for term in searched
-            for times, sign in enumerate(TIMES, 1)
+            (one, f"'{sign}{one}'", bm25.weight_of(one) * times) for one, times, sign in signs
         ]
         # which have all of them, however often
         every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self.terms]
@@ -667,10 +657,9 @@ class _Search:
         )
         found = [query.found_of(row[2 * len(whose) :]) for row in rows]
         for number, among in enumerate(whose):
-            chosen_ones = [
-                each for each, row in zip(found, rows, strict=True) if row[len(whose) + number]
-            ]
-            self.answers[among] = chosen_ones, rows[0][number] if rows else (most or 0)
+            pairs = zip(found, rows, strict=True)
+            best = [record for record, row in pairs if row[len(whose) + number]]
+            self.answers[among] = best, rows[0][number] if rows else (most or 0)
 
 
 def _write_array(numbers: Iterable[float]) -> str:

@@ -25,21 +25,15 @@ from pkgutil import get_data
 from typing import Final
 
 from hardwon import limits
-from hardwon.lessons.counts import (
-    ANONYMOUS_SCOPES,
-    KIND_OF_SCOPE,
-    LEVELS,
-    MILLIONTHS,
-    SCORED_SCOPES,
-)
+from hardwon.lessons import counts
 from hardwon.records.kinds import VIA_IMPORT, VOUCHED_STATUSES
 from hardwon.store.base import REQUESTS_DROPPED_AT_ONCE, adding_tallies
 
 # New entries of the index of terms that wait to be sorted in. A search goes through them for each
 # word: with a MiB it took three times as long. PostgreSQL takes no less than 64.
-_TERMS_PENDING_KIB: Final = 64
+TERMS_PENDING_KIB: Final = 64
 # How many records have each term is counted again when there are a twentieth more of them.
-_TERMS_COUNTED_EVERY: Final = 20
+TERMS_COUNTED_EVERY: Final = 20
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
@@ -68,17 +62,8 @@ VOUCHED: Final = f"status IN ({', '.join(map(repr, VOUCHED_STATUSES))})"
 # What is kept of a record beside its row, its vector and its events.
 DERIVED_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key")
 
-PROJECT_TABLES: Final = (
-    "record",
-    *DERIVED_TABLES,
-    "record_vector",
-    "event",
-    "tally",
-    "state",
-    "request",
-    "embedder",
-    "term_count",
-)
+_OTHER_TABLES: Final = "record record_vector event tally state request embedder term_count".split()
+PROJECT_TABLES: Final = (*DERIVED_TABLES, *_OTHER_TABLES)
 
 
 # Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it
@@ -91,33 +76,27 @@ def _quote_each(texts: Iterable[str]) -> str:
 
 
 SHARED, _PROJECT, _VECTORS = (get_data(__name__, "schema.sql") or b"").decode().split("\n-- ====")
-# What schema.sql names in braces, beside bounds of `limits`, in capitals, and names of schemas.
+# What schema.sql names in braces, beside names of schemas and, in capitals, what this module and
+# `limits` have.
 _VALUES: Final[dict[str, object]] = {
-    "vouched": VOUCHED,
-    "via_import": VIA_IMPORT,
     "tables": ", ".join(PROJECT_TABLES),
     "adding_tallies": adding_tallies("tally", "greatest").replace("project_id, ", ""),
-    "level_max": LEVELS - 1,
-    "millionths": MILLIONTHS,
-    "anonymous_scopes": _quote_each(sorted(ANONYMOUS_SCOPES)),
-    "scored_scopes": _quote_each(sorted(SCORED_SCOPES)),
+    "VIA_IMPORT": VIA_IMPORT,
+    "REQUESTS_DROPPED_AT_ONCE": REQUESTS_DROPPED_AT_ONCE,
+    "MILLIONTHS": counts.MILLIONTHS,
+    "level_max": counts.LEVELS - 1,
+    "anonymous_scopes": _quote_each(sorted(counts.ANONYMOUS_SCOPES)),
+    "scored_scopes": _quote_each(sorted(counts.SCORED_SCOPES)),
     "when_of_kind": " ".join(
-        f"WHEN '{scope}' THEN u.kind = '{kind}'" for scope, kind in KIND_OF_SCOPE.items()
+        f"WHEN '{scope}' THEN u.kind = '{kind}'" for scope, kind in counts.KIND_OF_SCOPE.items()
     ),
     "stand_ins": _quote_each(STAND_INS),
     "ordinary_events": _quote_each(ORDINARY_EVENTS),
-    "texts_counted": TEXTS_COUNTED,
-    "words_counted": WORDS_COUNTED,
-    "counted_to": COUNTED_TO,
-    "terms_counted_every": _TERMS_COUNTED_EVERY,
-    "terms_pending_kib": _TERMS_PENDING_KIB,
-    "REQUESTS_DROPPED_AT_ONCE": REQUESTS_DROPPED_AT_ONCE,
-    "VECTOR_INDEXES_MAX": VECTOR_INDEXES_MAX,
 }
 
 
 def _fill(text: str, **names: str) -> str:
-    values = {**vars(limits), **_VALUES, **names}
+    values = {**vars(limits), **globals(), **_VALUES, **names}
     return re.sub(r"\{(\w+)\}", lambda name: str(values[name[1]]), f"-- {text}")
 
 

@@ -46,7 +46,7 @@ CREATE INDEX record_by_issue ON record (model, issue_type, at_us, id) WHERE mode
 CREATE INDEX record_decision ON record (outcome, at_us, id) WHERE kind = 'decision';
 CREATE INDEX record_counted ON record (kind, outcome, tool, status, author, at_us);
 CREATE INDEX record_by_author ON record (author);
-CREATE INDEX record_vouched ON record (seq) WHERE {vouched};
+CREATE INDEX record_vouched ON record (seq) WHERE {VOUCHED};
 CREATE INDEX record_helped ON record (status, helped, at_us, id) WHERE helped > 0;
 
 -- A search reads the row of each text that has a term, and of the texts themselves only a few. So
@@ -73,12 +73,12 @@ RETURN ts_delete(
     string_to_array(replace(often, '=', ''), ' ')
 ) || array_to_tsvector(string_to_array(often, ' '));
 CREATE INDEX record_text_by_term ON record_text USING gin (words(terms, often))
-    WITH (gin_pending_list_limit = {terms_pending_kib});
+    WITH (gin_pending_list_limit = {TERMS_PENDING_KIB});
 -- Nobody asks how often a word occurs here: `term_count` knows.
 ALTER INDEX record_text_by_term ALTER COLUMN 1 SET STATISTICS 0;
 CREATE FUNCTION follow_status() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE record_text SET vouched = NEW.{vouched} WHERE seq = NEW.seq;
+    UPDATE record_text SET vouched = NEW.{VOUCHED} WHERE seq = NEW.seq;
     RETURN NULL;
 END $$;
 CREATE TRIGGER follow_status AFTER UPDATE OF status ON record
@@ -178,7 +178,7 @@ BEGIN
         SELECT seq FROM inserted UNION ALL SELECT of_seq WHERE of_seq IS NOT NULL
     ), texts AS (
         INSERT INTO record_text (seq, length, vouched, terms, often)
-        SELECT g.seq, g.length, g.{vouched}, g.terms, g.often FROM added JOIN given g USING (seq)
+        SELECT g.seq, g.length, g.{VOUCHED}, g.terms, g.often FROM added JOIN given g USING (seq)
     ), tags AS (
         INSERT INTO record_tag (seq, tag)
         SELECT g.seq, t.tag FROM added JOIN given g USING (seq), unnest(g.tags) AS t (tag)
@@ -199,7 +199,7 @@ DECLARE
     longer bigint;
 BEGIN
     SELECT t.length INTO longer FROM record_text t
-        JOIN state s ON s.name = '{counted_to}' AND s.value >= t.seq WHERE t.seq = of_seq;
+        JOIN state s ON s.name = '{COUNTED_TO}' AND s.value >= t.seq WHERE t.seq = of_seq;
     IF NOT FOUND THEN
         RETURN;
     END IF;
@@ -210,8 +210,8 @@ BEGIN
     DELETE FROM term_count c USING record_text t, unnest(words(t.terms, t.often)) u
         WHERE t.seq = of_seq AND c.term = ltrim(u.lexeme, '=') AND c.documents <= 0;
     UPDATE state SET value = greatest(0, value
-        + times * CASE name WHEN '{words_counted}' THEN longer ELSE 1 END)
-        WHERE name IN ('{texts_counted}', '{words_counted}');
+        + times * CASE name WHEN '{WORDS_COUNTED}' THEN longer ELSE 1 END)
+        WHERE name IN ('{TEXTS_COUNTED}', '{WORDS_COUNTED}');
 END $$;
 
 -- Removes what is kept of a record beside its row and its vector.
@@ -259,15 +259,15 @@ LANGUAGE plpgsql {as_owner} AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM json_populate_recordset(NULL::given_record, rows) u WHERE (
             (u.status = 'hypothesis'
-                OR u.status = 'archived' AND u.author LIKE '%{via_import}') AND u.helped = 0 AND u.hindered = 0
+                OR u.status = 'archived' AND u.author LIKE '%{VIA_IMPORT}') AND u.helped = 0 AND u.hindered = 0
             AND u.kind NOT IN ({stand_ins})
             AND octet_length(u.body) <= {RECORD_BYTES_MAX}
             AND u.body::json ->> 'kind' = u.kind AND u.body::json ->> 'id' = u.id
             AND u.at_us = extract(epoch FROM CAST(u.body::json #>> '{metadata,context,timestamp}' AS timestamptz)) * 1000000
             AND u.at_us < extract(epoch FROM now()) * 1000000 + {DAY_US}
-            AND regexp_replace(u.author, '{via_import}$', '')
+            AND regexp_replace(u.author, '{VIA_IMPORT}$', '')
                 = u.body::json #>> '{metadata,source,author}'
-            AND (u.validation IS NULL OR u.author LIKE '%{via_import}')
+            AND (u.validation IS NULL OR u.author LIKE '%{VIA_IMPORT}')
             AND coalesce(u.validation::json, u.body::json #> '{metadata,validation}')
                 ->> 'status' = u.status
             AND coalesce(u.validation::json, u.body::json #> '{metadata,validation}')
@@ -282,7 +282,7 @@ BEGIN
                     {when_of_kind}
                     END AND CAST(l.value ->> 3 AS bigint) BETWEEN 0 AND {level_max}
                     AND CAST(l.value ->> 4 AS bigint) BETWEEN 0 AND CASE
-                    WHEN l.value ->> 0 IN ({scored_scopes}) THEN {millionths} ELSE 0 END
+                    WHEN l.value ->> 0 IN ({scored_scopes}) THEN {MILLIONTHS} ELSE 0 END
                 ) IS NOT TRUE
             )
         ) IS NOT TRUE) THEN
@@ -344,7 +344,7 @@ BEGIN
             AND EXISTS (
                 SELECT 1 FROM record r WHERE r.id = u.record_id AND (u.kind <> 'imported'
                     OR r.status = coalesce(u.body::json ->> 'status', 'hypothesis')
-                AND r.status IN ('hypothesis', 'archived') AND r.author LIKE '%{via_import}')
+                AND r.status IN ('hypothesis', 'archived') AND r.author LIKE '%{VIA_IMPORT}')
             )
         ) IS NOT TRUE) THEN
         RAISE insufficient_privilege USING MESSAGE = 'only a governor may decide';
@@ -378,7 +378,7 @@ LANGUAGE sql {as_owner} AS $$
                 count(*) FILTER (WHERE e.kind = 'credited' AND NOT e.helped) AS bad,
                 bool_or(e.kind = 'repeated' AND e.said_by <> e.author) AS again
             FROM (
-                SELECT e.kind, e.said_by, regexp_replace(o.author, '{via_import}$', '') AS author,
+                SELECT e.kind, e.said_by, regexp_replace(o.author, '{VIA_IMPORT}$', '') AS author,
                     coalesce(CAST(e.body::json ->> 'helped' AS boolean), false) AS helped
                 FROM event e JOIN record o ON o.id = e.record_id
                 WHERE e.record_id = of_record AND e.kind IN ('credited', 'repeated')
@@ -406,7 +406,7 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER check_arrival AFTER INSERT ON record DEFERRABLE INITIALLY DEFERRED
-    FOR EACH ROW WHEN (NEW.author LIKE '%{via_import}') EXECUTE FUNCTION check_arrival();
+    FOR EACH ROW WHEN (NEW.author LIKE '%{VIA_IMPORT}') EXECUTE FUNCTION check_arrival();
 
 -- How many texts have each term: counts those that came since it was counted last, where there are a twentieth more
 -- than then (a term's worth is a logarithm, which moves by 0.05 at most), or `always`. One process at a time does it,
@@ -420,8 +420,8 @@ DECLARE
     last bigint;
 BEGIN
     IF NOT always THEN
-        SELECT coalesce(max(value) FILTER (WHERE name = '{counted_to}'), 0), greatest(1,
-            coalesce(max(value) FILTER (WHERE name = '{texts_counted}'), 0) / {terms_counted_every})
+        SELECT coalesce(max(value) FILTER (WHERE name = '{COUNTED_TO}'), 0), greatest(1,
+            coalesce(max(value) FILTER (WHERE name = '{TEXTS_COUNTED}'), 0) / {TERMS_COUNTED_EVERY})
             INTO counted_to, due FROM state;
         SELECT count(*) INTO more
             FROM (SELECT 1 FROM record_text t WHERE t.seq > counted_to LIMIT due) grown;
@@ -430,7 +430,7 @@ BEGIN
         END IF;
     END IF;
     LOCK TABLE term_count IN SHARE ROW EXCLUSIVE MODE;
-    SELECT coalesce(max(value), 0) INTO counted_to FROM state WHERE name = '{counted_to}';
+    SELECT coalesce(max(value), 0) INTO counted_to FROM state WHERE name = '{COUNTED_TO}';
     SELECT count(*), sum(t.length), max(t.seq) INTO more, longer, last
         FROM record_text t WHERE t.seq > counted_to;
     IF more = 0 THEN
@@ -440,8 +440,8 @@ BEGIN
         FROM ts_stat(format('SELECT words(terms, often) FROM record_text '
             'WHERE seq > %s AND seq <= %s', counted_to, last)) GROUP BY 1 ORDER BY 1
         ON CONFLICT (term) DO UPDATE SET documents = c.documents + excluded.documents;
-    INSERT INTO state AS s (name, value) VALUES ('{texts_counted}', more),
-        ('{words_counted}', longer), ('{counted_to}', last - counted_to)
+    INSERT INTO state AS s (name, value) VALUES ('{TEXTS_COUNTED}', more),
+        ('{WORDS_COUNTED}', longer), ('{COUNTED_TO}', last - counted_to)
         ON CONFLICT (name) DO UPDATE SET value = s.value + excluded.value;
     RETURN 0;
 END $$;
@@ -449,7 +449,7 @@ END $$;
 CREATE FUNCTION set_state(of_name text, new_value bigint) RETURNS void
 LANGUAGE sql {as_owner} AS $$
     INSERT INTO state (name, value) SELECT of_name, new_value
-    WHERE of_name NOT IN ('{texts_counted}', '{words_counted}', '{counted_to}')
+    WHERE of_name NOT IN ('{TEXTS_COUNTED}', '{WORDS_COUNTED}', '{COUNTED_TO}')
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 $$;
 

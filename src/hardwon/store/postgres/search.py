@@ -93,9 +93,6 @@ def text_columns(terms: str) -> dict[str, Any]:
     `often` are the terms that it has more than once, as they are indexed.
     """
     words = terms.split()
-    often = [
-        TIMES[min(times, len(TIMES)) - 1] + term
-        for term, times in Counter(words).items()
-        if times > 1
-    ]
+    repeated = ((term, times) for term, times in Counter(words).items() if times > 1)
+    often = [TIMES[min(times, len(TIMES)) - 1] + term for term, times in repeated]
     return {"terms": terms, "often": " ".join(often), "length": len(words) + MARKS}

@@ -31,7 +31,6 @@ import apsw
 
 from hardwon import errors, limits
 from hardwon.outside import files
-from hardwon.records.fields import make_digest
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.search.rank import FORM_WEIGHT
 from hardwon.store.query import is_whole
@@ -174,16 +173,8 @@ def last_number(connection: apsw.Connection) -> int:
 
 # --- errors ---
 
-_DISK_REFUSED: Final = frozenset(
-    {
-        apsw.SQLITE_IOERR_WRITE,
-        apsw.SQLITE_IOERR_FSYNC,
-        apsw.SQLITE_IOERR_DIR_FSYNC,
-        apsw.SQLITE_IOERR_TRUNCATE,
-        apsw.SQLITE_IOERR_SHMSIZE,
-        apsw.SQLITE_IOERR_SHMMAP,
-    }
-)
+_REFUSED: Final = "WRITE FSYNC DIR_FSYNC TRUNCATE SHMSIZE SHMMAP".split()
+_DISK_REFUSED: Final = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED}
 
 # The file has less in it than it says.
 CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
@@ -299,11 +290,9 @@ class WordIndex:
         sql = "SELECT terms, marks FROM record_text WHERE seq = ?"
         for terms, marks in self._session.select(sql, (seq,)):
             # what the index says of a text, it must be told to take it back
-            self._session.run(
-                f"INSERT INTO {self.name} ({self.name}, rowid, terms, forms, marks) "
-                "VALUES ('delete', ?, ?, ?, ?)",
-                (seq, *terms.partition("\n")[::2], marks),
-            )
+            columns = f"{self.name}, rowid, terms, forms, marks"
+            take_back = f"INSERT INTO {self.name} ({columns}) VALUES ('delete', ?, ?, ?, ?)"
+            self._session.run(take_back, (seq, *terms.partition("\n")[::2], marks))
             self._session.run("DELETE FROM record_text WHERE seq = ?", (seq,))
 
     def mark(self, seq: int, marks: str) -> None:
@@ -564,19 +553,15 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         for index in indexes_in(SqliteSession(connection)):
             if index.exists:
                 connection.execute(f"SELECT 1 FROM {index.name} LIMIT 1").fetchall()
-        damage = [
-            line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"
-        ]
+        checked = connection.execute("PRAGMA integrity_check(20)")
+        damage = [line for (line,) in checked if line != "ok"]
         # A check of SQLite's tells of a page that the disk did not read as of one that is wrong.
         for code in map(int, re.findall(_UNREAD, "\n".join(damage))):
             if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
                 raise apsw.exception_for(code)
-        return damage or [
-            f"record {record_id} is not what was written"
-            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record")
-            # nearly none is packed
-            if make_digest(body.encode()) != digest and not is_whole(body, digest)
-        ]
+        kept = connection.execute("SELECT id, body, digest FROM record")
+        wrong = "record {} is not what was written".format
+        return damage or [wrong(name) for name, body, digest in kept if not is_whole(body, digest)]
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         return [str(error)]
     except apsw.IOError as error:

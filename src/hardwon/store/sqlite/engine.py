@@ -57,11 +57,8 @@ _ERASURE_WAIT_MS: Final = 250
 
 _RELAXED: Final = "the index has words of what was packed away"
 # The columns that are derived from a record and its events.
-_DERIVED: Final = (
-    *(name for name in ROW.split(", ") if name not in ("project_id", "id", "body", "digest")),
-    "helped",
-    "hindered",
-)
+_KEPT: Final = ("project_id", "id", "body", "digest")
+_DERIVED: Final = (*(name for name in ROW.split(", ") if name not in _KEPT), "helped", "hindered")
 _ADD_RECORD: Final = (
     f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) "
     "ON CONFLICT (project_id, id) DO NOTHING"
@@ -118,17 +115,12 @@ class SqliteWriter(Writer):
 
     def _index(self, rows: Sequence[tuple[int, Row]]) -> None:
         """The words and the names that rows, with their numbers, are found by."""
-        database.add_texts(
-            self.session,
-            rows[0][1].project_id,
-            [(seq, row.terms, database.marks_of(row.author, row.status)) for seq, row in rows],
-        )
+        texts = [(seq, row.terms, database.marks_of(row.author, row.status)) for seq, row in rows]
+        database.add_texts(self.session, rows[0][1].project_id, texts)
         named = [(seq, row) for seq, row in rows if row.tags or row.files or row.keys]
         for table, names in _NAMES.items() if named else ():
-            self.session.run_many(
-                f"INSERT INTO {table} VALUES (?, ?, ?)",
-                [(seq, name, row.project_id) for seq, row in named for name in getattr(row, names)],
-            )
+            kept = [(seq, one, row.project_id) for seq, row in named for one in getattr(row, names)]
+            self.session.run_many(f"INSERT INTO {table} VALUES (?, ?, ?)", kept)
 
     def _listeners(self, kinds: Iterable[str] | None = None) -> list[Listener]:
         return base.listeners(self.session, kinds)
@@ -136,10 +128,8 @@ class SqliteWriter(Writer):
     def _rewrite(self, seq: int, row: Row) -> None:
         self._drop_derived(row.project_id, seq)
         changes = ", ".join(f"{name} = ?" for name in _DERIVED)
-        self.session.run(
-            f"UPDATE record SET {changes} WHERE seq = ?",
-            (*(getattr(row, name) for name in _DERIVED), seq),
-        )
+        derived = (getattr(row, name) for name in _DERIVED)
+        self.session.run(f"UPDATE record SET {changes} WHERE seq = ?", (*derived, seq))
         self._index([(seq, row)])
 
     def replace(self, row: Row) -> None:
@@ -239,9 +229,8 @@ class _Matches:
         self._name = database.index_name(project)
         any_or_all = " AND " if whole else " OR "
         self._match = "(" + any_or_all.join([f'"{term}"' for term in terms]) + ")"
-        where, self._values = query.search_condition_of(
-            SQLITE, project, filters, rolled_back=known.rolled_back
-        )
+        asked = SQLITE, project, filters
+        where, self._values = query.search_condition_of(*asked, rolled_back=known.rolled_back)
         self._reading = (
             f"SELECT {known.columns} FROM json_each(?{len(self._values) + 1}) b CROSS JOIN "
             "record r ON r.seq = b.value CROSS JOIN record_text ON record_text.seq = b.value "
@@ -331,12 +320,10 @@ class _Matches:
             rows: Any = self._session.connection.execute(sql, (f"[{','.join(unknown)}]",))
             standing.update([(seq, (author, status)) for seq, author, status in rows])
         nobody = "", ""  # it went meanwhile
-        asked = [(pair, standing.get(pair[0], nobody)) for pair in matched]
-        return [
-            pair
-            for pair, (author, status) in asked
-            if author not in among.without and (not among.vouched or status in VOUCHED_STATUSES)
-        ]
+        asked = [(pair, *standing.get(pair[0], nobody)) for pair in matched]
+        if among.vouched:
+            return [pair for pair, _, status in asked if status in VOUCHED_STATUSES]
+        return [pair for pair, author, _ in asked if author not in among.without]
 
 
 def _is_sound(session: SqliteSession) -> bool:
@@ -430,10 +417,8 @@ class SqliteStore(Store):
             # Threads of this process queue on a lock, which wakes at once; processes try again and
             # again.
             if not turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
-                raise BusyError(
-                    f"another thread of this process was writing to {self._path} for too long; "
-                    "try again"
-                )
+                whose = "another thread of this process was writing to"
+                raise BusyError(f"{whose} {self._path} for too long; try again")
             with self._connected() as session:
                 connection = session.connection
                 if not self._has_log:
@@ -509,11 +494,10 @@ class SqliteStore(Store):
                 texts_by_source = index.sources() if index.exists else {}
                 texts, sources = sum(texts_by_source.values()), len(texts_by_source)
                 times = {}
-            columns = query.found_columns(
-                SQLITE,
-                votes=session.first(_VOTED, (project,)) is not None,
-                sessions=session.first(_HAS_SESSIONS, (project,)) is not None,
+            votes, sessions = (
+                bool(session.first(sql, (project,))) for sql in (_VOTED, _HAS_SESSIONS)
             )
+            columns = query.found_columns(SQLITE, votes=votes, sessions=sessions)
             rolled_back = bool(query.rolled_back_authors(session, project))
             vouched = texts > 0 and index.has(database.VOUCHED)
             known = Known(Frequencies(texts, 0, {}), sources, vouched, rolled_back, columns)

@@ -150,14 +150,6 @@ def checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
 
 
-def _checksum_beside(backup: Path) -> str | None:
-    """What the file beside a backup says; None where there is no such file."""
-    with suppress(FileNotFoundError):
-        text = checksum_file(backup).read_text(encoding="ascii", errors="replace")
-        return (text.split() or [""])[0]
-    return None
-
-
 def restore(
     backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None
 ) -> Path | None:
@@ -214,11 +206,12 @@ def _stage(backup: Path, staged: Path, copy: BinaryIO) -> None:
         while part := origin.read(limits.MIB):
             copy.write(part)
     copy.flush()
-    expected = _checksum_beside(backup)
-    if expected is not None and expected != files.sha256_of(staged):
-        raise DamagedError(
-            f"{backup} does not match its checksum in {checksum_file(backup)}: use another backup"
-        )
+    with suppress(FileNotFoundError):
+        expected = checksum_file(backup).read_text(encoding="ascii", errors="replace").split()
+        if expected[:1] != [files.sha256_of(staged)]:
+            raise DamagedError(
+                f"{backup} does not match its checksum in {checksum_file(backup)}: use another backup"
+            )
     with storage_errors(backup):
         try:
             with closing(apsw.Connection(str(staged), apsw.SQLITE_OPEN_READWRITE)) as connection:

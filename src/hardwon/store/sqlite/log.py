@@ -115,26 +115,18 @@ def find_foreign_sign(path: Path, descriptor: int, folded: int = 0) -> str:
     log = Log.read(log_of(path))
     if log is None or log.start != start or not header.startswith(_MAGIC):
         return ""
-    sign = _find_sign(header, log)
-    fits = log.is_whole or log.fits(number_in(header), folded)
-    # The whole file is looked at only where something is wrong: it takes long.
-    if not sign and header[68:72] == _OUR_ID and not fits and _is_sound_alone(path):
-        sign = "it was begun on another state of the file"
-    return sign if _read_start(log_of(path)) == start else ""
-
-
-def _find_sign(header: bytes, log: Log) -> str:
-    is_ours = header[68:72] == _OUR_ID
-    if header[18:20] == _ROLLBACK_MODE and (is_ours or APPLICATION_ID in log.application_ids):
-        return COPY
-    if not is_ours:
-        return ""
+    is_ours, sign = header[68:72] == _OUR_ID, ""
     page_bytes = int.from_bytes(header[16:18], "big")
-    if log.page_bytes != (65536 if page_bytes == 1 else page_bytes):
-        return "its pages are of another size"
-    if log.application_ids - {APPLICATION_ID}:
-        return "it is another program's"
-    return ""
+    if header[18:20] == _ROLLBACK_MODE and (is_ours or APPLICATION_ID in log.application_ids):
+        sign = COPY
+    elif is_ours and log.page_bytes != (65536 if page_bytes == 1 else page_bytes):
+        sign = "its pages are of another size"
+    elif is_ours and log.application_ids - {APPLICATION_ID}:
+        sign = "it is another program's"
+    elif is_ours and not log.is_whole and not log.fits(number_in(header), folded):
+        # The whole file is looked at only where something is wrong: it takes long.
+        sign = "it was begun on another state of the file" if _is_sound_alone(path) else ""
+    return sign if _read_start(log_of(path)) == start else ""
 
 
 def is_backup(header: bytes) -> bool:
