@@ -50,9 +50,6 @@ def python(code: str) -> list[str]:
     ).stdout.split()
 
 
-# ---- good vectors
-
-
 def test_rows_have_length_one_and_the_order_of_the_texts() -> None:
     embedder: Embedder = calling(
         lambda texts: [[len(text), 0, 0] if text else [3, 4, 0] for text in texts]
@@ -87,9 +84,6 @@ def test_any_numbers_will_do(answer: object) -> None:
     assert np.allclose(as_vectors(calling(lambda _: answer), ["a"]), [[1 / 3, 2 / 3, 2 / 3]])
 
 
-# ---- zeros
-
-
 def test_nothing_but_zeros_is_an_error() -> None:
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(
@@ -99,9 +93,6 @@ def test_nothing_but_zeros_is_an_error() -> None:
         'the embedder "mine" returned nothing but zeros for 50 different texts; '
         "wanted: an array of finite numbers of shape (50, 3), one row for each text"
     )
-
-
-# ---- embedders that misbehave
 
 
 class UnprintableError(Exception):
@@ -126,21 +117,15 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
     (lambda _: [[1, 2], [3, 4]], "returned an array of shape (2, 2)"),
     (lambda _: [[1, 2, 3], [1, 2]], "returned a list that is no array (ValueError: "),
     (lambda _: [[1, 2, 3], [1, float("nan"), 3]], "returned NaN or infinity in row 1"),
-    (
-        lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble),
-        "returned NaN or infinity in row 0",
-    ),
+    (lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble), "returned NaN or infinity in row 0"),
     (lambda _: [["1", "2", "3"]] * 2, "returned a list that is no array of real numbers"),
     (lambda _: None, "returned a NoneType that is no array of real numbers"),
-    (
-        lambda texts: ([1, 2, 3] for _ in texts),
-        "returned a generator that is no array of real numbers",
-    ),
+    (lambda texts: ([1, 2, 3] for _ in texts), "returned a generator that is no array of real numbers"),
     (lambda _: NoArray(), "returned a NoArray that is no array (RuntimeError: not on this device)"),
     (raises(ValueError("out\n of  order")), "failed: ValueError: out of order"),
     (raises(UnprintableError()), "failed: UnprintableError"),
     (raises(RuntimeError("x" * 10_000)), "failed: RuntimeError: " + "x" * 199 + "…"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "problem"), BAD, ids=range(len(BAD)))
@@ -183,9 +168,6 @@ def test_a_dimension_must_be_one(dimension: Any) -> None:
         as_vectors(SimpleNamespace(name="mine", dimension=dimension, embed=len), ["a"])
 
 
-# ---- wordllama, the real one
-
-
 @pytest.fixture(scope="module")
 def wordllama() -> WordLlamaEmbedder:
     return WordLlamaEmbedder()
@@ -224,9 +206,6 @@ def test_the_programs_logging_stays_as_it_was() -> None:
     assert python(code) == ["0", str(logging.WARNING)]
 
 
-# ---- packages
-
-
 def test_nothing_is_imported_before_it_is_used() -> None:
     code = "import sys, hardwon, hardwon.outside.embedders; print(' '.join(sys.modules))"
     assert not {"numpy", "wordllama", "fastembed", "tokenizers", "httpx", "http.client"} & set(
@@ -248,9 +227,6 @@ def test_a_missing_package_names_the_command(
     assert isinstance(caught.value, HardwonError)
     assert str(caught.value).startswith(f"{package} cannot be imported (ModuleNotFoundError: ")
     assert str(caught.value).endswith(f"; {INSTALL}")
-
-
-# ---- fastembed: a stand-in with its interface, because the real one would download
 
 
 class TextEmbedding:
@@ -319,9 +295,6 @@ def test_a_download_that_fails(
         f"{tmp_path}/hardwon/fastembed: check the network "
         "and the disk, or use WordLlamaEmbedder, which downloads nothing"
     )
-
-
-# ---- an endpoint
 
 
 @pytest.fixture

@@ -13,13 +13,8 @@ from hardwon.outside.git import NO_HEAD, Repository
 
 def git(folder: Path, *arguments: str) -> str:
     identity = [
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@example.org",
-        "-c",
-        "init.defaultBranch=main",
-    ]
+        "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main",
+    ]  # fmt: skip
     done = subprocess.run(
         ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True
     )

@@ -108,9 +108,6 @@ def fails(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -
     return check
 
 
-# ---- a good answer
-
-
 def test_question_and_answer(server: FakeLlm) -> None:
     server.reply("Grüße ✓\n")
     model: Llm = ChatModel(server.url + "/", "fake", KEY)
@@ -141,9 +138,6 @@ def test_proxies_of_the_environment_are_not_used(
         assert proxy.connections == 0
 
 
-# ---- the key
-
-
 def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
     model = ChatModel("https://example.org/v1/", "m", KEY)
     assert repr(model) == "ChatModel('https://example.org/v1', model='m')"
@@ -155,14 +149,9 @@ def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
 
 
 ECHOES = [
-    "wrong key {key}",
-    "Authorization: Bearer {key} is unknown",
-    "you sent {cut}… which is unknown",
-    "WRONG KEY {upper}",
-    "{key}{key}",
-    "x" * 195 + "{key}",
-    "a\u200b{key}\u202e\x00\x1b[31m",
-]
+    "wrong key {key}", "Authorization: Bearer {key} is unknown", "you sent {cut}… which is unknown",
+    "WRONG KEY {upper}", "{key}{key}", "x" * 195 + "{key}", "a\u200b{key}\u202e\x00\x1b[31m",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", [KEY, BARE_KEY])
@@ -184,9 +173,6 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(
     assert len(message) < limits.BEGINNING_CHARS + 200
 
 
-# ---- refused before anything is sent
-
-
 NO_KEYS = ["a\r\nX-Evil: 1", "a\nb", "a b", "key\n", " key", "kéy", "a\0b", "a\x7f", "k\ud800"]
 NO_NAMES = ["", "  ", "a\r\nX-Evil: 1", "a\nb", "a\0", "m" * 201]
 BAD_URLS = {
@@ -205,16 +191,10 @@ BAD_URLS = {
     "http://127.0.0.1.example.org/v1": "plain http to 127.0.0.1.example.org is refused",
 }
 REFUSED = [
-    *(
-        ("https://example.org/v1", "m", KEY + key, "LLM API key holds spaces, line")
-        for key in NO_KEYS
-    ),
-    *(
-        ("https://example.org/v1", name, KEY, "name is blank, too long or holds")
-        for name in NO_NAMES
-    ),
+    *(("https://example.org/v1", "m", KEY + key, "LLM API key holds spaces, line") for key in NO_KEYS),
+    *(("https://example.org/v1", name, KEY, "name is blank, too long or holds") for name in NO_NAMES),
     *((url, "m", KEY, problem) for url, problem in BAD_URLS.items()),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("url", "model", "key", "problem"), REFUSED, ids=range(len(REFUSED)))
@@ -242,9 +222,6 @@ def test_a_base_url_that_is_safe_is_taken(url: str) -> None:
 def test_a_timeout_must_be_one(timeout_s: float) -> None:
     with pytest.raises(InvalidInputError, match="timeout_s"):
         ChatModel("https://example.org", "m", timeout_s=timeout_s)
-
-
-# ---- time
 
 
 @pytest.mark.parametrize("head", [
@@ -275,9 +252,6 @@ def test_a_name_server_that_hangs(fails: Fails, monkeypatch: pytest.MonkeyPatch)
     over.set()
     assert time.monotonic() - started < IMPATIENT_S + SLACK_S
     assert "could not be reached within 0.8 s" in message
-
-
-# ---- no connection
 
 
 def closed_port() -> int:
@@ -322,9 +296,6 @@ def test_localhost_must_be_this_machine(
     monkeypatch.setattr("hardwon.outside.http.is_loopback", lambda address: address != "127.0.0.1")
     assert "its host name leads nowhere" in fails(model)
     assert server.asked == []
-
-
-# ---- TLS
 
 
 @pytest.fixture(scope="module")
@@ -374,9 +345,6 @@ def test_tls_with_a_trusted_certificate(certificate: Path, fails: Fails) -> None
         )
         server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
         assert "closed the connection before its answer was complete" in fails(chat(server))
-
-
-# ---- an answer that is none
 
 
 @pytest.mark.parametrize(("code", "key", "problem"), [
@@ -450,9 +418,6 @@ def test_an_answer_that_is_none_is_told_as_what_it_is(
     behave(server)
     message = fails(chat(server))
     assert message.startswith(f"the LLM endpoint at http://127.0.0.1:{server.port} {problem}")
-
-
-# ---- the environment
 
 
 def test_the_environment_with_a_key() -> None:

@@ -195,13 +195,10 @@ def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
         Memory(tmp_path / "file")
 
 
-@pytest.mark.parametrize(
-    ("found", "kind", "message"),
-    [
-        (FORMAT + 1, NewerFileError, rf"format {FORMAT + 1}.*install that one"),
-        (12, OlderFileError, r"Hardwon 0\.x \(format 12.*with Hardwon 0\.12\.0.*hardwon load FILE"),
-    ],
-)
+@pytest.mark.parametrize(("found", "kind", "message"), [
+    (FORMAT + 1, NewerFileError, rf"format {FORMAT + 1}.*install that one"),
+    (12, OlderFileError, r"Hardwon 0\.x \(format 12.*with Hardwon 0\.12\.0.*hardwon load FILE"),
+])  # fmt: skip
 def test_a_file_of_another_format_is_refused_and_untouched(
     sound: Path, found: int, kind: type[HardwonError], message: str
 ) -> None:
@@ -307,14 +304,10 @@ def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(
     assert failed, "no write met the fault"
 
 
-@each(
-    "statement",
-    [
-        "CREATE TRIGGER mine AFTER INSERT ON record BEGIN DELETE FROM record WHERE seq = NEW.seq; END",
-        "CREATE TRIGGER mine BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END",
-        "DROP TRIGGER tree_record_erased",
-    ],
-)
+@each("statement", [
+    "CREATE TRIGGER mine AFTER INSERT ON record BEGIN DELETE FROM record WHERE seq = NEW.seq; END",
+    "CREATE TRIGGER mine BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END", "DROP TRIGGER tree_record_erased",
+])  # fmt: skip
 def test_a_memory_that_would_do_something_else_is_refused(statement: str) -> None:
     with TemporaryDirectory() as folder:
         with Memory(folder) as memory:

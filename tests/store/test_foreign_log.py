@@ -64,9 +64,6 @@ def facts_after_a_warning(place: Path) -> list[str]:
     return found
 
 
-# --- another's ---
-
-
 def test_another_database_that_is_copied_over_it(tmp_path: Path) -> None:
     write(tmp_path / "other", "Port 1 is open.")
     write(tmp_path / "x", "Port 2 is open.")
@@ -163,9 +160,6 @@ def test_two_that_open_it_at_once(tmp_path: Path) -> None:
             assert all(memory.get(child.acknowledged[0]) for child in children)
             assert memory.doctor().ok
         assert len(list((tmp_path / "x").glob("memory.db-wal.foreign-*"))) == 1
-
-
-# --- the file's own ---
 
 
 def test_the_log_of_whoever_was_killed_is_replayed(tmp_path: Path) -> None:

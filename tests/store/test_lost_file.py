@@ -105,9 +105,6 @@ def start() -> Iterator[Start]:
             other.kill()
 
 
-# --- it is gone ---
-
-
 @pytest.mark.parametrize("command", ["rm x/memory.db", "git clean -fdxq", "mv x y"])
 def test_nothing_is_acknowledged_into_a_file_that_is_gone(
     tmp_path: Path, start: Start, command: str
@@ -152,9 +149,6 @@ def test_it_is_removed_while_a_write_is_being_kept(tmp_path: Path) -> None:
     with pytest.raises(LostFileError, match="is gone"):
         note(memory, "Port 2 is open.")
     memory.close()
-
-
-# --- another is in its place ---
 
 
 @pytest.mark.parametrize("first", ["the holder", "a newcomer"])
@@ -207,9 +201,6 @@ def test_another_process_makes_a_new_memory_where_one_was_removed(
     assert facts_for_a_newcomer(tmp_path / "x") == ["Port 4 is open.", "Port 6 is open."]
     aside = list((tmp_path / "x").glob("memory.db-wal.foreign-*"))
     assert len(aside) == (what == "the file")
-
-
-# --- it is written over ---
 
 
 def back_up(folder: Path, how: str) -> str:
@@ -307,9 +298,6 @@ def test_a_copy_is_put_back_after_something_was_forgotten(tmp_path: Path, start:
     assert facts_for_a_newcomer(tmp_path / "x") == ["Port 1 is open."]
 
 
-# --- the log ---
-
-
 @pytest.mark.parametrize("acknowledged", [1, 3])
 def test_the_log_alone_is_removed(tmp_path: Path, start: Start, acknowledged: int) -> None:
     """Whoever has it open folds in what it still has of it."""
@@ -324,9 +312,6 @@ def test_the_log_alone_is_removed(tmp_path: Path, start: Start, acknowledged: in
     assert facts_for_a_newcomer(tmp_path / "x") == [
         f"Port {n} is open." for n in range(acknowledged + 1)
     ]
-
-
-# --- one process ---
 
 
 def test_a_second_memory_of_the_same_process_has_what_was_put_there(tmp_path: Path) -> None:
@@ -375,9 +360,6 @@ def test_a_forked_child_notices_as_well(tmp_path: Path) -> None:
             memory.stats()
 
 
-# --- nothing happened to it ---
-
-
 def test_what_is_no_change_of_the_content_is_none(tmp_path: Path, start: Start) -> None:
     holder = start(tmp_path / "x")
     holder("write Port 1 is open.")
@@ -424,9 +406,6 @@ def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
         (tmp_path / "x" / "memory.db").unlink()
         with pytest.raises(LostFileError):
             note(memory, "Port 2 is open.")
-
-
-# --- who stands on a memory ---
 
 
 def test_a_restored_memory_takes_no_log_of_the_one_that_was_removed(

@@ -150,9 +150,6 @@ def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(
     )
 
 
-# --- in the middle of something that decides ---
-
-
 def dump(url: str) -> dict[str, list[Any]]:
     """All but numbers of rows and times of events, which are others when something is done
     again.

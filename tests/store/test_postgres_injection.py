@@ -29,28 +29,13 @@ from hardwon.store.postgres.schema import ACCESS, READER
 from strategies import at
 
 HOSTILE = (
-    "'; DROP TABLE hardwon.record; --",
-    "' OR '1'='1",
-    "'' OR ''='",
-    '"; DROP SCHEMA hardwon CASCADE; --',
-    "x') OR project_id <> ('",
-    "?1 ? ?2 ?99",
-    "$1 $2 $$ $tag$ x $tag$",
-    "%s %(name)s %% %L %I",
-    "\\'; SELECT pg_sleep(9); --",
-    "\\ \\\\ E'\\x27' U&'\\0027'",
-    "/* comment */ -- and ; more",
-    "{} {0} {project} {{",
-    "*' OR path GLOB '*",
-    "[^]' --",
-    "(a|b)+ .* ^$ \\d (?!x)",
-    "' | 'x':* & !'y' <-> 'z'",
-    "x::regclass; COPY (SELECT 1) TO PROGRAM 'id'",
-    "\u02bc \uff07 \u2018;\u2019 \U0001f600",
-    "more\n'; than\r\none \u2028 \ufeff line",
-    "NULL",
-    "01a1e1cd-b04f-7ed9-8375-04e00f244b83' --",
-)
+    "'; DROP TABLE hardwon.record; --", "' OR '1'='1", "'' OR ''='", '"; DROP SCHEMA hardwon CASCADE; --',
+    "x') OR project_id <> ('", "?1 ? ?2 ?99", "$1 $2 $$ $tag$ x $tag$", "%s %(name)s %% %L %I",
+    "\\'; SELECT pg_sleep(9); --", "\\ \\\\ E'\\x27' U&'\\0027'", "/* comment */ -- and ; more",
+    "{} {0} {project} {{", "*' OR path GLOB '*", "[^]' --", "(a|b)+ .* ^$ \\d (?!x)", "' | 'x':* & !'y' <-> 'z'",
+    "x::regclass; COPY (SELECT 1) TO PROGRAM 'id'", "\u02bc \uff07 \u2018;\u2019 \U0001f600",
+    "more\n'; than\r\none \u2028 \ufeff line", "NULL", "01a1e1cd-b04f-7ed9-8375-04e00f244b83' --",
+)  # fmt: skip
 QUIET = tuple(
     text for text in HOSTILE if text.isprintable() and unicodedata.is_normalized("NFKC", text)
 )
@@ -62,23 +47,12 @@ def records_of(text: str, number: int) -> list[AnyRecord]:
     name = text if text in QUIET else "a name"
     fixed = {"fix_success": True, "verification_success": True}
     wanted: list[tuple[type[Any], dict[str, Any]]] = [
-        (
-            Experience,
-            {"outcome": name, "tool": name, "own_schema": True, name[:64]: text, "task_id": name},
-        ),
+        (Experience, {"outcome": name, "tool": name, "own_schema": True, name[:64]: text, "task_id": name}),
         (Fact, {"fact_type": "error"}),
-        (
-            Trajectory,
-            {
-                "final_reward": 0.9,
-                "steps": [{"action": text, "observation": f"Error: {text}"}, {"action": text}],
-            },
-        ),
-        (Episode, {"score": 0.9}),
-        (Episode, {"score": 0.2}),
-        (Fix, fixed),
+        (Trajectory, {"final_reward": 0.9, "steps": [{"action": text, "observation": f"Error: {text}"}, {"action": text}]}),
+        (Episode, {"score": 0.9}), (Episode, {"score": 0.2}), (Fix, fixed),
         (Fix, {**fixed, "verification_success": False}),
-    ]
+    ]  # fmt: skip
     made = []
     for place, (model, given) in enumerate(wanted):
         values = hostile_values(model, name) | given
@@ -112,10 +86,8 @@ def decided(decision: Decision) -> tuple[str, str]:
 
 
 ASKED: dict[str, Callable[[Memory, Any], Any]] = {
-    "query": lambda memory, text: len(memory.recall(text, 5)),
-    "get": lambda memory, text: memory.get(text),
-    "cursor": lambda memory, text: memory.care.page(5, text),
-    "limit": lambda memory, text: memory.care.page(text),
+    "query": lambda memory, text: len(memory.recall(text, 5)), "get": lambda memory, text: memory.get(text),
+    "cursor": lambda memory, text: memory.care.page(5, text), "limit": lambda memory, text: memory.care.page(text),
     "context": lambda memory, text: "No" in memory.context(text, task_id=text).text,
     "rules": lambda memory, text: [(rule.text, rule.state) for rule in memory.rules(text)],
     "cards": lambda memory, text: [card.lesson for card in memory.cards(text)],
@@ -126,10 +98,8 @@ ASKED: dict[str, Callable[[Memory, Any], Any]] = {
     "decisions": lambda memory, text: sorted(map(decided, memory.care.decisions(task_id=text))),
     "forget": lambda memory, text: memory.forget(text, dry_run=True),
     "forget by": lambda memory, text: sorted(memory.forget(author=text, dry_run=True).ids),
-    "rollback": lambda memory, text: (
-        memory.undo(memory.rollback(text, text, by=text).id, by=text).kind
-    ),
-}
+    "rollback": lambda memory, text: (memory.undo(memory.rollback(text, text, by=text).id, by=text).kind),
+}  # fmt: skip
 
 
 def answers(memory: Memory) -> dict[Any, Any]:

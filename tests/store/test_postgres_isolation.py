@@ -164,8 +164,6 @@ def _nothing_of_b_changed(place: Place) -> Iterator[None]:
     assert place.dump() == before
 
 
-# --- the table ---
-
 NOBODY = "nobody"
 """Neither a level of A may, nor anybody else."""
 
@@ -293,32 +291,20 @@ def on_functions(place: Place) -> Iterator[tuple[str, str]]:
 
 
 WAYS_OUT = (
-    "SET session_replication_role = replica",
-    "CREATE TABLE {a}.mine (x int)",
-    "CREATE SCHEMA mine",
+    "SET session_replication_role = replica", "CREATE TABLE {a}.mine (x int)", "CREATE SCHEMA mine",
     "CREATE FUNCTION {a}.sum(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 1.0'",
     "CREATE OR REPLACE FUNCTION {a}.credit(text) RETURNS void LANGUAGE sql AS ''",
     "ALTER FUNCTION {a}.add_records SECURITY INVOKER",
-    "CREATE TRIGGER mine AFTER INSERT ON {a}.record EXECUTE FUNCTION "
-    "suppress_redundant_updates_trigger()",
-    "CREATE RULE mine AS ON SELECT TO {a}.tally DO INSTEAD SELECT 1",
-    "DROP SCHEMA {a} CASCADE",
-    "ALTER SCHEMA {a} OWNER TO CURRENT_USER",
-    "ALTER SEQUENCE {a}.record_seq_seq RESTART",
-    "SELECT setval('{a}.record_seq_seq', 1)",
-    "GRANT ALL ON SCHEMA {b} TO CURRENT_USER",
-    "GRANT {b_reader} TO CURRENT_USER",
-    "SET ROLE {b_reader}",
-    "SELECT * FROM hardwon.project",
-    "UPDATE hardwon.project SET schema = '{b}'",
-    "INSERT INTO hardwon.migrated VALUES (99)",
-    "SELECT * FROM hardwon.token",
-    "INSERT INTO hardwon.token VALUES ('x', 'x', '', 'admin', NULL, 0, NULL, NULL)",
-    "ALTER DATABASE {database} SET search_path = ''",
-    "ALTER ROLE CURRENT_USER SUPERUSER",
-    "SELECT * FROM pg_statistic",
-    "SELECT pg_read_file('/etc/passwd')",
-)
+    "CREATE TRIGGER mine AFTER INSERT ON {a}.record EXECUTE FUNCTION " "suppress_redundant_updates_trigger()",
+    "CREATE RULE mine AS ON SELECT TO {a}.tally DO INSTEAD SELECT 1", "DROP SCHEMA {a} CASCADE",
+    "ALTER SCHEMA {a} OWNER TO CURRENT_USER", "ALTER SEQUENCE {a}.record_seq_seq RESTART",
+    "SELECT setval('{a}.record_seq_seq', 1)", "GRANT ALL ON SCHEMA {b} TO CURRENT_USER",
+    "GRANT {b_reader} TO CURRENT_USER", "SET ROLE {b_reader}", "SELECT * FROM hardwon.project",
+    "UPDATE hardwon.project SET schema = '{b}'", "INSERT INTO hardwon.migrated VALUES (99)",
+    "SELECT * FROM hardwon.token", "INSERT INTO hardwon.token VALUES ('x', 'x', '', 'admin', NULL, 0, NULL, NULL)",
+    "ALTER DATABASE {database} SET search_path = ''", "ALTER ROLE CURRENT_USER SUPERUSER",
+    "SELECT * FROM pg_statistic", "SELECT pg_read_file('/etc/passwd')",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("who", [*ACCESS, "nobody"])
@@ -361,17 +347,10 @@ def tried(connection: psycopg.Connection[Any], sql: str) -> tuple[bool, str]:
         return False, str(error)
 
 
-# --- what no statement shows ---
-
-
 def test_other_roles_are_out_of_reach(place: Place) -> None:
     forbidden = [
-        *(place.role(B, access) for access in ACCESS),
-        OWNER,
-        KEEPER,
-        "postgres",
-        place.logins["both"],
-    ]
+        *(place.role(B, access) for access in ACCESS), OWNER, KEEPER, "postgres", place.logins["both"],
+    ]  # fmt: skip
     for access in ACCESS:
         with psycopg.connect(place.as_login(access), autocommit=True) as connection:
             above = [place.role(A, level) for level in ACCESS[ACCESS.index(access) + 1 :]]
@@ -451,9 +430,6 @@ def test_a_key_of_ones_own_rolls_nobody_back(place: Place) -> None:
         assert memory.recall("trumpet")
     with Memory(place.as_login(GOVERNOR), A) as memory:
         memory.forget(row.id)
-
-
-# --- through the store ---
 
 
 def a_fact(project: str) -> Fact:

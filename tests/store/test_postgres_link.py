@@ -143,27 +143,14 @@ def interrupt_asleep(database: str) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-# --- addresses ---
-
-
-@each(
-    ("url", "shown"),
-    [
-        (
-            f"postgresql://ann:{ENCODED}@db.example:5433/team",
-            "postgresql://ann@db.example:5433/team",
-        ),
-        (
-            f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b",
-            "postgresql://db/team?user=a%40b",
-        ),
-        (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
-        (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
-        (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
-        ("postgresql://?service=shared", "postgresql://?service=shared"),
-        ("postgresql://", "postgresql://"),
-    ],
-)
+@each(("url", "shown"), [
+    (f"postgresql://ann:{ENCODED}@db.example:5433/team", "postgresql://ann@db.example:5433/team"),
+    (f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b", "postgresql://db/team?user=a%40b"),
+    (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
+    (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
+    (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
+    ("postgresql://?service=shared", "postgresql://?service=shared"), ("postgresql://", "postgresql://"),
+])  # fmt: skip
 def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> None:
     link = Link(url)
     assert link.location == shown
@@ -172,24 +159,14 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
         assert ENCODED not in text
 
 
-@each(
-    "url",
-    [
-        "",
-        "brain.db",
-        f"mysql://ann:{SECRET}@db/team",
-        f"ann:{SECRET}@db/team",
-        f"postgresql://ann:x{SECRET}@db:5432/team?sslmode=require",
-        "postgresql://ann:Gr8heim/nis@db/team",
-        "postgresql://ann:Gr8heim@nis@db/team",
-        "postgresql://ann:Gr8heim%zznis@db/team",
-        "postgresql://ann:Gr8heim://@nis@db/team",
-        "postgresql://ann:Gr8heim",
-        "postgresql://db/team?password=Gr8heim&unheard_of=1",
-        "postgresql://db/team?p%61ssword=Gr8heim&unheard_of=1",
-        "postgresql://db/te\0am",
-    ],
-)
+@each("url", [
+    "", "brain.db", f"mysql://ann:{SECRET}@db/team", f"ann:{SECRET}@db/team",
+    f"postgresql://ann:x{SECRET}@db:5432/team?sslmode=require", "postgresql://ann:Gr8heim/nis@db/team",
+    "postgresql://ann:Gr8heim@nis@db/team", "postgresql://ann:Gr8heim%zznis@db/team",
+    "postgresql://ann:Gr8heim://@nis@db/team", "postgresql://ann:Gr8heim",
+    "postgresql://db/team?password=Gr8heim&unheard_of=1", "postgresql://db/team?p%61ssword=Gr8heim&unheard_of=1",
+    "postgresql://db/te\0am",
+])  # fmt: skip
 def test_an_address_that_is_none_is_refused_without_showing_a_password(url: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         Link(url)
@@ -253,9 +230,6 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
             pass
 
 
-# --- transactions ---
-
-
 def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
     for opened in (link.reading, link.snapshot):
         with pytest.raises(StorageError, match="read-only"), opened("hardwon") as session:
@@ -287,23 +261,14 @@ def test_those_who_append_write_together_and_one_who_is_alone_waits(
     hasty.close()
 
 
-@pytest.mark.parametrize(
-    ("code", "kind", "says"),
-    [
-        ("55P03", BusyError, "try again"),
-        ("40P01", BusyError, "try again"),
-        ("40001", BusyError, "try again"),
-        ("53100", FullError, "free some space"),
-        ("53200", FullError, "free some space"),
-        ("42501", ForbiddenError, "hardwon postgres grant"),
-        ("42P01", PlaceError, "hardwon postgres init"),
-        ("3F000", PlaceError, "hardwon postgres init"),
-        ("XX001", DamagedError, "restore a backup"),
-        ("57014", StorageError, "POSTGRES_STATEMENT_S"),
-        ("22000", StorageError, "run doctor"),
-        ("08006", InterruptedWriteError, "do it again"),
-    ],
-)
+@pytest.mark.parametrize(("code", "kind", "says"), [
+    ("55P03", BusyError, "try again"), ("40P01", BusyError, "try again"), ("40001", BusyError, "try again"),
+    ("53100", FullError, "free some space"), ("53200", FullError, "free some space"),
+    ("42501", ForbiddenError, "hardwon postgres grant"), ("42P01", PlaceError, "hardwon postgres init"),
+    ("3F000", PlaceError, "hardwon postgres init"), ("XX001", DamagedError, "restore a backup"),
+    ("57014", StorageError, "POSTGRES_STATEMENT_S"), ("22000", StorageError, "run doctor"),
+    ("08006", InterruptedWriteError, "do it again"),
+])  # fmt: skip
 def test_every_error_of_the_server_is_one_of_ours(
     link: Link, code: str, kind: type[HardwonError], says: str
 ) -> None:
@@ -344,9 +309,6 @@ def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> No
             session.undos.append(lambda undone=undone: undone.append(1))  # type: ignore[misc]
             work(session)
         assert len(undone) == times
-
-
-# --- when the server is gone ---
 
 
 def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
@@ -444,9 +406,6 @@ def test_a_write_waits_for_the_server_that_takes_over(own_server: Server) -> Non
     link.close()
 
 
-# --- a COMMIT without an answer ---
-
-
 @contextmanager
 def cutting(database: str, cut: str, *, stays_cut: bool = False) -> Iterator[tuple[Link, Proxy]]:
     with Proxy(socket_of(postgres_server.server()), stays_cut=stays_cut) as proxy:
@@ -506,9 +465,6 @@ def test_nobody_can_tell_where_the_server_stays_away(
         assert time.monotonic() - began < 60
     assert undone == []
     assert ids(link) == ([0] if cut == "before" else [0, 1])
-
-
-# --- forks and interrupts ---
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -172,15 +172,8 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         with Memory(target) as made:  # so that it can be looked at from the beginning
             assert made.stats().total == 0
         command = [
-            sys.executable,
-            "-m",
-            "hardwon.surfaces.cli.main",
-            "--memory",
-            target,
-            "merge",
-            source,
-            "--trust",
-        ]
+            sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", target, "merge", source, "--trust",
+        ]  # fmt: skip
         running = subprocess.Popen(
             command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -101,9 +101,6 @@ def tally(owner: str, scope: str) -> list[tuple[Any, ...]]:
         return sorted(connection.execute(sql.encode(), [scope]).fetchall())
 
 
-# --- records ---
-
-
 def test_what_claims_to_come_from_elsewhere_comes_with_the_event_of_its_arrival(
     owner: str, writer: str
 ) -> None:
@@ -146,9 +143,6 @@ def test_nothing_happens_later_than_it_arrives(writer: str) -> None:
         vote = Event(record_id=record.id, kind="credited", by="m", helped=True, at=later)
         assert refused_rows(connection, "add_events", event_columns(vote))
         assert refused_rows(connection, "add_events", event_columns(vote) | {"at_us": at_us})
-
-
-# --- what records teach ---
 
 
 def test_a_record_teaches_what_its_kind_does_and_once(owner: str, writer: str) -> None:
@@ -206,9 +200,6 @@ def test_what_does_not_follow_from_a_record_is_seen_and_corrected(owner: str, wr
     assert tally(owner, "works") == []
 
 
-# --- votes ---
-
-
 def test_a_login_has_as_many_votes_about_a_record_as_a_token(owner: str, writer: str) -> None:
     with Memory(owner, PROJECT) as memory:
         theirs = memory.record_fact("The build needs Java 17.", "solution", author="ann")
@@ -262,9 +253,6 @@ def test_votes_that_are_given_at_once_are_no_more(owner: str, writer: str) -> No
     assert votes(owner, theirs.id) == (VOTES_OF_AUTHOR_MAX, 0)
 
 
-# --- what is kept beside records ---
-
-
 def test_a_vector_is_of_a_record_that_is_there_and_has_none(owner: str, writer: str) -> None:
     with Memory(owner, PROJECT) as memory:
         theirs = memory.record_fact("The build needs Java 17.", "solution", author="ann")
@@ -314,9 +302,6 @@ def test_what_is_counted_of_terms_and_asked_requests_are_not_anybodys_to_change(
         assert (after.texts, after.having) == (1, {"java": 1}) == (before.texts, before.having)
     with connected(owner) as connection:
         assert connection.execute("SELECT count(*) FROM request").fetchall() == [(1,)]
-
-
-# --- and who records through a memory ---
 
 
 def believed_by_nobody(records: Sequence[AnyRecord]) -> list[AnyRecord]:

@@ -148,9 +148,6 @@ def test_a_flood_of_the_words_leaves_places_to_what_means_the_same(place: Places
         assert sorted(authors) == ["ann", "ben", "cho", "dee", "eve"]
 
 
-# --- the nearest, in a file ---
-
-
 def keep(memory: Memory, vectors: Any, authors: Sequence[str] = ("ann",)) -> list[str]:
     """Records with these vectors; their ids."""
     ids = memory.add_many(
