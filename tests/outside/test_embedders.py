@@ -129,9 +129,7 @@ BAD: list[tuple[Callable[[list[str]], object], str]] = [
 
 
 @pytest.mark.parametrize(("function", "problem"), BAD, ids=range(len(BAD)))
-def test_whatever_a_function_returns_is_checked(
-    function: Callable[[list[str]], object], problem: str
-) -> None:
+def test_whatever_comes_is_checked(function: Callable[[list[str]], object], problem: str) -> None:
     with pytest.raises(EmbeddingError) as caught:
         as_vectors(calling(function), ["a", "b"])
     message = str(caught.value)
@@ -184,9 +182,7 @@ def test_wordllama_knows_what_is_alike(wordllama: WordLlamaEmbedder) -> None:
     assert cat @ kitten > cat @ database + 0.2
 
 
-def test_wordllama_without_its_files_fails_and_downloads_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_wordllama_without_its_files_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import wordllama  # type: ignore[import-untyped]
 
     missing = tmp_path / "wordllama" / "__init__.py"
@@ -349,9 +345,7 @@ def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
 
 
 @each(("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)])
-def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(
-    dimension: int, per_request: int
-) -> None:
+def test_as_many_texts_at_once_as_fit_a_reply(dimension: int, per_request: int) -> None:
     number = -1.2345678901234567e-05  # as long as they get
     with FakeEmbeddings(dimension=dimension) as server:
         # An endpoint that writes every number on a line of its own, indented.

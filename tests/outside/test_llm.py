@@ -128,9 +128,7 @@ def test_without_a_key_none_is_sent(server: FakeLlm) -> None:
     assert "Authorization" not in server.asked[0].headers
 
 
-def test_proxies_of_the_environment_are_not_used(
-    server: FakeLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_proxies_are_not_used(server: FakeLlm, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeLlm() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -198,9 +196,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("url", "model", "key", "problem"), REFUSED, ids=range(len(REFUSED)))
-def test_what_is_unsafe_or_nonsense_is_refused_before_anything_is_sent(
-    url: str, model: str, key: str, problem: str
-) -> None:
+def test_what_is_unsafe_is_refused_unsent(url: str, model: str, key: str, problem: str) -> None:
     with pytest.raises(LlmError) as caught:
         ChatModel(url, model, key)
     assert problem in str(caught.value)
@@ -228,9 +224,7 @@ def test_a_timeout_must_be_one(timeout_s: float) -> None:
     b"", b"HTTP/1.1 200 OK\r\nX-Drip: ", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 500 Oh\r\n\r\n",
 ])  # fmt: skip
-def test_a_server_that_drips_does_not_hold_longer_than_the_timeout(
-    server: FakeLlm, fails: Fails, head: bytes
-) -> None:
+def test_a_server_that_drips_holds_nobody_up(server: FakeLlm, fails: Fails, head: bytes) -> None:
     server.drip(0.02, head=head, byte=b"1")
     started = time.monotonic()
     message = fails(chat(server, timeout_s=IMPATIENT_S))
@@ -272,9 +266,7 @@ def test_a_refused_connection(fails: Fails) -> None:
 @pytest.mark.parametrize(
     "error", [socket.gaierror(-2, "Name or service not known"), UnicodeError("label too long")]
 )
-def test_a_host_without_an_address(
-    fails: Fails, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_host_nowhere(fails: Fails, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
@@ -286,9 +278,7 @@ def test_a_host_without_an_address(
     )
 
 
-def test_localhost_must_be_this_machine(
-    server: FakeLlm, fails: Fails, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_localhost_is_here(server: FakeLlm, fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hosts file can give the name to another machine. It shows when the connection is there,
     before anything is sent.
     """
@@ -316,9 +306,7 @@ def _trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
 
 
-def test_tls_with_a_server_that_nobody_vouches_for_or_that_speaks_none(
-    certificate: Path, server: FakeLlm, fails: Fails
-) -> None:
+def test_tls_that_is_not_to_be_trusted(certificate: Path, server: FakeLlm, fails: Fails) -> None:
     message = fails(ChatModel(server.url.replace("http", "https"), "m", KEY))
     place = f"https://127.0.0.1:{server.port} could not be trusted, and was sent nothing"
     assert f"{place}: TLS failed (" in message
@@ -358,9 +346,7 @@ def test_tls_with_a_trusted_certificate(certificate: Path, fails: Fails) -> None
     (503, KEY, "has a problem of its own; try again later (HTTP 503)"),
     (201, KEY, "does not accept the request (HTTP 201)"),
 ])  # fmt: skip
-def test_a_status_that_is_no_success(
-    server: FakeLlm, fails: Fails, code: int, key: str, problem: str
-) -> None:
+def test_a_bad_status(server: FakeLlm, fails: Fails, code: int, key: str, problem: str) -> None:
     server.status(code, {}, json.dumps({"error": {"message": "The  reason\n is this."}}))
     assert fails(chat(server, key)) == (
         f'the LLM endpoint at http://127.0.0.1:{server.port} {problem}; it says: "The reason is '
@@ -445,7 +431,7 @@ def test_the_environment_with_a_server_on_this_machine_needs_no_key(server: Fake
     {}, {"GROQ_API_KEY": "  "}, {"LLM_MODEL": "m"}, {"API_BASE_URL": "https://example.org/v1"},
     {"API_BASE_URL": "http://u:p@localhost/v1"}, {"API_BASE_URL": "x"},
 ])  # fmt: skip
-def test_the_environment_without_a_key_or_a_server_on_this_machine_asks_for_no_model(
+def test_an_environment_without_key_or_server_here_asks_for_none(
     environ: dict[str, str],
 ) -> None:
     assert ChatModel.from_environment(environ) is None

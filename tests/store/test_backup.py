@@ -61,9 +61,7 @@ def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
                 child.kill()
 
 
-def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_a_backup_is_one_private_file_with_a_checksum(memory: Memory, tmp_path: Path) -> None:
     memory.record_fact("x", "error")
     steps: list[tuple[int, int]] = []
     report = memory.backup(
@@ -88,7 +86,7 @@ def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(
     assert not (tmp_path / "c.db").exists()
 
 
-def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(
+def test_restore_replaces_a_memory_that_is_open_and_keeps_the_old_one(
     tmp_path: Path,
 ) -> None:
     location = tmp_path / "brain"
@@ -158,7 +156,7 @@ def test_restore_over_a_damaged_memory_moves_it_aside(tmp_path: Path) -> None:
             assert memory.doctor().ok
 
 
-def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_away_from_others(
+def test_a_disk_that_fails_once_does_not_make_restore_take_a_memory_away(
     tmp_path: Path,
 ) -> None:
     refused = 0
@@ -184,9 +182,7 @@ def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_a
     assert refused > 5
 
 
-def test_what_cannot_be_restored_is_refused_and_the_memory_stays(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_what_cannot_be_restored_changes_nothing(memory: Memory, tmp_path: Path) -> None:
     record = memory.record_fact("x", "error")
     good = memory.backup(tmp_path / "good.db").path
     flipped = bytearray(good.read_bytes())
@@ -209,7 +205,7 @@ def test_what_cannot_be_restored_is_refused_and_the_memory_stays(
     ]
 
 
-def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(
+def test_a_backup_that_is_opened_stays_as_it_is_until_somebody_writes(
     tmp_path: Path,
 ) -> None:
     with Memory(tmp_path / "brain") as memory:

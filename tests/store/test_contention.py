@@ -44,9 +44,7 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
     print(f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no error")
 
 
-def test_a_writer_that_never_ends_gives_a_clear_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_that_never_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
     with Memory(tmp_path) as first, Memory(tmp_path) as second:
         with (
@@ -58,7 +56,7 @@ def test_a_writer_that_never_ends_gives_a_clear_error(
         assert second.stats().records == 1
 
 
-def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
+def test_after_forgetting_it_waits_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries, sleep = list[float](), time.sleep
@@ -110,7 +108,7 @@ def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
     assert memory.doctor().ok
 
 
-def test_a_fork_beside_the_first_use_in_another_thread_leaves_no_lock_behind(
+def test_a_fork_beside_the_first_use_in_a_thread_leaves_no_lock_behind(
     tmp_path: Path,
 ) -> None:
     # Much is read, imported and built at the first use, each under a lock that is not ours: only a
@@ -150,7 +148,7 @@ sys.exit(codes != [0] * 20)
             assert len(told) == 20
 
 
-def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
+def test_a_fork_in_a_transaction_is_refused(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -166,7 +164,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(
     assert memory.record_fact("the parent goes on", "error").id
 
 
-def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(
+def test_a_search_index_that_others_made_anew_is_no_damage(
     tmp_path: Path,
 ) -> None:
     with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:

@@ -110,7 +110,7 @@ def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> No
     assert refused > 50, "hardly any flip was noticed"  # most of an empty table's page is unused
 
 
-def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(
+def test_bit_flips_in_a_large_file_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hardwon.store.sqlite.connection.OPEN_CHECK_BYTES_MAX", 0)
@@ -152,7 +152,7 @@ def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path
             memory.recall("note")
 
 
-def test_a_damaged_event_is_told_by_the_doctor_and_as_damage_by_whoever_reads_it(
+def test_a_damaged_event_is_told_by_the_doctor_and_whoever_reads_it(
     tmp_path: Path,
 ) -> None:
     with Memory(tmp_path / "memory.db") as memory:
@@ -278,9 +278,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("sort", ["read error", "write error", "full disk", "sync error"])
-def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(
-    tmp_path: Path, sort: str
-) -> None:
+def test_a_disk_that_fails_once_spoils_nothing_written_later(tmp_path: Path, sort: str) -> None:
     failed = 0
     with Disk() as disk, disk.used_by(process := Process("the one")):
         for countdown in range(1, 16):

@@ -46,9 +46,7 @@ def test_forgotten_text_is_gone_from_every_file(tmp_path: Path) -> None:
         assert (mark[4:].lower().encode() in left) is (record_id not in doomed)
 
 
-def test_that_the_log_is_empty_is_on_disk_before_anything_is_called_erased(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_emptied_log_is_on_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power cut a log that was emptied may be as it was, unless it was synced since."""
     with Memory(tmp_path / "brain") as memory:
         record = memory.remember("nobody shall know", "success", "conversation")

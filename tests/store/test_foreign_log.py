@@ -191,9 +191,7 @@ def test_a_file_into_which_the_log_was_being_folded(tmp_path: Path, pages: int |
 
 
 @pytest.mark.parametrize("moment", ["alone", "after others", "before others"])
-def test_a_restore_that_was_killed_before_its_log_was_folded_in(
-    tmp_path: Path, moment: str
-) -> None:
+def test_a_restore_that_was_killed_before_its_log_was_folded(tmp_path: Path, moment: str) -> None:
     write(tmp_path / "other", "Port 1 is open.", "Port 2 is open.")
     with Memory(tmp_path / "other") as memory:
         memory.backup(tmp_path / "copy.db")

@@ -106,9 +106,7 @@ def start() -> Iterator[Start]:
 
 
 @pytest.mark.parametrize("command", ["rm x/memory.db", "git clean -fdxq", "mv x y"])
-def test_nothing_is_acknowledged_into_a_file_that_is_gone(
-    tmp_path: Path, start: Start, command: str
-) -> None:
+def test_nothing_is_kept_in_a_file_that_is_gone(tmp_path: Path, start: Start, command: str) -> None:
     folder = new_repository(tmp_path / "checkout")
     write(folder / "x", "Port 1 is open.")
     holder = start(folder / "x")
@@ -241,9 +239,7 @@ def test_a_copy_that_is_put_back_while_somebody_has_it_open(
 
 @pytest.mark.parametrize("how", ["a backup", "a copy"])
 @pytest.mark.parametrize("acknowledged", [1, 3])
-def test_the_holder_ends_without_having_noticed(
-    tmp_path: Path, start: Start, how: str, acknowledged: int
-) -> None:
+def test_the_holder_ends_unaware(tmp_path: Path, start: Start, how: str, acknowledged: int) -> None:
     """As the last to have it open it would fold its log into what was put there."""
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, how)
@@ -370,9 +366,7 @@ def test_what_is_no_change_of_the_content_is_none(tmp_path: Path, start: Start) 
     holder.leave()
 
 
-def test_nobody_is_refused_where_others_fold_in_and_empty_the_log(
-    tmp_path: Path, start: Start
-) -> None:
+def test_nobody_is_refused_where_others_empty_the_log(tmp_path: Path, start: Start) -> None:
     write(tmp_path / "x", "Port 1 is open.")
     reader, writer = start(tmp_path / "x"), start(tmp_path / "x")
     with Memory(tmp_path / "x") as memory:
@@ -397,9 +391,7 @@ def test_nobody_is_refused_where_others_fold_in_and_empty_the_log(
         assert reader("read") == contents(memory) == ["Port 1 is open.", "Port 2 is open."]
 
 
-def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_missed_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "_SET", -1)
     with Memory(tmp_path / "x") as memory:
         note(memory, "Port 1 is open.")
@@ -408,9 +400,7 @@ def test_without_locks_of_open_files_another_file_is_noticed_all_the_same(
             note(memory, "Port 2 is open.")
 
 
-def test_a_restored_memory_takes_no_log_of_the_one_that_was_removed(
-    tmp_path: Path, start: Start
-) -> None:
+def test_a_restored_memory_takes_no_log_of_the_one_before(tmp_path: Path, start: Start) -> None:
     write(tmp_path / "x", "Port 1 is open.")
     copy = back_up(tmp_path, "a backup")
     holder = start(tmp_path / "x")

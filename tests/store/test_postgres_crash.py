@@ -104,9 +104,7 @@ def kill_one(server: Server, rng: random.Random) -> None:
                 server.kill_backend(int(str(rng.choice(found)[0])))
 
 
-def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(
-    server: Server, url: str, tmp_path: Path
-) -> None:
+def test_nothing_is_lost_or_twice_after_kills(server: Server, url: str, tmp_path: Path) -> None:
     seed = seed_of_the_run()
     rng = random.Random(seed)
     print(f"seed {seed}")
@@ -259,9 +257,7 @@ def test_what_is_cut_off_happened_whole_or_not_at_all(
             assert [event.kind for event in memory.audit(ids["fact"])].count("status") == 1
 
 
-def test_a_reading_that_is_cut_off_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_that_is_cut_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with a_location("postgres", tmp_path) as location, Memory(location) as memory:
         kept = memory.remember("the cache was stale", "success", tool="conversation")
         select, cut = PostgresSession.select, list[int]()

@@ -472,9 +472,7 @@ def store(place: Place, access: str) -> Iterator[PostgresStore]:
 
 
 class TestStore:
-    def test_neither_reads_nor_writes_another_project(
-        self, store: PostgresStore, place: Place
-    ) -> None:
+    def test_neither_reads_nor_writes_another(self, store: PostgresStore, place: Place) -> None:
         for read in READS.values():
             read(store, A, place.of_a)
             with pytest.raises(ForbiddenError, match=f"does not reach project '{B}'"):

@@ -241,9 +241,7 @@ def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
         assert still.select("SELECT id FROM note") == []
 
 
-def test_those_who_append_write_together_and_one_who_is_alone_waits(
-    link: Link, database: str
-) -> None:
+def test_those_who_append_write_together_one_who_is_alone_waits(link: Link, database: str) -> None:
     hasty = Link(database, busy_timeout_ms=100)
     with link.writing("hardwon", LOCK, False) as one, link.writing("hardwon", LOCK, False) as other:
         one.run("INSERT INTO note (id) VALUES (1)")
@@ -269,9 +267,7 @@ def test_those_who_append_write_together_and_one_who_is_alone_waits(
     ("57014", StorageError, "POSTGRES_STATEMENT_S"), ("22000", StorageError, "run doctor"),
     ("08006", InterruptedWriteError, "do it again"),
 ])  # fmt: skip
-def test_every_error_of_the_server_is_one_of_ours(
-    link: Link, code: str, kind: type[HardwonError], says: str
-) -> None:
+def test_its_errors_become_ours(link: Link, code: str, kind: type[HardwonError], says: str) -> None:
     with pytest.raises(HardwonError, match=says) as failed, alone(link) as session:
         session.run("INSERT INTO note (id) VALUES (1)")
         session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
@@ -451,9 +447,7 @@ def test_a_write_whose_commit_got_no_answer_is_looked_for(
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
-def test_nobody_can_tell_where_the_server_stays_away(
-    link: Link, database: str, cut: str, impatient: None
-) -> None:
+def test_nobody_knows_what_was_kept(link: Link, database: str, cut: str, impatient: None) -> None:
     undone: list[int] = []
     with cutting(database, cut, stays_cut=True) as (cutter, _):
         began = time.monotonic()
@@ -525,9 +519,7 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link, databas
 
 @pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("is_too_late", [False, True])
-def test_an_interrupt_while_a_write_is_being_kept(
-    link: Link, database: str, is_too_late: bool
-) -> None:
+def test_an_interrupt_while_a_write_is_kept(link: Link, database: str, is_too_late: bool) -> None:
     undone: list[int] = []
     with alone(link) as session:
         session.run(

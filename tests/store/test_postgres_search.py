@@ -47,9 +47,7 @@ def entries_read(url: str) -> int:
 
 
 @pytest.mark.parametrize("project", SIZES)
-def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(
-    unequal: str, project: str
-) -> None:
+def test_a_search_does_not_read_the_whole_project_for_each_word(unequal: str, project: str) -> None:
     before = entries_read(unequal)
     with Memory(unequal, project) as memory:
         for question in plausible.questions(CALLS):
@@ -86,9 +84,7 @@ def searches(url: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[
     return sent
 
 
-def test_a_search_goes_by_the_index_however_few_texts_there_are(
-    unseen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_search_goes_by_the_index(unseen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each text is taken apart for every word of the question. In both kinds of plan: for
     these values, and (from the sixth call of a connection on) for any.
     """

@@ -101,9 +101,7 @@ def tally(owner: str, scope: str) -> list[tuple[Any, ...]]:
         return sorted(connection.execute(sql.encode(), [scope]).fetchall())
 
 
-def test_what_claims_to_come_from_elsewhere_comes_with_the_event_of_its_arrival(
-    owner: str, writer: str
-) -> None:
+def test_what_claims_to_come_from_elsewhere_says_that_it_arrived(owner: str, writer: str) -> None:
     """Without it, the record is what it says of itself as soon as anybody looks at its events."""
     record = a_fact(status="verified", verified_by="human_approval")
     row = given(
@@ -284,9 +282,7 @@ def test_a_vector_is_of_a_record_that_is_there_and_has_none(owner: str, writer: 
         opened.set_embedder(PROJECT, "mine", 3)
 
 
-def test_what_is_counted_of_terms_and_asked_requests_are_not_anybodys_to_change(
-    owner: str, writer: str
-) -> None:
+def test_counted_terms_and_asked_requests_are_nobodys_to_change(owner: str, writer: str) -> None:
     with Memory(owner, PROJECT) as memory:
         with memory.care.once(b"key", b"said"):
             memory.record_fact("The build needs Java 17.", "solution")

@@ -88,7 +88,7 @@ def test_a_memory_that_could_not_be_opened_is_not_held(tmp_path: Path, sort: str
     assert refused
 
 
-def test_several_threads_that_open_it_at_once_all_use_it(
+def test_threads_open_it_at_once_and_use_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that is still being opened has nothing yet that could have been replaced."""

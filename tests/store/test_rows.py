@@ -33,7 +33,7 @@ RECORDING: dict[str, Callable[[Memory], Any]] = {
 
 @pytest.mark.engines(*ENGINES)
 @pytest.mark.parametrize("what", RECORDING)
-def test_rows_are_made_before_the_transaction_begins(
+def test_rows_are_made_beforehand(
     place: Places, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[bool] = []

@@ -149,9 +149,7 @@ class TestStore:
         keys.close()
 
     @pytest.mark.parametrize("size", [1, 3, 20])
-    def test_pages_go_back_in_time_and_hold_nothing_beyond_it(
-        self, store: Store, size: int
-    ) -> None:
+    def test_pages_go_back_in_time_and_hold_no_more(self, store: Store, size: int) -> None:
         rows = keep(store, *(row(f"n{n}", n // 2) for n in range(12)))
         newest_first = sorted(rows, key=lambda made: (made.at_us, made.id), reverse=True)
         newest, end = newest_first[0], rows[8]
@@ -401,9 +399,7 @@ class TestKnowledge:
         assert (tally.times, tally.last_id) == (1, newer.id)
         assert store.untrue_tallies("p") == 0
 
-    def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(
-        self, store: Store
-    ) -> None:
+    def test_a_rolled_back_source_does_not_count_while_it_is_in_effect(self, store: Store) -> None:
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="ann: it's her", metadata=metadata))
         keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))

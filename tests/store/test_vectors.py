@@ -79,9 +79,7 @@ def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
 
 
 @pytest.mark.engines("sqlite")
-def test_vectors_belong_to_their_project_and_survive_a_backup(
-    tmp_path: Path, place: Places
-) -> None:
+def test_vectors_belong_to_a_project_and_survive_a_backup(tmp_path: Path, place: Places) -> None:
     with (
         Memory(place("m.db"), "one", embedder=topics()) as one,
         Memory(place("m.db"), "two", embedder=topics()) as two,

@@ -109,7 +109,7 @@ def test_the_index_is_used_and_finds_the_nearest(
     assert right >= 190, "of 200: the index is not exact, but nearly"
 
 
-def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(
+def test_a_filter_that_few_pass_gives_as_many(
     many: tuple[Memory, dict[str, list[float]]],
 ) -> None:
     memory, _ = many
@@ -124,9 +124,7 @@ def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(
 
 @settings(max_examples=examples(12))
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
-def test_with_and_without_the_extension_it_is_what_a_file_gives(
-    seed: int, number: int, limit: int
-) -> None:
+def test_with_and_without_pgvector_it_is_as_in_a_file(seed: int, number: int, limit: int) -> None:
     rng = random.Random(seed)
     made = facts(number)
     vectors = {fact.id: a_vector(rng) for fact in made}

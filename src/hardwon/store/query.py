@@ -290,7 +290,6 @@ def credit_columns(dialect: Dialect, rolled_back: bool = True) -> tuple[str, str
 @cache
 def found_columns(
     dialect: Dialect,
-    *,
     votes: bool = True,
     rolled_back: bool = True,
     sessions: bool = True,

@@ -375,9 +375,8 @@ class TokenKeep(ABC):
         Nothing is kept where there are too many.
         """
         with self._transaction(writing=True) as session:
-            session.run(
-                "DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1", (ended_before_us,)
-            )
+            ended = "DELETE FROM token WHERE expires_us < ?1 OR revoked_us < ?1"
+            session.run(ended, (ended_before_us,))
             count = int(session.value("SELECT count(*) FROM token"))
             if count < limits.TOKENS_MAX:
                 marks = ", ".join(f"?{number}" for number in range(1, len(token) + 1))

@@ -247,7 +247,7 @@ class PostgresSession(Session):
         """`often`: the statement takes long to plan and comes again and again, so that it is
         prepared at its first time.
         """
-        return self._execute(sql, values, often=often).fetchall()
+        return self._execute(sql, values, often).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
         return max(0, self._execute(sql, values).rowcount)
@@ -263,9 +263,7 @@ class PostgresSession(Session):
             yield from rows
         self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
 
-    def _execute(
-        self, sql: str, values: Values = (), *, often: bool = False
-    ) -> psycopg.Cursor[Any]:
+    def _execute(self, sql: str, values: Values = (), often: bool = False) -> psycopg.Cursor[Any]:
         text, used = in_postgres(sql)
         parameters = [values[place] for place in used] or None
         try:
@@ -276,7 +274,7 @@ class PostgresSession(Session):
             if reconnect is None or not isinstance(failure, ConnectionLostError):
                 raise failure from self._address.cause(error)
         reconnect()
-        return self._execute(sql, values, often=often)
+        return self._execute(sql, values, often)
 
     # --- transactions ---
 
@@ -297,9 +295,8 @@ class PostgresSession(Session):
                     raise
                 # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
-                raise errors.UnreachableError(
-                    self._said(error, "only reads, as a server in recovery or a standby does")
-                ) from None
+                what = "only reads, as a server in recovery or a standby does"
+                raise errors.UnreachableError(self._said(error, what)) from None
         self._is_writing = is_writing
 
     def commit(self) -> None:
@@ -370,9 +367,8 @@ class PostgresSession(Session):
     def _failed(self, error: psycopg.Error) -> errors.HardwonError:
         code = error.sqlstate
         # What has no code the server did not say: it is the driver that cannot go on.
-        ended = code in _GONE or code.startswith("08") if code else None
-        if ended is None:
-            ended = isinstance(error, psycopg.OperationalError)
+        cannot_go_on = not code and isinstance(error, psycopg.OperationalError)
+        ended = cannot_go_on or code in _GONE or str(code).startswith("08")
         if self._connection.closed or ended:
             self.close()
             if self._is_writing:

@@ -102,8 +102,7 @@ class PostgresWriter(Writer):
         sql = f"SELECT new_id, new_seq FROM {'insert' if governs else 'add'}_records(?1)"
         sent = ",".join(row.sent or write_row(row, lessons=not governs) for row in rows)
         numbers = dict(self.session.select(sql, (f"[{sent}]",)))
-        added: list[Row] = []
-        others: list[Row] = []
+        added, others = list[Row](), list[Row]()
         for row in rows:  # one that comes twice is added once
             (others if numbers.pop(row.id, None) is None else added).append(row)
         if others:
@@ -146,7 +145,7 @@ class PostgresWriter(Writer):
             return []
         sql = f"SELECT * FROM {'insert' if self.may_govern(project) else 'add'}_events(?1)"
         sent = write_json([event_columns(event) for event in wanted.values()])
-        added = {event_id for (event_id,) in self.session.select(sql, (sent,))}
+        added = self.session.column(sql, (sent,))
         kept = [event for event in wanted.values() if event.id in added]
         self._happened += len(kept)
         if kept:
@@ -193,10 +192,8 @@ class PostgresWriter(Writer):
 
     def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
-        self.session.first(
-            "SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))",
-            (key, _SAME_REQUEST),
-        )
+        lock = "SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))"
+        self.session.first(lock, (key, _SAME_REQUEST))
         return super().request(project, key)
 
     def set_state(self, project: str, name: str, value: int) -> None:  # noqa: ARG002
@@ -318,9 +315,8 @@ class PostgresStore(Store):
                     user = session.value("SELECT session_user")
                     raise ForbiddenError(
                         f"the database user {user} does not reach project {project!r} in "
-                        f"{self.location}: `hardwon postgres init URL --project NAME` makes a "
-                        "project, `hardwon --memory URL postgres grant USER --project NAME` lets a user "
-                        "reach it"
+                        f"{self.location}: `hardwon postgres init URL --project NAME` makes a project, "
+                        "`hardwon --memory URL postgres grant USER --project NAME` lets a user reach it"
                     )
             known = Reach(str(rows[0][0]), frozenset(str(level) for _, level in rows))
             self._reached[project] = known
@@ -403,22 +399,17 @@ class PostgresStore(Store):
     def nearest(
         self, project: str, vector: Sequence[float], filters: Filters, limit: int
     ) -> list[Scored]:
-        extension = self._extension(project)
+        extension, reads = self._extension(project), max(_EF_SEARCH, 2 * limit)
         # Without this a filter would be asked only of the first few that the index finds.
-        settings = {
-            "hnsw.iterative_scan": "strict_order",
-            "hnsw.ef_search": max(_EF_SEARCH, 2 * limit),
-        }
+        settings = {"hnsw.iterative_scan": "strict_order", "hnsw.ef_search": reads}
         schema = self._reach(project).schema
         with self._link.reading(schema, settings if extension else None) as session:
             kept = query.embedder_of(session, project)
             if kept is None:
                 return []
             where, bound = query.search_condition_of(POSTGRES, project, filters)
-            of_length = f"v.dimension = {kept[1]:d}"
-            vectors = (
-                f"record_vector v JOIN record r ON r.seq = v.seq WHERE {where} AND {of_length}"
-            )
+            where += f" AND v.dimension = {kept[1]:d}"
+            vectors = f"record_vector v JOIN record r ON r.seq = v.seq WHERE {where}"
             if extension:
                 ours = f"{extension}.vector({kept[1]:d})"
                 asked = bound.add(as_numbers(vector))
