@@ -296,27 +296,22 @@ def sha1_of(path: Path) -> str:
     it ends soon.
     """
 
-    def refuse(wanted: str) -> InvalidInputError:
-        return InvalidInputError.one("related_files", str(path), wanted)
+    def check(holds: bool, wanted: str) -> None:
+        check_that(holds, "related_files", str(path), wanted)
 
     try:
         if not path.exists():
             return ""
         real = os.path.realpath(path)
-        if is_of_the_system(real):
-            raise refuse("regular files, and none that the system makes up")
-        handle = open_no_link(real, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise refuse("regular files")
-            sha1 = sha1_of_open(handle, limits.FILE_HASH_BYTES_MAX)
-        finally:
-            os.close(handle)
+        check(not is_of_the_system(real), "regular files, and none that the system makes up")
+        with open(real, "rb", buffering=0, opener=open_no_link) as file:
+            check(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "regular files")
+            sha1 = sha1_of_open(file.fileno(), limits.FILE_HASH_BYTES_MAX)
     except OSError as error:
-        raise refuse(f"readable files ({error.strerror})") from error
-    if sha1 is None:
-        raise refuse(f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
-    return sha1
+        wanted = f"readable files ({error.strerror})"
+        raise InvalidInputError.one("related_files", str(path), wanted) from error
+    check(sha1 is not None, f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
+    return sha1 or ""
 
 
 def open_no_link(path: str, flags: int) -> int:
@@ -541,11 +536,9 @@ def refuse_own(
         own = inside and (tree / MARK).exists()
     with suppress(FileNotFoundError):  # taken away meanwhile, or the memory's folder is
         # also where an own file is the same one, or a link that leads to it
-        own = own or any(
-            file.resolve() == led or (led.exists() and file.exists() and file.samefile(led))
-            for file in home.iterdir()
-            if _is_own_name(file.name, memory, also)
-        )
+        ours = [file for file in home.iterdir() if _is_own_name(file.name, memory, also)]
+        own = own or any(file.resolve() == led for file in ours)
+        own = own or any(led.exists() and file.exists() and file.samefile(led) for file in ours)
     check_that(not own, field, str(name), f"a file that is not the memory's own, such as {such_as}")
 
 

@@ -381,19 +381,38 @@ class Patience:
     _questions: int = 0
     _seconds: float = 0.0
 
-    def left_s(self) -> float:
-        """How long the next answer may take; 0 means that git is not to be asked."""
-        if self.endless:
-            return GIT_WAIT_MAX_S
-        now_s = time.monotonic()
-        if now_s >= self._until_s:
-            self._until_s = now_s + GIT_QUESTIONS_WITHIN_S
-            self._questions, self._seconds = GIT_QUESTIONS_MAX, GIT_WAIT_MAX_S
-        return max(0.0, self._seconds) if self._questions > 0 else 0.0
+    def ask(self, root: str, arguments: Iterable[str]) -> tuple[int | None, bytes, bytes] | None:
+        """Exit code, answer and complaint; no code where there is no git, or it takes too long or
+        says too much. None where the patience is at its end.
 
-    def spend(self, seconds: float) -> None:
-        self._questions -= 1
-        self._seconds -= seconds
+        Git runs nothing that a repository's settings name, fetches nothing (a program that these
+        name would), takes no locks, and ignores what a hook that we may run in told it.
+        """
+        begun_s = time.monotonic()
+        if begun_s < _tired_until_s.get(root, 0.0):
+            return None, b"", b""
+        if begun_s >= self._until_s:
+            self._until_s = begun_s + GIT_QUESTIONS_WITHIN_S
+            self._questions, self._seconds = GIT_QUESTIONS_MAX, GIT_WAIT_MAX_S
+        wait_s = GIT_WAIT_MAX_S if self.endless else self._seconds
+        if wait_s <= 0.0 or (self._questions <= 0 and not self.endless):
+            return None
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+            "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1",
+            # an older git does not know the variable that forbids to fetch
+            "GIT_ALLOW_PROTOCOL": "none",
+        }
+        done = _run_git(root, arguments, environment, wait_s)
+        spent_s = time.monotonic() - begun_s
+        self._questions, self._seconds = self._questions - 1, self._seconds - spent_s
+        if done is None and spent_s >= wait_s:
+            if wait_s < GIT_WAIT_MAX_S:  # it did not get all of its time
+                return None
+            _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
+        if done is None or len(done[1]) > _GIT_ANSWER_BYTES_MAX:
+            return None, b"", b""
+        return done
 
 
 class _Since(NamedTuple):
@@ -535,7 +554,7 @@ class Checkout:
         if key in _since:
             return _since[key]
         listed = "diff-index --cached -r --name-status -z -M --diff-filter=AR".split()
-        answer = _ask_git(self._root, (*listed, commit, "--"), patience)
+        answer = patience.ask(self._root, (*listed, commit, "--"))
         if answer is None:
             return None
         code, output, complaint = answer
@@ -565,8 +584,7 @@ class Checkout:
         kept = _listings.get(self._root)
         if kept and kept[0] == stamp and now_s - kept[1] < _LISTING_KEPT_S:
             return kept[2]
-        listed = "ls-files -z -t -c -o --exclude-standard".split()
-        answer = _ask_git(self._root, listed, patience)
+        answer = patience.ask(self._root, "ls-files -z -t -c -o --exclude-standard".split())
         if answer is None:
             return None
         if len(_listings) >= _CHECKOUTS_REMEMBERED_MAX:
@@ -636,37 +654,3 @@ def _read_listing(output: bytes) -> Listing:
         if path and sort == "?":
             untracked.append(path)
     return by_name, untracked
-
-
-def _ask_git(
-    root: str, arguments: Iterable[str], patience: Patience
-) -> tuple[int | None, bytes, bytes] | None:
-    """Exit code, answer and complaint; no code where there is no git, or it takes too long or says
-    too much. None where the patience is at its end.
-
-    Git runs nothing that a repository's settings name, fetches nothing (a program that these name
-    would), takes no locks, and ignores what a hook that we may run in told it.
-    """
-    begun_s = time.monotonic()
-    if begun_s < _tired_until_s.get(root, 0.0):
-        return None, b"", b""
-    wait_s = patience.left_s()
-    if wait_s <= 0.0:
-        return None
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        # an older git does not know the variable that forbids to fetch
-        "GIT_ALLOW_PROTOCOL": "none",
-    }
-    done = _run_git(root, arguments, environment, wait_s)
-    spent_s = time.monotonic() - begun_s
-    patience.spend(spent_s)
-    if done is None and spent_s >= wait_s:
-        if wait_s < GIT_WAIT_MAX_S:  # it did not get all of its time
-            return None
-        _tired_until_s[root] = time.monotonic() + _GIT_TIRED_S
-    if done is None or len(done[1]) > _GIT_ANSWER_BYTES_MAX:
-        return None, b"", b""
-    return done
