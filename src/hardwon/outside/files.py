@@ -304,6 +304,7 @@ def sha1_of(path: Path) -> str:
             return ""
         real = os.path.realpath(path)
         check(not is_of_the_system(real), "regular files, and none that the system makes up")
+        check(not path.is_dir(), "regular files")
         with open(real, "rb", buffering=0, opener=open_no_link) as file:
             check(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "regular files")
             sha1 = sha1_of_open(file.fileno(), limits.FILE_HASH_BYTES_MAX)
