@@ -490,7 +490,7 @@ _workers_told = -1
 
 
 def _is_held(file: File | None) -> bool:
-    """Whether this process has it open, so that its log stays."""
+    """Whether this process holds this file open, so that its log stays. Not where none is."""
     return any(one._presence and one._presence.file == file for one in list(_OPEN))
 
 
