@@ -397,12 +397,10 @@ class Patience:
         wait_s = GIT_WAIT_MAX_S if self.endless else self._seconds
         if wait_s <= 0.0 or (self._questions <= 0 and not self.endless):
             return None
-        environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-            "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1",
-            # an older git does not know the variable that forbids to fetch
-            "GIT_ALLOW_PROTOCOL": "none",
-        }
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        own |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+        # an older git does not know the variable that forbids to fetch
+        environment = own | {"GIT_ALLOW_PROTOCOL": "none"}
         done = _run_git(root, arguments, environment, wait_s)
         spent_s = time.monotonic() - begun_s
         self._questions, self._seconds = self._questions - 1, self._seconds - spent_s
