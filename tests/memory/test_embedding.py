@@ -17,7 +17,6 @@ from engines import ENGINES, Places, wrong_with
 from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.outside.embedders import EMBED_BATCH_TEXTS, CallableEmbedder
-from hardwon.store.pool import FORK_WAIT_S
 from processes import Child, Tell
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -251,7 +250,11 @@ def test_both_sides_of_a_fork_embed(place: Places) -> None:
         assert wrong_with(memory) == []
 
 
-def test_an_embedder_that_forks_does_not_wait_for_itself(place: Places) -> None:
+def test_an_embedder_that_forks_does_not_wait_for_itself(
+    place: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardwon.store.pool.FORK_WAIT_S", 60.0)
+
     def forks(texts: Sequence[str]) -> list[list[float]]:
         child = os.fork()
         if child == 0:
@@ -263,4 +266,4 @@ def test_an_embedder_that_forks_does_not_wait_for_itself(place: Places) -> None:
         begun = time.monotonic()
         remember(memory, "x")
         assert memory.care.wait_for_vectors() == 0
-        assert time.monotonic() - begun < FORK_WAIT_S
+        assert time.monotonic() - begun < 50, "a busy machine, and no waiting"

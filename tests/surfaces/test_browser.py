@@ -331,7 +331,7 @@ def test_another_site_cannot_send_a_form(world: World) -> None:
         {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"},
         {},
     ):
-        sent = httpx.post(target, data=fields, headers=headers, cookies=cookies)
+        sent = httpx.post(target, data=fields, headers=headers, cookies=cookies, timeout=60)
         assert sent.status_code == 403
     assert find_verdict(world, lesson) == before
 

@@ -50,6 +50,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
             backup = httpx2.get(
                 f"{server.url}/api/v1/projects/default/backup",
                 headers={"Authorization": f"Bearer {secret}"},
+                timeout=60,
             )
             assert "pg_dump" in backup.json()["detail"]
         with Client(server.url, reader) as client:

@@ -301,6 +301,10 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
 # ---- as a process
 
 
+def get(server: Process, path: str) -> httpx.Response:
+    return httpx.get(server.url + path, timeout=60)
+
+
 def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
     server = Process(tmp_path / "brain", "--no-auth")
     told_to_end = threading.Event()
@@ -312,7 +316,7 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
             ).to_json_bytes()
             + b"\n"
         )
-        assert told_to_end.wait(30)
+        assert told_to_end.wait(100)
         yield (
             Fact(
                 id=new_id(), content="The second half came after it.", fact_type="error"
@@ -325,12 +329,12 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
             server.url + f"/api/v1/projects/{PROJECT}/import",
             content=sent(),
             headers=NDJSON,
-            timeout=30,
+            timeout=100,
         )
 
     with ThreadPoolExecutor(1) as pool:
         sending = pool.submit(send)
-        wait_until(lambda: "in_flight 2.0" in httpx.get(server.url + "/metrics").text)
+        wait_until(lambda: "in_flight 2.0" in get(server, "/metrics").text)
         server.send(signal.SIGTERM)
         wait_until(lambda: refuses(server.url))
         assert not server.ended
@@ -344,7 +348,7 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
 
 def refuses(url: str) -> bool:
     try:
-        httpx.get(url + "/healthz")
+        httpx.get(url + "/healthz", timeout=60)
     except httpx.TransportError as error:
         return isinstance(error, httpx.ConnectError)
     return False
@@ -358,7 +362,7 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
 
     def write(writer: int) -> None:
         with httpx.Client(
-            base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=30
+            base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=100
         ) as client:
             for number in range(10_000):
                 fact = {
@@ -381,7 +385,7 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     wait_until(lambda: len(acknowledged) > 50)
     code, said = server.end()
     for thread in threads:
-        thread.join(30)
+        thread.join(100)
     assert code == 0, said
     assert said == f"hardwon: serving {server.url}\n"
     with Memory(tmp_path / "brain", PROJECT) as memory:
@@ -391,7 +395,7 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_either_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
     server = Process(tmp_path / "brain", "--no-auth")
-    assert httpx.get(server.url + "/readyz").status_code == 200
+    assert get(server, "/readyz").status_code == 200
     code, said = server.end(number)
     assert code == 0
     assert "--no-auth: whoever reaches this port" in said
@@ -400,7 +404,7 @@ def test_either_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> N
 @pytest.mark.parametrize("example", [example for name, example in EXAMPLES if name == "serve"])
 def test_the_examples_of_the_help_work(tmp_path: Path, example: str) -> None:
     server = Process(tmp_path / "brain", *example.split()[2:], "--port", "0", "--json")
-    assert httpx.get(server.url + "/healthz").status_code == 200
+    assert get(server, "/healthz").status_code == 200
     assert server.end()[0] == 0
 
 
@@ -417,17 +421,17 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
                 server.url + f"/api/v1/projects/{PROJECT}/recall",
                 content=never_whole(),
                 headers={"Content-Type": "application/json"},
-                timeout=30,
+                timeout=100,
             )
 
     sending = threading.Thread(target=send)
     sending.start()
-    wait_until(lambda: "in_flight 2.0" in httpx.get(server.url + "/metrics").text)
+    wait_until(lambda: "in_flight 2.0" in get(server, "/metrics").text)
     server.send(signal.SIGTERM)
     threading.Event().wait(0.5)
     assert not server.ended
     code, _ = server.end(signal.SIGTERM)
-    sending.join(30)
+    sending.join(100)
     assert code == 128 + signal.SIGTERM
 
 

@@ -142,8 +142,7 @@ def test_revoked_and_expired_tokens_end_at_once(
     running: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = running.memory.tokens.create("leaver", "admin", days=2)
-    client = httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {made.secret}"})
-    with client:
+    with running.client(None, Authorization=f"Bearer {made.secret}") as client:
         assert client.get("/readyz").status_code == 200
         later = datetime.now(UTC) + timedelta(days=3)
         monkeypatch.setattr(running.memory.tokens, "_clock", lambda: later)
@@ -157,7 +156,7 @@ def test_no_token_is_logged_or_told(tmp_path: Path) -> None:
     with Memory(tmp_path / "brain", PROJECT) as memory:
         secret = memory.tokens.create("me", "admin").secret
     server = Process(tmp_path / "brain")
-    with httpx.Client(base_url=server.url) as client:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
         answers = [
             client.get(
                 f"/api/v1/projects/{PROJECT}/records",
@@ -331,8 +330,11 @@ def test_with_too_many_connections_callers_are_told_to_come_again(
         wait_until(lambda: client.get("/healthz").status_code == 200)
 
 
-def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
-    with served(tmp_path, requests_per_s=2.0) as slow:
+def test_who_asks_too_often_is_told_when_to_come_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardwon.surfaces.gate._REQUESTS_BURST_S", 400.0)  # four at once, then none
+    with served(tmp_path, requests_per_s=0.01) as slow:
         client = slow.client()
         answers = [client.get("/readyz") for _ in range(8)]
         assert [answer.status_code for answer in answers[:4]] == [200] * 4
@@ -469,11 +471,11 @@ def test_tls(tmp_path: Path) -> None:
         with pytest.warns(DeprecationWarning, match="TLSv1_1"):
             old.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises(httpx.ConnectError):
-            httpx.get(safe.url + "/healthz", verify=old)
+            httpx.get(safe.url + "/healthz", verify=old, timeout=60)
         with pytest.raises(httpx.ConnectError):
-            httpx.get(safe.url + "/healthz")  # whoever does not know the authority
+            httpx.get(safe.url + "/healthz", timeout=60)  # whoever does not know the authority
     server = Process(tmp_path / "other", "--tls-cert", str(chain), "--tls-key", str(key))
-    assert httpx.get(server.url + "/healthz", verify=trusting).status_code == 200
+    assert httpx.get(server.url + "/healthz", verify=trusting, timeout=60).status_code == 200
     assert server.end()[0] == 0
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
-import httpx
 import pytest
 
 from cases import each
@@ -114,7 +113,7 @@ def test_signing_out_ends_the_session_for_good(running: Served) -> None:
     browser = signed_in(running)
     held = browser.http.cookies[cookie_of(running)]
     assert browser.post("/ui/sign-out", csrf=browser.csrf()).url.path == "/ui/sign-in"
-    again = httpx.get(running.url + OVERVIEW, headers={"Cookie": f"{cookie_of(running)}={held}"})
+    again = running.client(None, Cookie=f"{cookie_of(running)}={held}").get(OVERVIEW)
     assert again.status_code == 303
 
 

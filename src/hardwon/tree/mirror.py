@@ -167,7 +167,7 @@ class Mirror(ProjectListener):
             plantings = [self.write_within(writer, plantings[0])]
         if plantings:
             self.index(writer).plant(plantings)
-            self._note_unsynced(writer)
+            self._note_boot(writer)
         return plantings
 
     def find_folder(self, record: Experience) -> str:
@@ -219,9 +219,9 @@ class Mirror(ProjectListener):
                 self._tell_unwritten(folder, why)
             with self.store.write(self.project) as writer:
                 self.index(writer).note_planting(written)
-                self._note_unsynced(writer)
+                self._note_boot(writer)
 
-    def _note_unsynced(self, writer: Writer) -> None:
+    def _note_boot(self, writer: Writer) -> None:
         """Some file may not be on disk yet."""
         index = self.index(writer)
         if not index.tree().boot:
@@ -273,7 +273,7 @@ class Mirror(ProjectListener):
                 for change in written:
                     index.move(*change)
                 index.note_removal(gone)
-                self._note_unsynced(writer)
+                self._note_boot(writer)
 
     def _carry_out(
         self, due: Sequence[tuple[str, File, Stored | None]], restarted: bool
