@@ -48,7 +48,7 @@ def on_failure(undo: Callable[[], object]) -> Iterator[None]:
         undoing.pop_all()
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value as an error shows it: short, on one line, whatever it is."""
     text = ask_foreign(lambda: _short.repr(value), f"<{type(value).__name__}>")
     text = "".join(char if char.isprintable() else " " for char in text)
@@ -67,7 +67,7 @@ class Problem:
         if isinstance(self.value, str) and self.value == NOT_GIVEN:
             allowed = "" if self.allowed == ANY_VALUE else f"; allowed: {self.allowed}"
             return f"{self.field} is missing{allowed}"
-        return f"{self.field}: {shown(self.value)} is not allowed; allowed: {self.allowed}"
+        return f"{self.field}: {show_value(self.value)} is not allowed; allowed: {self.allowed}"
 
 
 class InvalidInputError(HardwonError, ValueError):
@@ -85,6 +85,7 @@ class InvalidInputError(HardwonError, ValueError):
 
     @classmethod
     def one(cls, field: str, value: object, allowed: str) -> InvalidInputError:
+        """The error of a single problem."""
         return cls([Problem(field, value, allowed)])
 
 
@@ -230,15 +231,15 @@ class TooManyRequestsError(HardwonError):
 
 
 class RepeatedError(HardwonError):
-    """A request with this idempotency key was carried out before; nothing was done again. `said` is
-    the fingerprint of what it asked for, `ids` are the records that it concerned.
+    """A request with this idempotency key was carried out before; nothing was done again. `fingerprint`
+    is of what it asked for, `ids` are the records that it concerned.
     """
 
-    def __init__(self, said: bytes, ids: Sequence[str]) -> None:
+    def __init__(self, fingerprint: bytes, ids: Sequence[str]) -> None:
         super().__init__(
             "a request with this idempotency key was carried out before: nothing was done again"
         )
-        self.said = said
+        self.fingerprint = fingerprint
         self.ids = list(ids)
 
 

@@ -30,9 +30,9 @@ class Later:
 
     def __getattr__(self, name: str) -> Any:
         with making:
-            found = getattr(import_module(self._module), name)
-        setattr(self, name, found)  # the next time nobody comes by here
-        return found
+            value = getattr(import_module(self._module), name)
+        setattr(self, name, value)  # the next time nobody comes by here
+        return value
 
 
 class lazy(Generic[T]):  # noqa: N801  # it is used like `property`

@@ -16,7 +16,7 @@ from hardwon import Episode, Fact, Fix, Memory, Step, Trajectory
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Issue, Metadata, Source
-from hardwon.search.times import time_asked
+from hardwon.search.times import find_time
 from languages_corpus import PAIRS
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -221,7 +221,7 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)  # a Tuesday
 )
 @pytest.mark.engines("sqlite")
 def test_the_time_a_question_names(question: str, since: str | None, until: str | None) -> None:
-    found = time_asked(question, NOW)
+    found = find_time(question, NOW)
     assert (found and tuple(f"{at:%Y-%m-%d}" for at in found)) == (since and (since, until))
 
 

@@ -22,7 +22,7 @@ OPERATORS: Final = ("$eq", "$ne", *_ORDERED)
 _LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
 
 
-def name_of(*parts: str) -> str:
+def make_tag(*parts: str) -> str:
     """The tag by which something is found that these parts name, one of those that are reserved for
     entries. Of letters alone, which are one search term; letters and digits would be a dozen.
     """

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import limits
-from hardwon.adapters.items import check_filter, json_object, name_of, passes
+from hardwon.adapters.items import check_filter, json_object, make_tag, passes
 from hardwon.errors import InvalidInputError, MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.record import cut
@@ -90,8 +90,8 @@ class HardwonStore(base.BaseStore):
             )
             if not _check_namespace(op.namespace):
                 raise base.InvalidNamespaceError("a namespace has at least one label")
-            _check_shown("namespace", _namespace_tag(op.namespace))
-            _check_shown("key", op.key)
+            _check_clean("namespace", _namespace_tag(op.namespace))
+            _check_clean("key", op.key)
         answers = [self._answer(op) for op in asked]
         if puts:
             self.memory.entries.put(
@@ -124,7 +124,7 @@ class HardwonStore(base.BaseStore):
         value = json_object("value", op.value)
         at = self.memory.care.now()
         stood = self._get(op.namespace, op.key)
-        text = _text_of(value, self._fields if op.index is None else op.index)
+        text = _read_text(value, self._fields if op.index is None else op.index)
         experience = {
             "id": new_id(at),
             "content": text or f"{'/'.join(op.namespace)} {op.key}",
@@ -170,7 +170,7 @@ class HardwonStore(base.BaseStore):
         name = _item_name(namespace, check_text("key", key))
         for most in (1, None):
             for record in self.memory.entries.list(name, most, [self._author]):
-                if item := _item_of(record):
+                if item := _read_item(record):
                     return record.id, item
         return None
 
@@ -189,7 +189,7 @@ class HardwonStore(base.BaseStore):
         self, name: str, conditions: Mapping[str, Any], seen: set[tuple[Namespace, str]]
     ) -> Iterator[base.SearchItem]:
         for record in self.memory.entries.list(name, authors=[self._author]):
-            item = _item_of(record)
+            item = _read_item(record)
             if item and (item.namespace, item.key) not in seen:
                 seen.add((item.namespace, item.key))
                 if passes(item.value, conditions):
@@ -209,7 +209,7 @@ class HardwonStore(base.BaseStore):
             items = [
                 item
                 for hit in hits
-                if (item := _item_of(hit.record, hit.score))
+                if (item := _read_item(hit.record, hit.score))
                 and passes(item.value, conditions)
                 and isinstance(hit.record, Experience)
                 and hit.record.extra.get("searched") is True
@@ -268,11 +268,11 @@ def with_memory(
 
 
 def _item_name(namespace: Namespace, key: str) -> str:
-    return name_of("langgraph item", *namespace, key)
+    return make_tag("langgraph item", *namespace, key)
 
 
 def _prefix_name(namespace: Namespace) -> str:
-    return name_of("langgraph namespace", *namespace)
+    return make_tag("langgraph namespace", *namespace)
 
 
 def _namespace_tag(namespace: Namespace) -> str:
@@ -300,7 +300,7 @@ def _check_namespace(namespace: Namespace) -> Namespace:
     return tuple(namespace)
 
 
-def _check_shown(field: str, name: str) -> None:
+def _check_clean(field: str, name: str) -> None:
     """Names are shown, and found by: a secret would have to be taken out of one."""
     shown, secrets = redact(check_text(field, name))
     allowed = f"one line of 1 to {limits.NAME_CHARS_MAX} characters that is no secret"
@@ -323,7 +323,7 @@ def _matches(namespace: Namespace, condition: base.MatchCondition) -> bool:
 # --- values ---
 
 
-def _text_of(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
+def _read_text(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
     """What a query finds the item by; empty where it is not to be found by one."""
     if fields is False:
         return ""
@@ -347,7 +347,7 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, value if isinstance(value, str) else json.dumps(value)
 
 
-def _item_of(record: AnyRecord, score: float | None = None) -> base.SearchItem | None:
+def _read_item(record: AnyRecord, score: float | None = None) -> base.SearchItem | None:
     """None for what is no item: others may use the same tags."""
     own = record.extra if isinstance(record, Experience) else {}
     namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
-from hardwon.adapters.items import json_object, name_of
+from hardwon.adapters.items import json_object, make_tag
 from hardwon.errors import HardwonError, MissingExtraError, how_to_install
 from hardwon.memory import Memory
 from hardwon.memory.ask import as_data
@@ -68,7 +68,7 @@ class HardwonSession:
         self.session_settings = SessionSettings() if session_settings is None else session_settings
         self._author = kinds.Source(author=author).author
         self._authors = (_USER, self._author)
-        self._name = name_of("openai agents session", self.session_id)
+        self._name = make_tag("openai agents session", self.session_id)
         project = f"{memory.project}.conversations" if project is None else project
         self._owns = project != memory.project
         self.memory = memory.care.in_project(project) if self._owns else memory
@@ -89,7 +89,7 @@ class HardwonSession:
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         newest = await asyncio.to_thread(lambda: list(self._newest(limit)))
-        return [*reversed([item for record in newest if (item := self._item_of(record))])]
+        return [*reversed([item for record in newest if (item := self._read_item(record))])]
 
     async def add_items(self, items: list[agents.TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
@@ -143,13 +143,13 @@ class HardwonSession:
     def _pop(self) -> agents.TResponseInputItem | None:
         while record := next(self._newest(1), None):
             if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
-                return self._item_of(record)
+                return self._read_item(record)
         return None
 
     def _newest(self, limit: int | None) -> Iterator[kinds.AnyRecord]:
         return self.memory.entries.list(self._name, limit, self._authors)
 
-    def _item_of(self, record: kinds.AnyRecord) -> agents.TResponseInputItem | None:
+    def _read_item(self, record: kinds.AnyRecord) -> agents.TResponseInputItem | None:
         """None for what is no item, and for what somebody says in another's place."""
         if not isinstance(record, kinds.Experience):
             return None

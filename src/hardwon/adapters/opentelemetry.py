@@ -46,8 +46,10 @@ def traced(
     tracer = get_tracer("hardwon", hardwon.__version__, tracer_provider)
 
     def with_span(operation: str, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method, each call of which is a span."""
+
         @wraps(method)
-        def call(*values: Any, **more: Any) -> Any:
+        def _call(*values: Any, **more: Any) -> Any:
             attributes = {
                 "gen_ai.operation.name": operation,
                 "gen_ai.provider.name": "hardwon",
@@ -75,7 +77,7 @@ def traced(
                     span.set_attribute("hardwon.results", len(counted))
                 return answer
 
-        return call
+        return _call
 
     for operation, names in OPERATIONS.items():
         for name in names:

@@ -25,7 +25,7 @@ from hardwon.records.kinds import (
     Status,
     name_sources,
 )
-from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lowered, rank
+from hardwon.search.rank import AFTER, BEFORE, Hit, Ranked, lower_stale, rank
 from hardwon.search.terms import Filters
 from hardwon.store.query import original_of, record_of, restored
 from hardwon.store.types import Found, Stored
@@ -130,7 +130,7 @@ class Finder:
         """
         vector = self._embed(query) if self._embed and query.strip() else None
         about_error, terms, now = shows_error(query), query_terms(query), self._now()
-        span = times.time_asked(query, now) if times.NAMES_TIME.search(query.lower()) else None
+        span = times.find_time(query, now) if times.NAMES_TIME.search(query.lower()) else None
         # of the very failure that it reports, or of the signature or failure hash that it is
         keys = [f"failure:{failure_hash(query)}"] if about_error else []
         if _HASH.fullmatch(query.strip()):
@@ -215,6 +215,6 @@ class Finder:
                 record_id in stale,
                 changed.get(record_id, ()),
             )
-            for hit in (lowered(best, stale) if changed else best)
+            for hit in (lower_stale(best, stale) if changed else best)
             if (record_id := hit.candidate.id) in records
         ]

@@ -116,7 +116,8 @@ class Ranked(NamedTuple, Generic[C]):
     why: dict[str, float]
     score: float
 
-    def moved(self, part: str, by: float) -> Ranked[C]:
+    def add_part(self, part: str, by: float) -> Ranked[C]:
+        """The same candidate with another part in its score."""
         why = {**self.why, part: by}
         return Ranked(self.candidate, why, math.fsum(why.values()))
 
@@ -133,13 +134,13 @@ def rank(
     """The best `k` for a question of these terms, the score of each explained. `also` are terms of
     which it is told whether a candidate has them.
     """
-    given = list(candidates)
+    pool = list(candidates)
     asked = [term for term in terms if not term.startswith(FORM)]
-    best_text = max((each.text for each in given), default=0.0) or 1.0
+    best_text = max((candidate.text for candidate in pool), default=0.0) or 1.0
     # How near each is by its vector, from 0 to 1 for the nearest: what a cosine means depends on who
     # made the vectors. Less where even the nearest is far away.
     low = share = 0.0
-    if cosines := [each.vector for each in given if each.vector > 0]:
+    if cosines := [candidate.vector for candidate in pool if candidate.vector > 0]:
         high = max(cosines)
         low = min(*cosines, high / 2)
         share = min(1.0, high / NEAR) / (high - low)
@@ -147,14 +148,14 @@ def rank(
     telling = each_once.union(also)
     following = {one: (other, f" {one} {other} ") for one, other in pairwise([*asked, ""])}
     ranked, shares = [], {}
-    for each in given:
-        nearness = (each.vector - low) * share if each.vector > 0 else 0.0
-        why = _parts(each, best_text, nearness, today, about_error)
-        words = each.terms.partition("\n")[0]  # without their forms
-        told = _words_in(words) if len(words) >= _LONG_CHARS else words.split()
-        each.having = telling.intersection(told)
-        having = each_once & each.having
-        if each.text and len(having) > 1:
+    for candidate in pool:
+        nearness = (candidate.vector - low) * share if candidate.vector > 0 else 0.0
+        why = _parts(candidate, best_text, nearness, today, about_error)
+        words = candidate.terms.partition("\n")[0]  # without their forms
+        distinct_words = _words_in(words) if len(words) >= _LONG_CHARS else words.split()
+        candidate.having = telling.intersection(distinct_words)
+        having = each_once & candidate.having
+        if candidate.text and len(having) > 1:
             framed = f" {words} "
             beside = 0
             for one in having:
@@ -162,19 +163,19 @@ def rank(
                 beside += other in having and pair in framed
             if beside:
                 why["phrase"] = PHRASE * beside / (len(asked) - 1)
-        if (name := _name[each.author]) in each_once:
+        if (name := _name[candidate.author]) in each_once:
             having |= {name}
-            if each.text or each.neighbour:
+            if candidate.text or candidate.neighbour:
                 why["author"] = AUTHOR
-        shares[each.id] = len(having) / len(asked) if asked else 0.0
-        ranked.append(Ranked(each, why, math.fsum(why.values())))
+        shares[candidate.id] = len(having) / len(asked) if asked else 0.0
+        ranked.append(Ranked(candidate, why, math.fsum(why.values())))
     # what a better hit says is worth less when it is said again
-    if len({each.terms for each in given}) < len(given):
+    if len({candidate.terms for candidate in pool}) < len(pool):
         ranked.sort(key=_order)
-        best = {each.candidate.terms: each for each in reversed(ranked)}
+        best = {hit.candidate.terms: hit for hit in reversed(ranked)}
         ranked = [
-            each if best[each.candidate.terms] is each else each.moved("repeats", REPEATS)
-            for each in ranked
+            hit if best[hit.candidate.terms] is hit else hit.add_part("repeats", REPEATS)
+            for hit in ranked
         ]
     return _take_turns(ranked, shares, k)
 
@@ -189,16 +190,16 @@ def _words_in(text: str) -> tuple[str, ...]:
 _LONG_CHARS: Final = 400
 
 
-def lowered(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:
+def lower_stale(ranked: Sequence[Ranked[C]], stale: Collection[str]) -> list[Ranked[C]]:
     """The same hits, those whose files changed a little lower. Turns are taken anew: or else a
     place that becomes free would go to a source that has one already.
     """
     moved = []
-    for each in ranked:
-        why = {part: by for part, by in each.why.items() if part != _WAITS}
-        if each.candidate.id in stale:
+    for hit in ranked:
+        why = {part: by for part, by in hit.why.items() if part != _WAITS}
+        if hit.candidate.id in stale:
             why["stale"] = STALE
-        moved.append(Ranked(each.candidate, why, math.fsum(why.values())))
+        moved.append(Ranked(hit.candidate, why, math.fsum(why.values())))
     return _take_turns(moved, {}, len(moved))
 
 
@@ -249,8 +250,8 @@ def relevance(candidate: Candidate, asked: Sequence[str]) -> float:
 _name: Final = Remembered[str, str](lambda author: next(iter(index_text(author).split()), ""))
 
 
-def _order(each: Ranked[Any]) -> tuple[float, int, str]:
-    return -each.score, -each.candidate.at_us, each.candidate.id
+def _order(hit: Ranked[Any]) -> tuple[float, int, str]:
+    return -hit.score, -hit.candidate.at_us, hit.candidate.id
 
 
 def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float], k: int) -> list[Ranked[C]]:
@@ -259,30 +260,30 @@ def _take_turns(ranked: list[Ranked[C]], shares: Mapping[str, float], k: int) ->
     for nobody. The scores follow the order: the part `influence` says how much waiting costs.
     """
     ranked.sort(key=_order)
-    found = [each.candidate for each in ranked]
-    if len({None if each.status in VOUCHED_STATUSES else each.author for each in found}) < 2:
+    candidates = [hit.candidate for hit in ranked]
+    if len({None if hit.status in VOUCHED_STATUSES else hit.author for hit in candidates}) < 2:
         return ranked[:k]
     relevances = [
         1.0
-        if each.candidate.exact or each.why.get("vector", 0.0) >= _NEAREST * VECTOR
-        else shares.get(each.candidate.id, 0.0)
-        for each in ranked
+        if hit.candidate.exact or hit.why.get("vector", 0.0) >= _NEAREST * VECTOR
+        else shares.get(hit.candidate.id, 0.0)
+        for hit in ranked
     ]
     floor = RELEVANT_FROM * max(relevances)
     turn_of: Counter[str] = Counter()
     waiting: list[tuple[int, int, Ranked[C]]] = []
-    for place, (each, relevant) in enumerate(zip(ranked, relevances, strict=True)):
+    for place, (hit, relevant) in enumerate(zip(ranked, relevances, strict=True)):
         turn = 0
-        if each.candidate.status not in VOUCHED_STATUSES:
-            turn = turn_of[each.candidate.author]
-            turn_of[each.candidate.author] += 1
-        waiting.append((turn if relevant >= floor else len(ranked), place, each))
+        if hit.candidate.status not in VOUCHED_STATUSES:
+            turn = turn_of[hit.candidate.author]
+            turn_of[hit.candidate.author] += 1
+        waiting.append((turn if relevant >= floor else len(ranked), place, hit))
     waiting.sort(key=lambda wait: wait[:2])
     ordered: list[Ranked[C]] = []
-    for _, _, each in waiting[:k]:
-        if ordered and each.score >= ordered[-1].score:
-            each = each.moved(_WAITS, ordered[-1].score - each.score - _STEP)
-        ordered.append(each)
+    for _, _, hit in waiting[:k]:
+        if ordered and hit.score >= ordered[-1].score:
+            hit = hit.add_part(_WAITS, ordered[-1].score - hit.score - _STEP)
+        ordered.append(hit)
     return ordered
 
 
@@ -330,7 +331,7 @@ class Frequencies:
         return max(math.log((max(self.texts, having) - having + 0.5) / (having + 0.5)), _WORTH_MIN)
 
 
-def weight_of(term: str) -> float:
+def weigh_term(term: str) -> float:
     """How much each time counts that a text has a term."""
     return FORM_WEIGHT if term.startswith(FORM) else 1.0
 
@@ -341,7 +342,7 @@ def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
     search stays small.
     """
     chosen, entries = [], 0
-    for term, count in sorted(having.items(), key=lambda each: each[1]):
+    for term, count in sorted(having.items(), key=lambda entry: entry[1]):
         entries += count
         if count <= _FREQUENT_SHARE * texts or entries <= SEARCHED_TEXTS or not entries - count:
             chosen.append(term)
@@ -351,9 +352,9 @@ def rare_enough(having: Mapping[str, int], texts: int) -> tuple[str, ...]:
 def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies) -> list[float]:
     """Of each text, given as its terms with spaces between."""
     worth = {term: frequencies.worth(term) for term in dict.fromkeys(terms)}
-    weight = {term: weight_of(term) for term in worth}
+    weight = {term: weigh_term(term) for term in worth}
     usual = frequencies.usual_length
-    found = []
+    text_scores = []
     for text in texts:
         words = text.split()
         slowness = K1 * (1 - B + B * (len(words) + MARKS) / usual)
@@ -363,8 +364,8 @@ def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies)
         score = 0.0
         for term in filter(times.__contains__, worth):  # in one order, whatever the text's is
             score += worth[term] * times[term] * (K1 + 1) / (times[term] + slowness)
-        found.append(score)
-    return found
+        text_scores.append(score)
+    return text_scores
 
 
 # --- what recall hands back ---

@@ -127,23 +127,23 @@ class Filters(Narrowing):
     recorded_here: bool = False
 
     @classmethod
-    def of(cls, project: str, given: dict[str, Any]) -> Self:
+    def of(cls, project: str, keywords: dict[str, Any]) -> Self:
         """Checks a caller's keywords. A memory answers for its own project only."""
-        asked = given.pop("project", None)
+        asked = keywords.pop("project", None)
         problems = [
-            Problem(name, given.pop(name), f"the filters {', '.join(_ASKED)}, project")
-            for name in sorted(given.keys() - _ASKED)
+            Problem(name, keywords.pop(name), f"the filters {', '.join(_ASKED)}, project")
+            for name in sorted(keywords.keys() - _ASKED)
         ]
         if asked not in (None, project):
             own = f"{project!r}, the project this memory was opened for"
             problems.append(Problem("project", asked, own))
         try:
-            found = cls.model_validate(given)
+            filters = cls.model_validate(keywords)
         except InvalidInputError as error:
             problems += error.problems
         if problems:
             raise InvalidInputError(problems)
-        return found
+        return filters
 
 
 _ASKED: Final = Narrowing.model_fields.keys()

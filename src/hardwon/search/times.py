@@ -47,34 +47,33 @@ _WEEKDAYS: Final = "monday tuesday wednesday thursday friday saturday sunday".sp
 _NUMBERS: Final = "_ one two three four five six seven eight nine ten eleven twelve".split()
 
 
-def time_asked(question: str, now: datetime) -> Span | None:
+def find_time(question: str, now: datetime) -> Span | None:
     """From when until when; None where no time is named, or none that has begun."""
     try:
-        span = _dated(question) or _named(question, now) or _relative(question, now)
+        span = _find_date(question) or _find_named_day(question, now) or _relative(question, now)
     except (OverflowError, ValueError):  # no such day, or before the first year
         return None
     return span if span and span[0] <= now else None
 
 
-def _dated(question: str) -> Span | None:
+def _find_date(question: str) -> Span | None:
     # a year alone is often another number
-    found = next(
-        (each for each in _DATED.finditer(question) if len(each["date"]) > len("2026")), None
-    )
-    return _span_of(found["date"]) if found else None
+    dates = (match["date"] for match in _DATED.finditer(question))
+    date = next((date for date in dates if len(date) > len("2026")), None)
+    return _make_span(date) if date else None
 
 
-def _named(question: str, now: datetime) -> Span | None:
+def _find_named_day(question: str, now: datetime) -> Span | None:
     for pattern in _NAMED:
-        if found := pattern.search(question):
-            given = found.groupdict()
-            month = _MONTHS.index(given["month"][:3].lower()) + 1
-            day = int(given.get("day") or 0)
+        if match := pattern.search(question):
+            words = match.groupdict()
+            month = _MONTHS.index(words["month"][:3].lower()) + 1
+            day = int(words.get("day") or 0)
             # without a year, the last such day
-            year = int(given.get("year") or now.year)
-            if not given.get("year") and (month, day or 1) > (now.month, now.day):
+            year = int(words.get("year") or now.year)
+            if not words.get("year") and (month, day or 1) > (now.month, now.day):
                 year -= 1
-            return _span_of(f"{year:04}-{month:02}" + (f"-{day:02}" if day else ""))
+            return _make_span(f"{year:04}-{month:02}" + (f"-{day:02}" if day else ""))
     return None
 
 
@@ -92,7 +91,7 @@ def _find_span(words: dict[str, str], now: datetime) -> Span:
     today = now.date()
     if words["day"]:
         days = next((days for name, days in _DAYS_FROM_NOW if name in words["day"]), 0)
-        return _span_of(str(today + timedelta(days=days)))
+        return _make_span(str(today + timedelta(days=days)))
     if words["number"]:
         word, unit = words["number"], words["unit"]
         number = 1 if word in ("a", "an") else _NUMBERS.index(word) if word.isalpha() else int(word)
@@ -100,23 +99,25 @@ def _find_span(words: dict[str, str], now: datetime) -> Span:
     else:
         number, unit = _STEPS[words["which"]], words["period"]
     if unit == "year":
-        return _span_of(f"{now.year + number:04}")
+        return _make_span(f"{now.year + number:04}")
     if unit == "month":
         years, month = divmod(now.month - 1 + number, 12)
-        return _span_of(f"{now.year + years:04}-{month + 1:02}")
+        return _make_span(f"{now.year + years:04}-{month + 1:02}")
     if unit in _WEEKDAYS:
         away = _WEEKDAYS.index(unit) - today.weekday()
         if number:
             away = number * (away * number % 7 or 7)
-        return _span_of(str(today + timedelta(days=away)))
+        return _make_span(str(today + timedelta(days=away)))
     if words["period"] == "week":
         monday = today + timedelta(weeks=number, days=-today.weekday())
-        return _span_of(str(monday))[0], _span_of(str(monday + timedelta(days=6)))[1]
+        return _make_span(str(monday))[0], _make_span(str(monday + timedelta(days=6)))[1]
     moment = now + timedelta(**{f"{unit}s": number})
-    return _span_of(str(moment.date()) if unit in ("day", "week") else f"{moment:%Y-%m-%dT%H:%M}Z")
+    return _make_span(
+        str(moment.date()) if unit in ("day", "week") else f"{moment:%Y-%m-%dT%H:%M}Z"
+    )
 
 
-def _span_of(date: str) -> Span:
+def _make_span(date: str) -> Span:
     """Of a day, a month, a year, or the hour around a moment."""
     if "T" in date:
         moment = datetime.fromisoformat(date)

@@ -123,7 +123,7 @@ class Gate:
                 with memory.care.once(whose, wanted):
                     return operation.do(memory, arguments, caller)
             except errors.RepeatedError as before:
-                if before.said != wanted:
+                if before.fingerprint != wanted:
                     raise errors.ConflictError(
                         "the idempotency key was used for another request: send the same one "
                         "again, or this one under a key of its own"

@@ -585,7 +585,7 @@ class _Search:
         # it. Terms have no quotes or backslashes in them: `text.terms` makes them.
         signs = [(term, times, sign) for term in searched for times, sign in enumerate(TIMES, 1)]
         queries = [
-            (one, f"'{sign}{one}'", bm25.weight_of(one) * times) for one, times, sign in signs
+            (one, f"'{sign}{one}'", bm25.weigh_term(one) * times) for one, times, sign in signs
         ]
         # which have all of them, however often
         every = [" | ".join(f"'{sign}{term}'" for sign in TIMES) for term in self.terms]

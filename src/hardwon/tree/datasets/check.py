@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, on_failure, shown
+from hardwon.errors import InvalidInputError, on_failure, show_value
 from hardwon.first_use import lazy
 from hardwon.memory import Memory
 from hardwon.memory.project import batches
@@ -236,7 +236,9 @@ def _fault(
     field: str, value: object, wrong: str, remedy: str, severity: Severity = "error"
 ) -> Fault:
     """One of an entry whose place is not known here."""
-    return Fault(None, field, ABSENT if value is ABSENT else shown(value), wrong, remedy, severity)
+    return Fault(
+        None, field, ABSENT if value is ABSENT else show_value(value), wrong, remedy, severity
+    )
 
 
 def validate(source: Any) -> Report:
