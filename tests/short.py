@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from hardwon import Episode, Fix, Memory
@@ -19,3 +21,12 @@ def fix(
 def succeed(memory: Memory, *successes: str, task: str = "t", **more: Any) -> Episode:
     """An episode that went well, with what worked."""
     return memory.record_episode(task, more.pop("score", 0.9), successes=successes, **more)
+
+
+def run_program(
+    *command: str | Path, status: int | None = 0, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """What a program printed, which ends with this status, or with any."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert status in (None, done.returncode), done.stdout + done.stderr
+    return done

@@ -10,7 +10,6 @@ import html
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ import pytest
 from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 import browsing
+from short import run_program
 from snippets import PAGES, ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -81,49 +81,29 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_commands_of_the_readme_are_what_the_makefile_does() -> None:
     commands = README.partition("```sh\n")[2].partition("```")[0]
     assert re.findall(r"^make (\w+)", commands, re.MULTILINE) == ["demo", "test"]
-    listed = subprocess.run(
-        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    told = set(re.findall(r"`make (\w+)`", README)) | {
-        "demo", "test", "bench", "torture", "clean", "help",
-    }  # fmt: skip
+    listed = run_program("make", "help", cwd=ROOT).stdout
+    told = {"demo", "test", "bench", "torture", "clean", "help"}
+    told |= set(re.findall(r"`make (\w+)`", README))
     assert told <= set(re.findall(r"make (\w+)", listed))
-    assert all(
-        tool in planned("test") for tool in ("ruff format --check", "ruff check", "mypy", "pytest")
-    )
+    tools = ("ruff format --check", "ruff check", "mypy", "pytest")
+    assert all(tool in planned("test") for tool in tools)
     assert all(step in planned("docs") for step in ("docs/generate.py", "mkdocs build --strict"))
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
 def planned(target: str) -> str:
-    return subprocess.run(
-        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    return run_program("make", "-n", target, cwd=ROOT).stdout
 
 
 def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    listed = run_program("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
     for name in listed.stdout.splitlines():
         target = tmp_path / "clone" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, target)
     environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"}
     python = f"PYTHON={sys.base_prefix}/bin/python3"
-    done = subprocess.run(
-        ["make", "demo", python],
-        cwd=tmp_path / "clone",
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program("make", "demo", python, cwd=tmp_path / "clone", env=environment)
     told = done.stdout[done.stdout.index("Monday") :].split()
     picture = (ROOT / "docs" / "images" / "demo.svg").read_text()
     shown = html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", picture, flags=re.DOTALL))
@@ -135,15 +115,9 @@ def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Strict: a page outside of the navigation, or a link that leads nowhere, is an error."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "1700000000"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": "1700000000"}
+    command = (sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder)
+    run_program(*command, cwd=ROOT, env=env)
     return folder
 
 

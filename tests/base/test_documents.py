@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +23,7 @@ from command_line import ROOT, answered, at_once
 from hardwon import json_schema
 from hardwon.fixes.ai_memory import AIMemory
 from hardwon.tree.engine import MemoryEngine
+from short import run_program
 
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
 PAGE = (ROOT / "docs" / "migration" / "blocks.md").read_text()
@@ -229,8 +229,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(project: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    done = run_program(*command, cwd=project)
+    assert "Traceback" not in done.stderr, done.stderr
     return done.stdout
 
 

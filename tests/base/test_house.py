@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import hardwon
+from short import run_program
 
 SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
@@ -124,9 +124,7 @@ def test_all_lists_the_public_names() -> None:
 
 def test_importing_loads_nothing_heavy() -> None:
     code = "import sys; from hardwon import Memory; print(' '.join(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+    loaded = run_program(sys.executable, "-c", code).stdout.split()
     heavy = {
         "numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio",
     }  # fmt: skip
@@ -144,8 +142,8 @@ def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
         "import atexit, gc, sys; from hardwon_cli import run;"
         "atexit.register(lambda: print(gc.isenabled(), *sys.modules, file=sys.stderr)); run()"
     )
-    command = [sys.executable, "-c", code, "--memory", str(tmp_path), "stats"]
-    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    command = (sys.executable, "-c", code, "--memory", tmp_path, "stats")
+    done = run_program(*command, cwd=tmp_path)
     assert "records: 1\n" in done.stdout
     collects, *loaded = done.stderr.split()
     assert collects == "True", "garbage is collected again once everything is imported"
@@ -175,13 +173,7 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
 
 
 def test_the_project_speaks_of_itself_alone() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    listed = run_program("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT)
     for name in listed.stdout.splitlines():
         path = ROOT / name
         if path.suffix in (".py", ".md", ".toml", ".lock", "") and path.is_file():

@@ -21,6 +21,7 @@ from command_line import answered, at_once
 from hardwon.surfaces.mcp.clients import AGENTS_SECTION
 from hardwon.surfaces.mcp.tools import USUAL
 from mcp_calls import run
+from short import run_program
 from test_release import ROOT, module
 from test_skills import check
 
@@ -101,9 +102,8 @@ def test_the_plugins_server_starts_and_has_the_usual_tools(dist: Path, tmp_path:
     (server,) = read(dist / PLUGIN / ".mcp.json")["mcpServers"].values()
 
     async def work() -> None:
-        started = StdioServerParameters(
-            **server, env={**os.environ, "PATH": PATH}, cwd=str(tmp_path)
-        )
+        env = {**os.environ, "PATH": PATH}
+        started = StdioServerParameters(**server, env=env, cwd=str(tmp_path))
         async with Client(stdio_client(started)) as client:
             listed = [tool.name for tool in (await client.list_tools()).tools]
             assert listed == [name for name, tool in USUAL.items() if tool.scope != "govern"]
@@ -117,21 +117,13 @@ def test_the_plugins_hooks_are_those_that_are_installed(
 ) -> None:
     hooks = read(dist / PLUGIN / f"hooks/{file}.json")["hooks"]
     assert {"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"} <= hooks.keys()
-    commands = {
-        entry["command"] for items in hooks.values() for item in items for entry in item["hooks"]
-    }
+    entries = [entry for items in hooks.values() for item in items for entry in item["hooks"]]
+    commands = {entry["command"] for entry in entries}
     assert commands == {f"hardwon hooks run {agent} || true"}
     command = commands.pop().removesuffix(" || true")
-    done = subprocess.run(
-        ["sh", "-c", command],
-        input=json.dumps({"hook_event_name": "SessionStart", "cwd": str(tmp_path)}),
-        env={**os.environ, "PATH": PATH, "HARDWON_BACKGROUND": "0"},
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    event = json.dumps({"hook_event_name": "SessionStart", "cwd": str(tmp_path)})
+    env = {**os.environ, "PATH": PATH, "HARDWON_BACKGROUND": "0"}
+    assert run_program("sh", "-c", command, input=event, env=env, cwd=tmp_path).stderr == ""
 
 
 def test_the_bundle_holds_all_that_it_is_built_from(dist: Path, tmp_path: Path) -> None:
@@ -143,7 +135,7 @@ def test_the_bundle_holds_all_that_it_is_built_from(dist: Path, tmp_path: Path) 
     assert (bundle / manifest["server"]["entry_point"]).is_file()
     assert [tool["name"] for tool in manifest["tools"]] == list(USUAL)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "out")]
-    subprocess.run(build, cwd=bundle, check=True, capture_output=True)
+    run_program(*build, cwd=bundle)
     with zipfile.ZipFile(one(tmp_path / "out", ".whl")) as wheel:
         assert "hardwon/surfaces/mcp/server.py" in wheel.namelist()
 

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from functools import cache, cached_property
@@ -23,6 +22,7 @@ from hardwon.memory.project import Noun
 from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
 from hardwon.surfaces.operations import OPERATIONS
+from short import run_program
 from test_house import ROOMS
 
 ROOT = Path(__file__).parents[2]
@@ -63,11 +63,8 @@ def generated(into: Path, **environment: str) -> dict[str, str]:
     # what is written by hand stays there
     for name in before.keys() - {"architecture.md", "security.md"}:
         (copy / name).write_text("")
-    subprocess.run(
-        [sys.executable, copy / "generate.py"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        check=True,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    run_program(sys.executable, copy / "generate.py", env=env)
     return {name: text for name, text in pages_in(copy).items() if text}
 
 

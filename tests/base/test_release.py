@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from short import run_program
+
 ROOT = Path(__file__).parents[2]
 AUDIT = ROOT / "release" / "audit.py"
 HASH = "0" * 64
@@ -27,9 +29,8 @@ PLANTED = {"id": "PYSEC-2026-1", "aliases": ["CVE-2026-0001"], "affected": [
 
 
 def module(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(
-        f"release_{name}", ROOT / "release" / f"{name}.py"
-    )
+    path = ROOT / "release" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"release_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
@@ -42,9 +43,8 @@ class _Osv(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked["package"]["name"] == "sick":
             return self.send_error(503)
-        body = json.dumps(
-            {"vulns": [PLANTED]} if asked["package"]["name"] == "planted" else {}
-        ).encode()
+        found = {"vulns": [PLANTED]} if asked["package"]["name"] == "planted" else {}
+        body = json.dumps(found).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -70,11 +70,9 @@ def audited(
     folder: Path, packages: dict[str, str], *options: str
 ) -> subprocess.CompletedProcess[str]:
     lock = folder / "some.lock"
-    lock.write_text(
-        "".join(f"{name}=={version} --hash=sha256:{HASH}\n" for name, version in packages.items())
-    )
-    command = [sys.executable, str(AUDIT), str(lock), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = (f"{name}=={version} --hash=sha256:{HASH}\n" for name, version in packages.items())
+    lock.write_text("".join(lines))
+    return run_program(sys.executable, AUDIT, lock, *options, status=None)
 
 
 def test_a_known_vulnerability_fails_the_audit(tmp_path: Path, osv: str) -> None:
@@ -117,11 +115,8 @@ pathlib.Path(sys.argv[1], "little-1.2.mcpb").write_text("a bundle")
 def project(tmp_path: Path) -> Path:
     """A little project with the script in it, committed."""
     root = tmp_path / "little"
-    for name, text in {
-        "pyproject.toml": PROJECT,
-        "little/__init__.py": "",
-        "little/run.sh": "#!/bin/sh\n",
-    }.items():
+    texts = {"pyproject.toml": PROJECT, "little/__init__.py": "", "little/run.sh": "#!/bin/sh\n"}
+    for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "little" / "run.sh").chmod(0o755)
@@ -134,20 +129,14 @@ def project(tmp_path: Path) -> Path:
 
 
 def commit(root: Path) -> None:
-    for command in (
-        ["init", "-q"],
-        ["add", "-A"],
-        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"],
-    ):
-        subprocess.run(["git", *command], cwd=root, check=True)
+    for command in ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -qm x"):
+        run_program("git", *command.split(), cwd=root)
 
 
 def built(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
-    command = [sys.executable, "release/build.py", *options]
-    return subprocess.run(
-        command, cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
+    command = (sys.executable, "release/build.py", *options)
+    return run_program(*command, cwd=root, env=environment, status=None)
 
 
 def test_a_release_is_the_same_wherever_and_whenever_built(project: Path, tmp_path: Path) -> None:
@@ -162,12 +151,7 @@ def test_a_release_is_the_same_wherever_and_whenever_built(project: Path, tmp_pa
         "mine.txt",
     }  # fmt: skip
     assert {path.name for path in (project / "dist").iterdir()} == names
-    subprocess.run(
-        ["sha256sum", "--check", "--strict", "SHA256SUMS"],
-        cwd=project / "dist",
-        check=True,
-        capture_output=True,
-    )
+    run_program("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=project / "dist")
     assert len((project / "dist" / "SHA256SUMS").read_text().splitlines()) == 4
     check_that_the_sbom_names_what_is_locked(project)
     elsewhere = tmp_path / "elsewhere"
@@ -175,18 +159,15 @@ def test_a_release_is_the_same_wherever_and_whenever_built(project: Path, tmp_pa
     for path in elsewhere.rglob("little/*"):
         os.utime(path, (1, 1))
     assert built(elsewhere, "--release").returncode == 0
-    assert (elsewhere / "dist" / "SHA256SUMS").read_text() == (
-        project / "dist" / "SHA256SUMS"
-    ).read_text()
+    sums = [(root / "dist" / "SHA256SUMS").read_text() for root in (elsewhere, project)]
+    assert sums[0] == sums[1]
 
 
 def check_that_the_sbom_names_what_is_locked(project: Path) -> None:
     sbom = json.loads((project / "dist" / "little-1.2.cdx.json").read_text())
     assert sbom["bomFormat"] == "CycloneDX"
-    assert (sbom["metadata"]["component"]["name"], sbom["metadata"]["component"]["version"]) == (
-        "little",
-        "1.2",
-    )
+    component = sbom["metadata"]["component"]
+    assert (component["name"], component["version"]) == ("little", "1.2")
     assert [component["purl"] for component in sbom["components"]] == ["pkg:pypi/fine@2.0"]
     assert HASH in json.dumps(sbom["components"])
 
@@ -200,13 +181,8 @@ def test_a_release_is_made_of_what_is_committed(project: Path) -> None:
 
 
 def test_what_is_tested_is_audited_too() -> None:
-    planned = subprocess.run(
-        ["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    for part in (
-        "bandit",
-        "release/audit.py",
-        "requirements.lock requirements-dev.lock",
-        "release/build.py",
-    ):
-        assert part in planned
+    planned = run_program("make", "-n", "test", cwd=ROOT).stdout
+    locks = "requirements.lock requirements-dev.lock"
+    assert all(
+        part in planned for part in ("bandit", "release/audit.py", locks, "release/build.py")
+    )

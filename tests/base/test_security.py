@@ -7,7 +7,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from command_line import at_once
 from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import new_id
+from short import run_program
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -145,11 +145,7 @@ AT_WORK = """
 
 
 def test_what_is_kept_is_never_run_and_no_network_is_used(tmp_path: Path) -> None:
-    code = textwrap.dedent(AT_WORK)
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(sys.executable, "-c", textwrap.dedent(AT_WORK), cwd=tmp_path)
     assert json.loads(done.stdout) == []
     assert not (tmp_path / "marker").exists()
 
@@ -223,12 +219,8 @@ def test_nothing_that_was_written_is_loaded_as_code() -> None:
 )
 def test_the_scanner_finds_what_is_planted(tmp_path: Path, code: str, found: str) -> None:
     (tmp_path / "planted.py").write_text(code)
-    command = [
-        sys.executable, "-m", "bandit", "--quiet", "--configfile", str(ROOT / "pyproject.toml"), "--recursive", ".",
-    ]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == bool(found), done.stdout
-    assert found in done.stdout
+    command = (sys.executable, "-m", "bandit", "-q", "-c", ROOT / "pyproject.toml", "-r", ".")
+    assert found in run_program(*command, cwd=tmp_path, status=int(bool(found))).stdout
 
 
 @each("lock", ["requirements.lock", "requirements-dev.lock"])
@@ -242,12 +234,8 @@ def test_every_package_is_locked_by_its_hash(lock: str) -> None:
 
 
 def test_packages_are_installed_by_their_hashes_alone() -> None:
-    planned = subprocess.run(
-        ["make", "-B", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    installs = [
-        line for line in planned.splitlines() if " install " in line and "apt-get" not in line
-    ]
+    planned = run_program("make", "-B", "-n", "test", cwd=ROOT).stdout.splitlines()
+    installs = [line for line in planned if " install " in line and "apt-get" not in line]
     assert len(installs) >= 2
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs), installs
 
