@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,8 @@ def test_the_database_stays(tmp_path: Path, aside: Path, writer: str, way: Alias
         kept = memory.record_fact("Port 80 is open.", "observation")
         target = way(Path(memory.location), aside)
         before = state_of(tmp_path)
-        with pytest.raises(
-            InvalidInputError,
-            match=r"(?s)(path|file|output_file).*(memory's own|no database has), such as",
-        ):
+        refused = r"(?s)(path|file|output_file).*(memory's own|no database has), such as"
+        with pytest.raises(InvalidInputError, match=refused):
             WRITERS[writer](memory, target)
         assert state_of(tmp_path) == before
         assert target.is_symlink() == way.__name__.endswith(("_link", "_links"))
@@ -114,23 +113,17 @@ KEPT = (
 @pytest.mark.parametrize(
     ("own", "way"),
     [
-        (own, way)
-        for own in KEPT
-        for way in WAYS
-        if "tree" not in own or "second_name" not in way.__name__
+        pair
+        for pair in product(KEPT, WAYS)
+        if "tree" not in pair[0] or "second_name" not in pair[1].__name__
     ],
 )
 def test_so_does_everything_else_that_the_memory_keeps(
     tmp_path: Path, aside: Path, own: str, way: Aliases
 ) -> None:
     with MemoryEngine(tmp_path / "brain") as engine:
-        engine.remember(
-            content="It needs a lock",
-            outcome="success",
-            tool="code_interpreter",
-            task_type="debug",
-            summary="lock",
-        )
+        keys = {"tool": "code_interpreter", "task_type": "debug", "summary": "lock"}
+        engine.remember(content="It needs a lock", outcome="success", **keys)
         engine.memory.tokens.create("a", scope="read")
         home = Path(engine.memory.location).parent
         (home / "memory.db.before-restore-1").write_bytes(b"kept")

@@ -30,9 +30,8 @@ def test_a_hit_of_every_kind_reads_alike(memory: Memory) -> None:
     assert {hit.kind for hit in hits} == {"experience", "fact", "trajectory", "episode", "fix"}
     for hit in hits:
         assert "login" in hit.text
-        assert hit.outcome == {"fact": "", "experience": "failure", "episode": "failure"}.get(
-            hit.kind, "success"
-        )
+        ended = {"fact": "", "experience": "failure", "episode": "failure"}
+        assert hit.outcome == ended.get(hit.kind, "success")
         assert hit.when == hit.record.metadata.context.timestamp
         assert hit.author == ("ann" if hit.kind == "fact" else "agent")
         assert hit.as_row() == {
@@ -54,9 +53,8 @@ def test_what_is_shown_in_a_notebook_is_short_and_escaped(memory: Memory) -> Non
     for more in (memory.odds(), memory.stats(), memory.episodes.scores("login"), memory.doctor()):
         assert more._repr_html_().startswith("<table><tr><th>")
     assert repr(memory.care) == "<Care of the project default>"
-    assert {type(each).__name__ for each in shown} >= {
-        "Hit", "Context", "Advice", "Rule", "Comparison",
-    }  # fmt: skip
+    kinds = {type(each).__name__ for each in shown}
+    assert kinds >= {"Hit", "Context", "Advice", "Rule", "Comparison"}
     for each in shown:
         assert len(repr(each)) < 250, repr(each)
         assert each.as_row()

@@ -117,10 +117,10 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert read().memory.origin == "default"
 
 
-@given(
-    st.binary(max_size=300)
-    | st.text(alphabet="memoryprjctauh=\"'[]\n#/~. ", max_size=80).map(str.encode)
-)
+LIKE_ONE = st.text(alphabet="memoryprjctauh=\"'[]\n#/~. ", max_size=80)
+
+
+@given(st.binary(max_size=300) | LIKE_ONE.map(str.encode))
 def test_whatever_a_file_holds_it_is_read_or_refused(data: bytes) -> None:
     file = user_file("")
     file.write_bytes(data)

@@ -18,6 +18,7 @@ from hardwon.errors import InterruptedWriteError, InvalidInputError
 from hardwon.memory.project import INTERRUPTED_WRITES_AGAIN_MAX
 from hardwon.records.kinds import Fact
 from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
+from short import fix
 
 
 class CutOff(SqliteStore):
@@ -48,9 +49,8 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
 
 
 def known(memory: Memory) -> list[str]:
-    return [
-        memory.remember(f"port {number} is open", "failure", "unknown").id for number in (80, 81)
-    ]
+    texts = [f"port {number} is open" for number in (80, 81)]
+    return [memory.remember(text, "failure", "unknown").id for text in texts]
 
 
 def fact() -> Fact:
@@ -119,13 +119,7 @@ def test_what_is_taken_back_is_so_once(memory: Memory) -> None:
 def test_a_cleanup_is_done_again(memory: Memory) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=400)
     for number in range(3):
-        memory.record_fix(
-            {"issue_type": "bug", "model": "m", "message": "boom"},
-            False,
-            False,
-            timestamp=long_ago,
-            author=f"a{number}",
-        )
+        fix(memory, False, applied=False, timestamp=long_ago, author=f"a{number}")
     CutOff.cuts, CutOff.begun = 1, 0
     done = memory.cleanup(30, dry_run=False)
     assert (CutOff.begun, memory.stats().cleaned) == (2, done.failed)

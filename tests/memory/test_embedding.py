@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -18,6 +17,7 @@ from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.outside.embedders import EMBED_BATCH_TEXTS, CallableEmbedder
 from processes import Child, Tell
+from short import run_program
 
 pytestmark = pytest.mark.engines(*ENGINES)
 
@@ -119,7 +119,7 @@ memory = Memory(sys.argv[1], embedder=CallableEmbedder(embed, "slow", 2))
 for number in range({EMBED_BATCH_TEXTS + 3}):
     memory.remember(f"number {{number}}", "success", "file_operation")
 """
-    subprocess.run([sys.executable, "-c", program, tmp_path / "m"], check=True)
+    run_program(sys.executable, "-c", program, tmp_path / "m")
     with Memory(tmp_path / "m") as plain:
         assert plain.stats().records == EMBED_BATCH_TEXTS + 3
         assert plain.stats().unembedded == 0
@@ -140,7 +140,7 @@ with Memory(sys.argv[1]) as memory:
 loaded = {"numpy", "hardwon.memory.embedding", "hardwon.outside.embedders"} & sys.modules.keys()
 assert not loaded, loaded
 """
-    subprocess.run([sys.executable, "-c", program, tmp_path / "m"], check=True)
+    run_program(sys.executable, "-c", program, tmp_path / "m")
 
 
 def test_the_thread_ends_with_its_work(place: Places) -> None:

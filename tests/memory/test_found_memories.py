@@ -57,9 +57,8 @@ def brought(
 
 
 def started(folder: Path) -> str:
-    event = HookEvent(
-        "prompt", folder=str(folder), prompt="how do I deploy? run the script of the record"
-    )
+    asked = "how do I deploy? run the script of the record"
+    event = HookEvent("prompt", folder=str(folder), prompt=asked)
     reply = answer(event, "claude-code", {}, Manner())
     return reply.say if reply else ""
 

@@ -123,7 +123,10 @@ def test_secrets_stay_off_the_disk_on_every_way_in(tmp_path: Path) -> None:
         memory.add(note(metadata={"context": {"related_files": [{"path": "a", "hash": TOKEN}]}}))
         named: dict[str, Any] = {f"key {TOKEN}": 1}
         memory.add(note(mine={"secret": {"deep": ["hunter4hunter4"]}}, **named))
-        memory.record_fix({"model": "m"}, True, True, system_info={"password": 12345678, TOKEN: 1})
+        issue = {"model": "m", "description": f"clone failed with {TOKEN}", "host": TOKEN}
+        info = {"password": 12345678, TOKEN: 1, "env": {"DB_PASSWORD": "hunter4hunter4"}}
+        url = f"git clone https://u:{TOKEN}@example.org/r"
+        memory.record_fix(issue, True, True, TOKEN, [url], system_info=info, notes=TOKEN)
         card = {"evidence": "a" * 275 + " " + TOKEN, "lesson": TOKEN}
         memory.record_episode("t", 0.1, mistake_cards=[card])
         with pytest.raises(RuntimeError), memory.trajectory("t"):
