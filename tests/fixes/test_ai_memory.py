@@ -23,7 +23,7 @@ from cases import each
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.fixes import knowledge_file
+from hardwon.fixes import knowledge_base
 from hardwon.fixes.ai_memory import AIMemory, CutWarning
 from hardwon.records.kinds import Fix
 from hardwon.text.tokens import count_tokens
@@ -618,7 +618,7 @@ def test_the_knowledge_base_is_written_after_every_attempt(
     history: AIMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As fix history writes it: indented, in ASCII, in this order, what a caller added included."""
-    monkeypatch.setattr(knowledge_file, "_RESTS", 0)
+    monkeypatch.setattr(knowledge_base, "_RESTS", 0)
     record(history, analysis="größer")
     history.knowledge_base["failure_patterns"]["TIMEOUT"] = ["wait"]
     for number in range(2, 5):
@@ -638,7 +638,7 @@ def test_the_knowledge_base_is_written_after_every_attempt(
         assert f"of {number} times" in written["model_specific_tips"][QWEN][0]
         assert "wait" in written["failure_patterns"]["TIMEOUT"]
     # where attempts come faster than it can be written, it waits, but not beyond the end
-    monkeypatch.setattr(knowledge_file, "_RESTS", 10_000)
+    monkeypatch.setattr(knowledge_base, "_RESTS", 10_000)
     for _ in range(3):
         record(history)
     history.close()

@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.knowledge_base import (
+    AUTHOR,
+    KNOWLEDGE_BASE_NAME,
     KNOWLEDGE_TEXT_CHARS_MAX,
+    FixHistoryWarning,
     KnowledgeBase,
+    KnowledgeFile,
     beyond,
     joined,
     learned_knowledge,
     merged,
     renew,
 )
-from hardwon.fixes.knowledge_file import AUTHOR, FixHistoryWarning, KnowledgeFile
 from hardwon.fixes.tables import CountedStrategy, FixKnowledge
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source

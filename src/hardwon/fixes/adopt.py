@@ -39,6 +39,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, on_failure
 from hardwon.fixes import legacy
 from hardwon.fixes.attempts import FIX_OTHER_CHARS_MAX, AttemptInput, as_name, as_text, fix_from
+from hardwon.fixes.knowledge_base import KNOWLEDGE_BASE_NAME as KNOWLEDGE_BASE_NAME
 from hardwon.fixes.knowledge_base import check, knowledge_record, shaped
 from hardwon.fixes.legacy import (
     FIX_HISTORY_ROW_BYTES_MAX,
@@ -67,7 +68,6 @@ FIX_HISTORY_ROWS_MAX: Final = 1_000_000
 KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX
 
 FILE_NAME: Final = "ai_memory.db"
-KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
 _ANALYSES: Final = (NEWER_NAME, "claude_analysis")  # in this order: the newer name first
 _COLUMNS: Final = frozenset(
     """id timestamp model_name issue_type issue_signature description fixer_type claude_analysis ai_analysis fix_commands

@@ -26,9 +26,9 @@ from typing import Any, Final, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, on_failure
+from hardwon.fixes import knowledge_base
 from hardwon.fixes.adopt import (
     FILE_NAME,
-    KNOWLEDGE_BASE_NAME,
     AdoptedInPlace,
     adopt_fix_history,
     adopt_in_place,
@@ -36,8 +36,7 @@ from hardwon.fixes.adopt import (
     check_memory,
 )
 from hardwon.fixes.attempts import AttemptInput, check_fixer, fix_from, issue_from, readable
-from hardwon.fixes.knowledge_base import KNOWLEDGE_TEXT_CHARS_MAX, KnowledgeBase
-from hardwon.fixes.knowledge_file import FixHistoryWarning, KnowledgeFile, stamp_of
+from hardwon.fixes.knowledge_base import FixHistoryWarning, KnowledgeBase, KnowledgeFile, stamp_of
 from hardwon.fixes.machine import system_info
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.fixes.rows import FixRow
@@ -62,7 +61,7 @@ _log = logging.getLogger("hardwon")
 DEFAULT_DIR: Final = "AIMemory"
 # How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as
 # well.
-_OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
+_OWN: Final = (knowledge_base.KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
 
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
 _NOTHING: Final = "Nothing like this was tried before.\n"
@@ -132,7 +131,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
         self._now = memory._project.now
         self.db_path = Path(memory.location)
-        self.knowledge_base_path = folder / KNOWLEDGE_BASE_NAME
+        self.knowledge_base_path = folder / knowledge_base.KNOWLEDGE_BASE_NAME
         self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
 
     def __exit__(self, *_: object) -> None:
@@ -227,7 +226,7 @@ class AIMemory(AbstractContextManager["AIMemory"]):
             "effective_fixes": [
                 clean_line(
                     " && ".join(each.fix_commands) or each.analysis,
-                    KNOWLEDGE_TEXT_CHARS_MAX,
+                    knowledge_base.KNOWLEDGE_TEXT_CHARS_MAX,
                     begins_line=False,
                 )
                 for each in insights.effective_fixes[:most]

@@ -17,7 +17,7 @@ from hardwon.fixes.ai_memory import CutWarning as CutWarning
 from hardwon.fixes.ai_memory import generate_issue_signature as generate_issue_signature
 from hardwon.fixes.ai_memory import look_beside
 from hardwon.fixes.ai_memory import usual_place as usual_place
-from hardwon.fixes.knowledge_file import FixHistoryWarning as FixHistoryWarning
+from hardwon.fixes.knowledge_base import FixHistoryWarning as FixHistoryWarning
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -22,14 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import (
-    FullError,
-    HardwonError,
-    InvalidInputError,
-    LlmError,
-    PlaceError,
-    on_failure,
-)
+from hardwon.errors import FullError, HardwonError, InvalidInputError, PlaceError, on_failure
 from hardwon.lessons import prompts
 from hardwon.memory import Clock as Clock
 from hardwon.memory.consolidate import ask_for_rules
@@ -45,14 +38,7 @@ from hardwon.training.adoption import adopt as adopt
 from hardwon.training.adoption import export_agent_memory as export_agent_memory
 from hardwon.training.intake import EpisodeInput, name_task
 from hardwon.training.merge import EpisodeLog, find_base, merge, replace_content, settle
-from hardwon.training.shape import (
-    AgentMemory,
-    NoTrainingMemoryError,
-    card_rank,
-    decode,
-    encode,
-    whole,
-)
+from hardwon.training.shape import AgentMemory, NoTrainingMemoryError, decode, encode
 from hardwon.trust.redact import redact
 
 logger = logging.getLogger(__name__)
@@ -311,7 +297,7 @@ def build_memory_context(
         lines += _section(
             "Structured mistake cards:",
             [
-                f"[{card.get('mistake_type', 'mistake')}, seen {whole(card.get('seen_count'), 1)}x] "
+                f"[{card.get('mistake_type', 'mistake')}, seen {shape.whole(card.get('seen_count'), 1)}x] "
                 f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
                 for card in _best_cards(memory, 3)
             ],
@@ -332,7 +318,7 @@ def build_memory_context(
 
 
 def _best_cards(memory: AgentMemory, most: int) -> list[dict[str, Any]]:
-    return sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:most]
+    return sorted(memory["mistake_cards"], key=shape.card_rank, reverse=True)[:most]
 
 
 def _last(items: list[Any], count: int) -> list[Any]:
@@ -402,7 +388,7 @@ def _llm_consolidate(memory: AgentMemory, api_key: str) -> AgentMemory:
         if model is None or not episodes:
             return _heuristic_consolidate(memory)
         rules = ask_for_rules(model, prompts.pick_episodes(episodes), prompts.pick_good_rules)
-    except (LlmError, InvalidInputError) as error:
+    except HardwonError as error:
         text = f"the LLM was of no use, the rules were found without it: {error}"
         _warn(ConsolidationWarning, text)
         return _heuristic_consolidate(memory)

@@ -17,16 +17,8 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, SupportsIndex, TypeVar
 
 from hardwon import limits
-from hardwon.training.shape import (
-    AgentMemory,
-    add_card,
-    card_key,
-    empty,
-    keep_best_cards,
-    make_key,
-    unite_texts,
-    whole,
-)
+from hardwon.training import shape
+from hardwon.training.shape import AgentMemory, make_key, unite_texts
 
 # What is added up, rather than taken from one side.
 _ADDED_UP: Final = ("total_episodes", "last_consolidated_at", "mistake_cards")
@@ -101,7 +93,7 @@ def merge(
         {name: value for name, value in memory.items() if name not in _ADDED_UP}
         for memory in (before, mine, theirs)
     ]
-    merged: AgentMemory = {**empty(), **deepcopy(_merge_values(*plain))}
+    merged: AgentMemory = {**shape.empty(), **deepcopy(_merge_values(*plain))}
     merged |= {name: deepcopy(theirs[name]) for name in _ADDED_UP if name in theirs}
     for name, most in (
         ("mistakes", limits.TRAINING_LESSONS_MAX),
@@ -114,7 +106,9 @@ def merge(
     del merged["episode_log"][:-episodes_max]
     merged["total_episodes"] += max(mine["total_episodes"] - before["total_episodes"], 0)
     if mine.get("last_consolidated_at") != before.get("last_consolidated_at"):
-        latest = max(whole(memory.get("last_consolidated_at"), 0) for memory in (mine, theirs))
+        latest = max(
+            shape.whole(memory.get("last_consolidated_at"), 0) for memory in (mine, theirs)
+        )
         merged["last_consolidated_at"] = latest or None
     merged["mistake_cards"] = _merge_cards(before, mine, theirs)
     return merged
@@ -145,23 +139,24 @@ def _merge_cards(
 ) -> list[dict[str, Any]]:
     """The cards of both, each seen as often as both saw it since."""
     changed = _subtract(mine["mistake_cards"], before["mistake_cards"])
-    keys = [card_key(card) for card in mine["mistake_cards"]]
-    taken_out = [card for card in before["mistake_cards"] if card_key(card) not in keys]
+    keys = [shape.card_key(card) for card in mine["mistake_cards"]]
+    taken_out = [card for card in before["mistake_cards"] if shape.card_key(card) not in keys]
     cards = _subtract(theirs["mistake_cards"], taken_out)
     is_new = False
     for card in changed:
         known: dict[str, Any] = next(
-            (one for one in before["mistake_cards"] if card_key(one) == card_key(card)), {}
+            (one for one in before["mistake_cards"] if shape.card_key(one) == shape.card_key(card)),
+            {},
         )
-        seen = whole(card.get("seen_count"), 1) - whole(known.get("seen_count"), 0)
+        seen = shape.whole(card.get("seen_count"), 1) - shape.whole(known.get("seen_count"), 0)
         first, last = (
-            whole(card.get(name), 0) - before["total_episodes"]
+            shape.whole(card.get(name), 0) - before["total_episodes"]
             for name in ("first_seen_episode", "last_seen_episode")
         )
         since = {"seen_count": seen, "first_seen_episode": first, "last_seen_episode": last}
-        is_new |= add_card(cards, {**card, **since}, theirs["total_episodes"])
+        is_new |= shape.add_card(cards, {**card, **since}, theirs["total_episodes"])
     if is_new:
-        keep_best_cards(cards)
+        shape.keep_best_cards(cards)
     return cards
 
 

@@ -36,6 +36,7 @@ from hardwon.store.base import Store, Writer, row_of
 from hardwon.store.query import original_of, record_of, sound_body
 from hardwon.store.types import Finding, Routed, Row, Session, Stored
 from hardwon.text.globs import Glob
+from hardwon.tree import topology
 from hardwon.tree.edits import Edits, file_id, is_name
 from hardwon.tree.files import (
     TreeFiles,
@@ -58,17 +59,7 @@ from hardwon.tree.tables import (
     TreeIndex,
     digest_of_file,
 )
-from hardwon.tree.topology import (
-    HOTSPOT_SHARE,
-    RECENT_SHOWN,
-    Branch,
-    FolderCount,
-    Hotspot,
-    Reflection,
-    find_hotspots,
-    make_branch,
-    reflect_on,
-)
+from hardwon.tree.topology import HOTSPOT_SHARE, Branch, FolderCount, Hotspot, Reflection
 
 # Files that are written or removed at a time, before that is noted.
 TREE_BATCH_FILES: Final = 2_000
@@ -571,21 +562,25 @@ class MemoryTree(Group):
         the largest first; with a `tool`, its own.
         """
         check_all(lambda: check_share("share", share), limit=limit, tool=tool)
-        return find_hotspots(self._find_branches(), share, limit, tool)
+        return topology.find_hotspots(self._find_branches(), share, limit, tool)
 
     def _find_branches(self) -> Branch:
         """What lies where, under the name of the memory; an empty branch where nothing is."""
         path = self._project.place.path
-        return make_branch(
+        return topology.make_branch(
             self._count_folders(), files.home_of(path).name if path else self._project.name
         )
 
     def _reflect(self) -> Reflection:
         """What the experiences add up to, with the newest of them."""
         newest = self._project.store.page(
-            self._project.name, Filters(kind="experience"), None, RECENT_SHOWN, trusted=True
+            self._project.name,
+            Filters(kind="experience"),
+            None,
+            topology.RECENT_SHOWN,
+            trusted=True,
         )
-        reflection = reflect_on(self._count_folders())
+        reflection = topology.reflect_on(self._count_folders())
         return replace(reflection, recent=[record_of(stored) for stored in newest])
 
     def _count_folders(self) -> list[FolderCount]:
